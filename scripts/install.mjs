@@ -1,0 +1,47 @@
+// Brings what the lockfile names, once, and says so. Plain JavaScript: it must run on Node 20 with nothing installed.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const modules = join(root, 'node_modules')
+const stampPath = join(modules, '.berth-installed.json')
+
+/** What is installed is named by the lockfile's hash; a pull that changes the lockfile installs anew. */
+function lockfileHash() {
+  return createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex')
+}
+
+function readStamp() {
+  if (!existsSync(stampPath)) return undefined
+  return JSON.parse(readFileSync(stampPath, 'utf8'))
+}
+
+/** Installs the packages that are missing: those that a server needs, or with `dev` those of the tests too. */
+export function ensureInstalled({ dev }) {
+  const lockfile = lockfileHash()
+  const stamp = readStamp()
+  if (stamp?.lockfile === lockfile && (stamp.dev || !dev)) return
+
+  const what = dev ? 'the packages that Berth and its tests need' : 'the packages that Berth needs'
+  console.error(`Installing ${what} (once; a few seconds) ...`)
+  const npm = process.env.npm_execpath
+  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error', ...(dev ? [] : ['--omit=dev'])]
+  const [command, argv] = npm ? [process.execPath, [npm, ...args]] : ['npm', args]
+  const done = spawnSync(command, argv, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
+  if (done.status !== 0) {
+    console.error('Berth: npm ci failed; see above.')
+    process.exit(done.status ?? 1)
+  }
+  mkdirSync(modules, { recursive: true })
+  writeFileSync(stampPath, JSON.stringify({ lockfile, dev }))
+}
+
+/** The Bun that the lockfile pins: never one that happens to be on the PATH. */
+export function bunPath() {
+  return join(modules, 'bun', 'bin', 'bun.exe')
+}
