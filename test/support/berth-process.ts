@@ -60,7 +60,10 @@ export async function startBerth(options: BerthOptions = {}): Promise<BerthProce
   void collect(child.stdout)
   void collect(child.stderr)
 
-  const url = await waitForAddress(() => printed, () => child.exitCode)
+  const url = await waitForAddress(
+    () => printed,
+    () => child.exitCode,
+  )
   const removeData = () => {
     if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true })
   }

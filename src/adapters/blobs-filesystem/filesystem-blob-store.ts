@@ -1,0 +1,84 @@
+import { constants, statSync } from 'node:fs'
+import { access, mkdir, open, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Unavailable } from '../../oci/errors.ts'
+import type {
+  BlobStore,
+  BlobWriter,
+  ByteRange,
+  OutgoingBytes,
+  StorageKey,
+  UnfinishedObject,
+} from '../../ports/blob-store.ts'
+import { FilesystemBlobWriter } from './filesystem-blob-writer.ts'
+import { fanOut, folderOf, pathOf } from './paths.ts'
+import { syncFolder } from './sync-folder.ts'
+
+/** Objects as plain files; `paths.ts` draws the tree. The kernel sends them: a `BunFile` goes out by sendfile. */
+export class FilesystemBlobStore implements BlobStore {
+  readonly #root: string
+
+  private constructor(root: string) {
+    this.#root = root
+  }
+
+  /** Makes the folders durable before the first upload, so that an upload has only its own entry to sync. */
+  static async open(root: string): Promise<FilesystemBlobStore> {
+    await trouble(async () => {
+      await mkdir(root, { recursive: true, mode: 0o700 })
+      let isNew = false
+      for (const folder of fanOut) {
+        isNew = (await mkdir(join(root, folder), { recursive: true, mode: 0o700 })) !== undefined || isNew
+      }
+      if (isNew) {
+        await syncFolder(root)
+        await syncFolder(join(root, '..'))
+      }
+    })
+    return new FilesystemBlobStore(root)
+  }
+
+  openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter> {
+    return trouble(() => FilesystemBlobWriter.open(pathOf(this.#root, key), folderOf(this.#root, key), from.sizeBytes))
+  }
+
+  async open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined> {
+    const path = pathOf(this.#root, key)
+    // Asked synchronously: one short system call is cheaper than a trip to a thread, and this is the pull path.
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found === undefined || found.size !== sizeBytes) return undefined
+    const file = Bun.file(path)
+    return range === undefined ? file : file.slice(range.first, range.last + 1)
+  }
+
+  async remove(key: StorageKey): Promise<void> {
+    await trouble(async () => {
+      try {
+        await unlink(pathOf(this.#root, key))
+      } catch (error) {
+        if (!isMissing(error)) throw error
+      }
+    })
+  }
+
+  async probe(): Promise<void> {
+    await trouble(async () => {
+      await access(this.#root, constants.R_OK | constants.W_OK | constants.X_OK)
+      const folder = await open(this.#root, constants.O_RDONLY)
+      await folder.close()
+    })
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}
+
+/** The file system's errors become ours, with theirs as the cause. */
+async function trouble<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act()
+  } catch (error) {
+    throw new Unavailable('the blob store', { cause: error })
+  }
+}

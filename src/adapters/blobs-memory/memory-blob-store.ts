@@ -1,0 +1,66 @@
+import type {
+  BlobStore,
+  BlobWriter,
+  ByteRange,
+  OutgoingBytes,
+  StorageKey,
+  UnfinishedObject,
+} from '../../ports/blob-store.ts'
+
+/** Objects in memory: for tests, and for a registry that may forget. Keeps the same promises but the durable ones. */
+export class MemoryBlobStore implements BlobStore {
+  readonly #objects = new Map<StorageKey, Uint8Array>()
+
+  async openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter> {
+    const stands = this.#objects.get(key) ?? new Uint8Array()
+    if (stands.length < from.sizeBytes) throw new Error('fewer bytes than were acknowledged')
+    this.#objects.set(key, stands.slice(0, from.sizeBytes))
+    return new MemoryBlobWriter(this.#objects, key)
+  }
+
+  async open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined> {
+    const bytes = this.#objects.get(key)
+    if (bytes === undefined || bytes.length !== sizeBytes) return undefined
+    const part = range === undefined ? bytes : bytes.slice(range.first, range.last + 1)
+    return new Blob([part.slice()])
+  }
+
+  async remove(key: StorageKey): Promise<void> {
+    this.#objects.delete(key)
+  }
+
+  async probe(): Promise<void> {
+    // Memory is always there.
+  }
+}
+
+class MemoryBlobWriter implements BlobWriter {
+  readonly #objects: Map<StorageKey, Uint8Array>
+  readonly #key: StorageKey
+  #chunks: Uint8Array[]
+
+  constructor(objects: Map<StorageKey, Uint8Array>, key: StorageKey) {
+    this.#objects = objects
+    this.#key = key
+    this.#chunks = [objects.get(key) ?? new Uint8Array()]
+  }
+
+  async write(chunk: Uint8Array): Promise<void> {
+    this.#chunks.push(chunk)
+  }
+
+  async flush(): Promise<UnfinishedObject> {
+    const bytes = new Uint8Array(Buffer.concat(this.#chunks))
+    this.#chunks = [bytes]
+    this.#objects.set(this.#key, bytes)
+    return { sizeBytes: bytes.length, notes: undefined }
+  }
+
+  async complete(): Promise<void> {
+    await this.flush()
+  }
+
+  async close(): Promise<void> {
+    this.#chunks = []
+  }
+}

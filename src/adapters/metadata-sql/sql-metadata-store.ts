@@ -1,0 +1,61 @@
+import type { MetadataStore, Tables } from '../../ports/metadata-store.ts'
+import type { Database, Queryable } from './database.ts'
+import { migrate } from './migrate.ts'
+import { SqlAccounts } from './tables/accounts.ts'
+import { SqlBlobLinks } from './tables/blobs.ts'
+import { SqlGarbage } from './tables/garbage.ts'
+import { SqlManifests } from './tables/manifests.ts'
+import { SqlRepositories } from './tables/repositories.ts'
+import { SqlTags } from './tables/tags.ts'
+import { SqlUploads } from './tables/uploads.ts'
+import { SqlUsers } from './tables/users.ts'
+
+class SqlTables implements Tables {
+  readonly accounts: SqlAccounts
+  readonly repositories: SqlRepositories
+  readonly manifests: SqlManifests
+  readonly tags: SqlTags
+  readonly blobs: SqlBlobLinks
+  readonly uploads: SqlUploads
+  readonly garbage: SqlGarbage
+  readonly users: SqlUsers
+
+  constructor(queries: Queryable) {
+    this.accounts = new SqlAccounts(queries)
+    this.repositories = new SqlRepositories(queries)
+    this.manifests = new SqlManifests(queries)
+    this.tags = new SqlTags(queries)
+    this.blobs = new SqlBlobLinks(queries)
+    this.uploads = new SqlUploads(queries)
+    this.garbage = new SqlGarbage(queries)
+    this.users = new SqlUsers(queries)
+  }
+}
+
+/** The metadata store over whichever engine it is given: the queries are the same. */
+export class SqlMetadataStore extends SqlTables implements MetadataStore {
+  readonly #database: Database
+
+  private constructor(database: Database) {
+    super(database)
+    this.#database = database
+  }
+
+  /** Brings the schema up to date first. */
+  static async open(database: Database): Promise<SqlMetadataStore> {
+    await migrate(database)
+    return new SqlMetadataStore(database)
+  }
+
+  transaction<T>(work: (tables: Tables) => Promise<T>): Promise<T> {
+    return this.#database.transaction((queries) => work(new SqlTables(queries)))
+  }
+
+  async probe(): Promise<void> {
+    await this.#database.first('SELECT 1 AS alive', [])
+  }
+
+  async close(): Promise<void> {
+    await this.#database.close()
+  }
+}

@@ -1,0 +1,163 @@
+import { SQLiteError, Database as Sqlite, type Statement } from 'bun:sqlite'
+import { SerialQueue } from '../../lib/serial-queue.ts'
+import { Unavailable } from '../../oci/errors.ts'
+import { type Database, type Dialect, type Queryable, type Row, translate, type Value } from './database.ts'
+
+/**
+ * SQLite, embedded. Two connections: one writes, one transaction at a time; the other reads and so never sees what is
+ * not yet committed, although a transaction here spans several turns of the event loop.
+ *
+ * Every commit reaches the disk before it is acknowledged: `synchronous=FULL` is set on each connection and read back,
+ * because an existing WAL database is otherwise opened with NORMAL, which loses acknowledged commits in a power cut.
+ */
+const dialect: Dialect = {
+  words: {
+    now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+    id: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+    number: 'INTEGER',
+    text: 'TEXT',
+    bytes: 'BLOB',
+    table: 'STRICT',
+  },
+  any: (parameter) => `IN (SELECT value FROM json_each(${parameter}))`,
+  each: (parameter) => `json_each(${parameter}) AS each`,
+  keep: () => '',
+  lock: () => '',
+}
+
+/** How long a statement waits for another process (`berth gc` beside a server) before it gives up. */
+const busyTimeoutMs = 5_000
+
+export class SqliteDatabase implements Database {
+  readonly engine = 'sqlite'
+  readonly #writer: Connection
+  readonly #reader: Connection
+  readonly #turns = new SerialQueue()
+
+  constructor(path: string) {
+    this.#writer = new Connection(path)
+    this.#reader = new Connection(path)
+  }
+
+  async all<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
+    return this.#reader.all<R>(sql, values)
+  }
+
+  async first<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
+    return this.#reader.first<R>(sql, values)
+  }
+
+  run(sql: string, values: readonly Value[]): Promise<number> {
+    return this.#turns.run(async () => this.#writer.run(sql, values))
+  }
+
+  returning<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
+    return this.#turns.run(async () => this.#writer.all<R>(sql, values))
+  }
+
+  transaction<T>(work: (queries: Queryable) => Promise<T>): Promise<T> {
+    return this.#turns.run(async () => {
+      // IMMEDIATE: a transaction that reads first and writes later would be refused if another process wrote between.
+      this.#writer.control('BEGIN IMMEDIATE')
+      try {
+        const result = await work(this.#writer)
+        this.#writer.control('COMMIT')
+        return result
+      } catch (error) {
+        this.#writer.rollback()
+        throw error
+      }
+    })
+  }
+
+  async script(sql: string): Promise<void> {
+    await this.#turns.run(async () => this.#writer.script(sql))
+  }
+
+  async close(): Promise<void> {
+    await this.#turns.run(async () => {
+      this.#reader.close()
+      this.#writer.close()
+    })
+  }
+}
+
+class Connection implements Queryable {
+  readonly #sqlite: Sqlite
+  readonly #statements = new Map<string, Statement>()
+
+  constructor(path: string) {
+    this.#sqlite = attempt(() => new Sqlite(path, { create: true, readwrite: true }))
+    attempt(() => this.#configure())
+  }
+
+  #configure(): void {
+    this.#sqlite.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+    this.#sqlite.run('PRAGMA journal_mode = WAL')
+    this.#sqlite.run('PRAGMA synchronous = FULL')
+    this.#sqlite.run('PRAGMA foreign_keys = ON')
+    this.#sqlite.run('PRAGMA cache_size = -65536')
+    const settings = ['journal_mode', 'synchronous', 'foreign_keys'].map((name) => this.#pragma(name))
+    if (String(settings) !== 'wal,2,1') throw new Error(`SQLite did not take our settings: ${String(settings)}`)
+  }
+
+  #pragma(name: string): unknown {
+    return this.#sqlite.prepare<Record<string, unknown>, []>(`PRAGMA ${name}`).get()?.[name]
+  }
+
+  async all<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
+    return attempt(() => this.#prepared(sql).all(...values) as R[])
+  }
+
+  async first<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
+    return attempt(() => (this.#prepared(sql).get(...values) as R | null) ?? undefined)
+  }
+
+  async run(sql: string, values: readonly Value[]): Promise<number> {
+    return attempt(() => this.#prepared(sql).run(...values).changes)
+  }
+
+  async returning<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
+    return this.all<R>(sql, values)
+  }
+
+  /** BEGIN and COMMIT. At once, not a turn later: their refusal must be caught where they stand. */
+  control(sql: string): void {
+    attempt(() => this.#prepared(sql).run())
+  }
+
+  script(sql: string): void {
+    attempt(() => this.#sqlite.run(translate(sql, dialect)))
+  }
+
+  rollback(): void {
+    // The engine may have rolled back by itself (a full disk); then there is nothing left to do.
+    if (this.#sqlite.inTransaction) this.#sqlite.run('ROLLBACK')
+  }
+
+  close(): void {
+    for (const statement of this.#statements.values()) statement.finalize()
+    this.#sqlite.close()
+  }
+
+  #prepared(sql: string): Statement {
+    const known = this.#statements.get(sql)
+    if (known !== undefined) return known
+    // SQLite reads `$1` as a name and numbers it by appearance; `?1` is the first value wherever it stands.
+    const statement = this.#sqlite.prepare(translate(sql, dialect).replaceAll(/\$(\d+)/g, '?$1'))
+    this.#statements.set(sql, statement)
+    return statement
+  }
+}
+
+/** Engine faults become `Unavailable`, except refused constraints, which tell the caller something about its rows. */
+function attempt<T>(act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    if (error instanceof SQLiteError && !error.code?.startsWith('SQLITE_CONSTRAINT')) {
+      throw new Unavailable('the metadata store', { cause: error })
+    }
+    throw error
+  }
+}

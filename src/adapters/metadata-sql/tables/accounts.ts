@@ -1,0 +1,64 @@
+import type { Account, Accounts } from '../../../ports/accounts.ts'
+import type { RowId } from '../../../ports/metadata-store.ts'
+import type { Queryable } from '../database.ts'
+
+interface AccountRow {
+  readonly id: number
+  readonly name: string
+  readonly state: Account['state']
+  readonly image_count: number
+}
+
+function toAccount(row: AccountRow): Account {
+  return { id: row.id, name: row.name, state: row.state, imageCount: row.image_count }
+}
+
+export class SqlAccounts implements Accounts {
+  readonly #queries: Queryable
+
+  constructor(queries: Queryable) {
+    this.#queries = queries
+  }
+
+  async find(name: string): Promise<Account | undefined> {
+    const row = await this.#queries.first<AccountRow>(
+      'SELECT id, name, state, image_count FROM accounts WHERE name = $1',
+      [name],
+    )
+    return row && toAccount(row)
+  }
+
+  async findLocked(id: RowId): Promise<Account | undefined> {
+    const row = await this.#queries.first<AccountRow>(
+      'SELECT id, name, state, image_count FROM accounts a WHERE id = $1 {keep a}',
+      [id],
+    )
+    return row && toAccount(row)
+  }
+
+  async ensure(name: string): Promise<Account> {
+    const found = await this.find(name)
+    if (found !== undefined) return found
+    await this.#queries.run(
+      `INSERT INTO accounts (name, state, created_at, changed_at) VALUES ($1, 'enabled', {now}, {now})
+       ON CONFLICT (name) DO NOTHING`,
+      [name],
+    )
+    const made = await this.find(name)
+    if (made === undefined) throw new Error(`account ${name} vanished as it was made`)
+    return made
+  }
+
+  async setState(name: string, state: Account['state']): Promise<void> {
+    await this.#queries.run(
+      `INSERT INTO accounts (name, state, created_at, changed_at) VALUES ($1, $2, {now}, {now})
+       ON CONFLICT (name) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at
+       WHERE accounts.state <> excluded.state`,
+      [name, state],
+    )
+  }
+
+  async addImages(id: RowId, change: 1 | -1): Promise<void> {
+    await this.#queries.run('UPDATE accounts SET image_count = image_count + $2 WHERE id = $1', [id, change])
+  }
+}

@@ -1,0 +1,129 @@
+import type { Digest } from '../../../oci/digest.ts'
+import type { RepositoryName } from '../../../oci/names.ts'
+import type { StorageKey } from '../../../ports/blob-store.ts'
+import type { BlobLinks, BlobRow, LinkedBlob } from '../../../ports/blobs.ts'
+import type { RowId } from '../../../ports/metadata-store.ts'
+import type { RepositoryRow, Scope } from '../../../ports/repositories.ts'
+import type { Queryable } from '../database.ts'
+
+interface LinkedBlobRow {
+  readonly blob_id: number
+  readonly repository_id: number
+  readonly size_bytes: number
+  readonly storage_key: string
+  readonly lease_age: number
+}
+
+interface BlobSizeRow {
+  readonly id: number
+  readonly size_bytes: number
+}
+
+const findLinked = `
+SELECT b.id AS blob_id, r.id AS repository_id, b.size_bytes, b.storage_key, {now} - l.leased_at AS lease_age
+FROM repositories r
+JOIN blobs b ON b.account_id = r.account_id AND b.digest = $3
+JOIN blob_links l ON l.account_id = r.account_id AND l.repository_id = r.id AND l.blob_id = b.id
+WHERE r.account_id = $1 AND r.name = $2`
+
+const upsertLinks = `
+INSERT INTO blob_links (account_id, repository_id, blob_id, leased_at)
+SELECT $1, $2, CAST(each.value AS bigint), {now} FROM {each $3} WHERE true
+ON CONFLICT (account_id, repository_id, blob_id) DO UPDATE SET leased_at = excluded.leased_at`
+
+const enqueue = `
+INSERT INTO blob_queue (account_id, blob_id, queued_at)
+SELECT $1, CAST(each.value AS bigint), {now} FROM {each $2} WHERE true
+ON CONFLICT (account_id, blob_id) DO UPDATE SET queued_at = excluded.queued_at`
+
+export class SqlBlobLinks implements BlobLinks {
+  readonly #queries: Queryable
+
+  constructor(queries: Queryable) {
+    this.#queries = queries
+  }
+
+  async find({ accountId, repository }: Scope, digest: Digest): Promise<LinkedBlob | undefined> {
+    const row = await this.#queries.first<LinkedBlobRow>(findLinked, [accountId, repository, digest])
+    if (row === undefined) return undefined
+    return {
+      blobId: row.blob_id,
+      repositoryId: row.repository_id,
+      sizeBytes: row.size_bytes,
+      storageKey: row.storage_key as StorageKey,
+      leaseAgeMs: row.lease_age,
+    }
+  }
+
+  async listHolders(accountId: RowId, digest: Digest, candidates: number): Promise<RepositoryName[]> {
+    const rows = await this.#queries.all<{ name: string }>(
+      `SELECT r.name FROM blobs b
+       JOIN blob_links l ON l.account_id = b.account_id AND l.blob_id = b.id
+       JOIN repositories r ON r.account_id = l.account_id AND r.id = l.repository_id
+       WHERE b.account_id = $1 AND b.digest = $2 ORDER BY r.id LIMIT $3`,
+      [accountId, digest, candidates],
+    )
+    return rows.map((row) => row.name as RepositoryName)
+  }
+
+  async lockByDigests(repository: RepositoryRow, digests: readonly string[]): Promise<ReadonlyMap<string, RowId>> {
+    const rows = await this.#queries.all<{ id: number; digest: string }>(
+      `SELECT b.id, b.digest FROM blobs b
+       JOIN blob_links l ON l.account_id = b.account_id AND l.repository_id = $2 AND l.blob_id = b.id
+       WHERE b.account_id = $1 AND b.digest {any $3} ORDER BY b.id {keep b, l}`,
+      [repository.accountId, repository.id, JSON.stringify(digests)],
+    )
+    return new Map(rows.map((row) => [row.digest, row.id]))
+  }
+
+  async findLocked(accountId: RowId, digest: Digest): Promise<BlobRow | undefined> {
+    const row = await this.#queries.first<BlobSizeRow>(
+      'SELECT b.id, b.size_bytes FROM blobs b WHERE b.account_id = $1 AND b.digest = $2 {keep b}',
+      [accountId, digest],
+    )
+    return row && { id: row.id, sizeBytes: row.size_bytes }
+  }
+
+  async insert(accountId: RowId, digest: Digest, sizeBytes: number, key: StorageKey): Promise<BlobRow | undefined> {
+    const rows = await this.#queries.returning<{ id: number }>(
+      `INSERT INTO blobs (account_id, digest, size_bytes, storage_key, created_at) VALUES ($1, $2, $3, $4, {now})
+       ON CONFLICT (account_id, digest) DO NOTHING RETURNING id`,
+      [accountId, digest, sizeBytes, key],
+    )
+    return rows[0] && { id: rows[0].id, sizeBytes }
+  }
+
+  async link(repository: RepositoryRow, blobId: RowId, digest: Digest): Promise<void> {
+    await this.renewLeases(repository, [blobId])
+    await this.#queries.run(
+      `UPDATE manifest_entries SET blob_id = $4
+       WHERE account_id = $1 AND repository_id = $2 AND digest = $3 AND blob_id IS NULL AND child_id IS NULL`,
+      [repository.accountId, repository.id, digest, blobId],
+    )
+  }
+
+  async renewLeases(repository: RepositoryRow, blobIds: readonly RowId[]): Promise<void> {
+    if (blobIds.length === 0) return
+    const ids = JSON.stringify(blobIds)
+    await this.#queries.run(upsertLinks, [repository.accountId, repository.id, ids])
+    await this.#queries.run(enqueue, [repository.accountId, ids])
+  }
+
+  async isUsed(repository: RepositoryRow, blobId: RowId): Promise<boolean> {
+    const row = await this.#queries.first(
+      `SELECT 1 AS found FROM manifest_entries
+       WHERE account_id = $1 AND blob_id = $3 AND repository_id = $2 LIMIT 1`,
+      [repository.accountId, repository.id, blobId],
+    )
+    return row !== undefined
+  }
+
+  async unlink(repository: RepositoryRow, blobId: RowId): Promise<void> {
+    await this.#queries.run('DELETE FROM blob_links WHERE account_id = $1 AND repository_id = $2 AND blob_id = $3', [
+      repository.accountId,
+      repository.id,
+      blobId,
+    ])
+    await this.#queries.run(enqueue, [repository.accountId, JSON.stringify([blobId])])
+  }
+}

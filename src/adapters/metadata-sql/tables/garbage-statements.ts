@@ -1,0 +1,59 @@
+/** The collector's statements. `blob_queue` names each blob that lost a user or got a lease, and since when. */
+
+const isUsedOrLeased = `
+  EXISTS (SELECT 1 FROM manifest_entries e WHERE e.account_id = b.account_id AND e.blob_id = b.id)
+  OR EXISTS (SELECT 1 FROM blob_links l
+             WHERE l.account_id = b.account_id AND l.blob_id = b.id AND l.leased_at > {now} - $LEASE)`
+
+export const lockNextDue = `
+SELECT q.account_id, q.blob_id, b.storage_key, b.size_bytes
+FROM blob_queue q
+JOIN blobs b ON b.account_id = q.account_id AND b.id = q.blob_id
+JOIN accounts a ON a.id = q.account_id
+WHERE q.queued_at <= {now} - $1 AND a.state = 'enabled'
+ORDER BY q.queued_at LIMIT 1 {lock q, b skip}`
+
+export const findUse = `
+SELECT 1 AS found FROM blobs b
+WHERE b.account_id = $1 AND b.id = $2 AND (${isUsedOrLeased.replace('$LEASE', '$3')})`
+
+export const dropUnusedLinks = `
+DELETE FROM blob_links WHERE account_id = $1 AND blob_id = $2 AND leased_at <= {now} - $3
+  AND NOT EXISTS (SELECT 1 FROM manifest_entries e
+                  WHERE e.account_id = $1 AND e.blob_id = $2 AND e.repository_id = blob_links.repository_id)`
+
+export const dequeueUsed = `
+DELETE FROM blob_queue WHERE account_id = $1 AND blob_id = $2
+  AND EXISTS (SELECT 1 FROM manifest_entries e WHERE e.account_id = $1 AND e.blob_id = $2)`
+
+export const requeue = 'UPDATE blob_queue SET queued_at = {now} WHERE account_id = $1 AND blob_id = $2'
+
+// A session whose writer still has its turn is alive, however old it is.
+export const expireUploads = `
+DELETE FROM uploads WHERE (account_id, id) IN (
+  SELECT u.account_id, u.id FROM uploads u JOIN accounts a ON a.id = u.account_id
+  WHERE a.state = 'enabled' AND u.turn_until <= {now} AND (
+    (u.done_digest IS NULL AND (u.touched_at <= {now} - $1 OR u.created_at <= {now} - $2))
+    OR (u.done_digest IS NOT NULL AND u.touched_at <= {now} - $3))
+  ORDER BY u.touched_at LIMIT $4)
+RETURNING storage_key, notes`
+
+export const removeEmptyRepositories = `
+DELETE FROM repositories WHERE id IN (
+  SELECT r.id FROM repositories r
+  WHERE r.manifest_count = 0 AND r.created_at <= {now} - $1
+    AND NOT EXISTS (SELECT 1 FROM blob_links l WHERE l.account_id = r.account_id AND l.repository_id = r.id)
+    AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.account_id = r.account_id AND u.repository_id = r.id)
+  LIMIT $2)`
+
+export const forecastBlobs = `
+SELECT count(*) AS blobs, coalesce(sum(b.size_bytes), 0) AS bytes
+FROM blob_queue q
+JOIN blobs b ON b.account_id = q.account_id AND b.id = q.blob_id
+JOIN accounts a ON a.id = q.account_id
+WHERE q.queued_at <= {now} - $1 AND a.state = 'enabled' AND NOT (${isUsedOrLeased.replace('$LEASE', '$1')})`
+
+export const forecastUploads = `
+SELECT count(*) AS uploads FROM uploads u JOIN accounts a ON a.id = u.account_id
+WHERE a.state = 'enabled' AND u.done_digest IS NULL AND u.turn_until <= {now}
+  AND (u.touched_at <= {now} - $1 OR u.created_at <= {now} - $2)`

@@ -1,0 +1,162 @@
+import type { Digest } from '../../../oci/digest.ts'
+import type { Reference } from '../../../oci/names.ts'
+import type {
+  ManifestEntry,
+  ManifestSummary,
+  Manifests,
+  NewManifest,
+  Referrer,
+  ReferrerQuery,
+  StoredManifest,
+} from '../../../ports/manifests.ts'
+import type { RowId } from '../../../ports/metadata-store.ts'
+import type { RepositoryRow, Scope } from '../../../ports/repositories.ts'
+import type { Queryable } from '../database.ts'
+import {
+  describeByDigest,
+  describeByTag,
+  findByDigest,
+  findByTag,
+  referrersOf,
+  saveEntries,
+  saveManifest,
+} from './manifest-statements.ts'
+
+interface SummaryRow {
+  readonly digest: string
+  readonly media_type: string
+  readonly size_bytes: number
+}
+
+interface ManifestRow extends SummaryRow {
+  readonly payload: Uint8Array
+}
+
+interface ReferrerRow extends SummaryRow {
+  readonly artifact_type: string | null
+  readonly annotations: string | null
+}
+
+export class SqlManifests implements Manifests {
+  readonly #queries: Queryable
+
+  constructor(queries: Queryable) {
+    this.#queries = queries
+  }
+
+  async find(scope: Scope, reference: Reference): Promise<StoredManifest | undefined> {
+    const row =
+      'tag' in reference
+        ? await this.#queries.first<ManifestRow>(findByTag, [scope.accountId, scope.repository, reference.tag])
+        : await this.#queries.first<ManifestRow>(findByDigest, [scope.accountId, scope.repository, reference.digest])
+    return row && { ...toSummary(row), bytes: row.payload }
+  }
+
+  async describe(scope: Scope, reference: Reference): Promise<ManifestSummary | undefined> {
+    const row =
+      'tag' in reference
+        ? await this.#queries.first<SummaryRow>(describeByTag, [scope.accountId, scope.repository, reference.tag])
+        : await this.#queries.first<SummaryRow>(describeByDigest, [scope.accountId, scope.repository, reference.digest])
+    return row && toSummary(row)
+  }
+
+  async listReferrers(scope: Scope, query: ReferrerQuery): Promise<Referrer[]> {
+    const rows = await this.#queries.all<ReferrerRow>(referrersOf, [
+      scope.accountId,
+      scope.repository,
+      query.subject,
+      query.after ?? '',
+      query.artifactTypes.length,
+      JSON.stringify(query.artifactTypes),
+      query.limit,
+    ])
+    return rows.map((row) => ({
+      ...toSummary(row),
+      artifactType: row.artifact_type ?? undefined,
+      annotations: row.annotations === null ? undefined : JSON.parse(row.annotations),
+    }))
+  }
+
+  async lockByDigests(repository: RepositoryRow, digests: readonly string[]): Promise<ReadonlyMap<string, RowId>> {
+    const rows = await this.#queries.all<{ id: number; digest: string }>(
+      `SELECT m.id, m.digest FROM manifests m
+       WHERE m.account_id = $1 AND m.repository_id = $2 AND m.digest {any $3} ORDER BY m.id {keep m}`,
+      [repository.accountId, repository.id, JSON.stringify(digests)],
+    )
+    return new Map(rows.map((row) => [row.digest, row.id]))
+  }
+
+  async findLocked(repository: RepositoryRow, digest: Digest): Promise<RowId | undefined> {
+    const row = await this.#queries.first<{ id: number }>(
+      `SELECT m.id FROM manifests m WHERE m.account_id = $1 AND m.repository_id = $2 AND m.digest = $3 {lock m}`,
+      [repository.accountId, repository.id, digest],
+    )
+    return row?.id
+  }
+
+  async save(repository: RepositoryRow, manifest: NewManifest): Promise<{ id: RowId; isNew: boolean }> {
+    const known = await this.lockByDigests(repository, [manifest.digest])
+    const rows = await this.#queries.returning<{ id: number }>(saveManifest, [
+      repository.accountId,
+      repository.id,
+      manifest.digest,
+      manifest.mediaType,
+      manifest.sizeBytes,
+      manifest.subject ?? null,
+      manifest.artifactType ?? null,
+      manifest.annotations === undefined ? null : JSON.stringify(manifest.annotations),
+      manifest.bytes,
+    ])
+    const id = rows[0]?.id
+    if (id === undefined) throw new Error(`manifest ${manifest.digest} was not stored`)
+    return { id, isNew: !known.has(manifest.digest) }
+  }
+
+  async saveEntries(repository: RepositoryRow, manifestId: RowId, entries: readonly ManifestEntry[]): Promise<void> {
+    if (entries.length === 0) return
+    await this.#queries.run(saveEntries, [repository.accountId, repository.id, manifestId, JSON.stringify(entries)])
+  }
+
+  async fillEntries(repository: RepositoryRow, digest: Digest, childId: RowId): Promise<void> {
+    await this.#queries.run(
+      `UPDATE manifest_entries SET child_id = $4
+       WHERE account_id = $1 AND repository_id = $2 AND digest = $3 AND blob_id IS NULL AND child_id IS NULL`,
+      [repository.accountId, repository.id, digest, childId],
+    )
+  }
+
+  async isListed(repository: RepositoryRow, manifestId: RowId): Promise<boolean> {
+    const row = await this.#queries.first(
+      'SELECT 1 AS found FROM manifest_entries WHERE account_id = $1 AND child_id = $2 LIMIT 1',
+      [repository.accountId, manifestId],
+    )
+    return row !== undefined
+  }
+
+  async detachFromIndexes(repository: RepositoryRow, manifestId: RowId): Promise<void> {
+    await this.#queries.run('UPDATE manifest_entries SET child_id = NULL WHERE account_id = $1 AND child_id = $2', [
+      repository.accountId,
+      manifestId,
+    ])
+  }
+
+  async listBlobs(repository: RepositoryRow, manifestId: RowId): Promise<RowId[]> {
+    const rows = await this.#queries.all<{ blob_id: number }>(
+      `SELECT blob_id FROM manifest_entries WHERE account_id = $1 AND manifest_id = $2 AND blob_id IS NOT NULL
+       ORDER BY blob_id`,
+      [repository.accountId, manifestId],
+    )
+    return rows.map((row) => row.blob_id)
+  }
+
+  async remove(repository: RepositoryRow, manifestId: RowId): Promise<void> {
+    await this.#queries.run('DELETE FROM manifests WHERE account_id = $1 AND id = $2', [
+      repository.accountId,
+      manifestId,
+    ])
+  }
+}
+
+function toSummary(row: SummaryRow): ManifestSummary {
+  return { digest: row.digest as Digest, mediaType: row.media_type, sizeBytes: row.size_bytes }
+}

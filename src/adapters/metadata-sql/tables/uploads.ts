@@ -1,0 +1,121 @@
+import type { Digest } from '../../../oci/digest.ts'
+import type { StorageKey, UnfinishedObject } from '../../../ports/blob-store.ts'
+import type { RepositoryRow } from '../../../ports/repositories.ts'
+import type { Upload, UploadId, UploadOwner, UploadState, Uploads } from '../../../ports/uploads.ts'
+import type { Queryable } from '../database.ts'
+
+interface UploadRow {
+  readonly repository_id: number
+  readonly storage_key: string | null
+  readonly received_bytes: number
+  readonly notes: string | null
+  readonly epoch: number
+  readonly done_digest: string | null
+}
+
+const columns = 'repository_id, storage_key, received_bytes, notes, epoch, done_digest'
+
+// A session belongs to one repository and one principal; to anybody else it does not exist.
+const ownedBy = `account_id = $1 AND id = $4 AND subject = $3
+  AND repository_id = (SELECT r.id FROM repositories r WHERE r.account_id = $1 AND r.name = $2)`
+
+const findOwned = `SELECT ${columns} FROM uploads WHERE ${ownedBy}`
+
+const claimOwned = `UPDATE uploads SET epoch = epoch + 1, turn_until = {now} + $5
+WHERE ${ownedBy} AND done_digest IS NULL AND turn_until <= {now} RETURNING ${columns}`
+
+const discardOwned = `DELETE FROM uploads WHERE ${ownedBy} AND done_digest IS NULL RETURNING ${columns}`
+
+export class SqlUploads implements Uploads {
+  readonly #queries: Queryable
+
+  constructor(queries: Queryable) {
+    this.#queries = queries
+  }
+
+  async begin(
+    repository: RepositoryRow,
+    subject: string,
+    id: UploadId,
+    storageKey: StorageKey,
+    turnMs: number,
+  ): Promise<Upload> {
+    await this.#queries.run(
+      `INSERT INTO uploads (account_id, repository_id, subject, id, storage_key, turn_until, created_at, touched_at)
+       VALUES ($1, $2, $3, $4, $5, {now} + $6, {now}, {now})`,
+      [repository.accountId, repository.id, subject, id, storageKey, turnMs],
+    )
+    return { id, repository, storageKey, object: { sizeBytes: 0, notes: undefined }, epoch: 0 }
+  }
+
+  async find(owner: UploadOwner, id: UploadId): Promise<UploadState | undefined> {
+    const row = await this.#queries.first<UploadRow>(findOwned, ownerValues(owner, id))
+    if (row === undefined) return undefined
+    if (row.done_digest !== null) return { done: row.done_digest as Digest }
+    return { open: toUpload(owner, id, row) }
+  }
+
+  async claim(owner: UploadOwner, id: UploadId, turnMs: number): Promise<Upload | undefined> {
+    const rows = await this.#queries.returning<UploadRow>(claimOwned, [...ownerValues(owner, id), turnMs])
+    return rows[0] && toUpload(owner, id, rows[0])
+  }
+
+  async keepTurn(upload: Upload, turnMs: number): Promise<boolean> {
+    const changed = await this.#queries.run(
+      `UPDATE uploads SET turn_until = {now} + $4, touched_at = {now} WHERE account_id = $1 AND id = $2 AND epoch = $3`,
+      [upload.repository.accountId, upload.id, upload.epoch, turnMs],
+    )
+    return changed > 0
+  }
+
+  async advance(upload: Upload, object: UnfinishedObject): Promise<boolean> {
+    const changed = await this.#queries.run(
+      `UPDATE uploads SET received_bytes = $4, notes = $5, turn_until = 0, touched_at = {now}
+       WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL`,
+      [upload.repository.accountId, upload.id, upload.epoch, object.sizeBytes, object.notes ?? null],
+    )
+    return changed > 0
+  }
+
+  async countOpen(repository: RepositoryRow): Promise<number> {
+    const row = await this.#queries.first<{ open: number }>(
+      `SELECT count(*) AS open FROM uploads WHERE account_id = $1 AND repository_id = $2 AND done_digest IS NULL`,
+      [repository.accountId, repository.id],
+    )
+    return row?.open ?? 0
+  }
+
+  async finish(upload: Upload, digest: Digest): Promise<boolean> {
+    const changed = await this.#queries.run(
+      `UPDATE uploads SET done_digest = $4, storage_key = NULL, notes = NULL, turn_until = 0, touched_at = {now}
+       WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL`,
+      [upload.repository.accountId, upload.id, upload.epoch, digest],
+    )
+    return changed > 0
+  }
+
+  async discard(owner: UploadOwner, id: UploadId): Promise<boolean> {
+    const rows = await this.#queries.returning<UploadRow>(discardOwned, ownerValues(owner, id))
+    const row = rows[0]
+    if (row === undefined) return false
+    await this.#queries.run('INSERT INTO trash (storage_key, notes, trashed_at) VALUES ($1, $2, {now})', [
+      row.storage_key,
+      row.notes,
+    ])
+    return true
+  }
+}
+
+function ownerValues(owner: UploadOwner, id: UploadId): [number, string, string, string] {
+  return [owner.accountId, owner.repository, owner.subject, id]
+}
+
+function toUpload(owner: UploadOwner, id: UploadId, row: UploadRow): Upload {
+  return {
+    id,
+    repository: { accountId: owner.accountId, id: row.repository_id },
+    storageKey: row.storage_key as StorageKey,
+    object: { sizeBytes: row.received_bytes, notes: row.notes ?? undefined },
+    epoch: row.epoch,
+  }
+}

@@ -1,0 +1,56 @@
+import { HttpServer } from '../http/server.ts'
+import { type Log, openLog } from '../lib/log.ts'
+import { type Built, buildApplication } from './build.ts'
+import { Jobs } from './jobs.ts'
+import type { Config } from './settings.ts'
+
+/** A server that runs: what operators start is what tests start. */
+export interface RunningServer {
+  readonly url: string
+  readonly firstApiKey: string | undefined
+  readonly log: Log
+  /** Drains and stops; the second call waits for the first. */
+  stop(): Promise<void>
+}
+
+const drainPollMs = 20
+
+export async function runServer(config: Config): Promise<RunningServer> {
+  const format = config.logFormat === 'auto' ? (process.stdout.isTTY ? 'text' : 'json') : config.logFormat
+  const log = openLog({ format, level: config.logLevel })
+  const built = await buildApplication(config)
+  const { app } = built
+  const http = new HttpServer(app, log, {
+    host: config.host,
+    port: config.port,
+    idleSeconds: Math.ceil(config.idleMs / 1000),
+  })
+  const jobs = new Jobs(app, log, config)
+  jobs.start()
+  let stopping: Promise<void> | undefined
+  return {
+    url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${http.port}`,
+    firstApiKey: built.firstApiKey,
+    log,
+    stop() {
+      stopping ??= shutDown(built, http, jobs, log, config.drainMs)
+      return stopping
+    },
+  }
+}
+
+/** Not ready, no new connections, running requests finish or are cut with what they have, and then nothing is left. */
+async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, drainMs: number): Promise<void> {
+  log.write('info', 'stopping', { pending: http.pending })
+  built.beginShutdown()
+  http.refuseNew()
+  const deadline = Date.now() + drainMs
+  while (http.pending > 0 && Date.now() < deadline) await Bun.sleep(drainPollMs)
+  // Uploads that are still running keep what they received; their clients can go on elsewhere.
+  await built.app.running.stopAll()
+  await http.close()
+  await jobs.stop()
+  await built.close()
+  log.write('info', 'stopped')
+  log.flush()
+}

@@ -1,0 +1,160 @@
+import type { RoleMap } from '../identity/rights.ts'
+import { parseByteCount, parseDuration } from '../lib/quantities.ts'
+import type { Right } from '../ports/identity.ts'
+
+/** How one kind of setting is read. `parse` gives the value, or says in words what would be allowed. */
+export interface Kind<T> {
+  readonly fallback: T
+  /** The default as the reference shows it. */
+  readonly fallbackText: string
+  readonly allowed: string
+  readonly isSecret: boolean
+  parse(given: unknown): { readonly value: T } | undefined
+}
+
+export interface Setting<T> {
+  readonly name: string
+  readonly variable: string
+  readonly meaning: string
+  readonly kind: Kind<T>
+}
+
+export function setting<T>(name: string, kind: Kind<T>, meaning: string): Setting<T> {
+  return { name, variable: `BERTH_${name.toUpperCase().replace('.', '__')}`, meaning, kind }
+}
+
+function kind<T>(
+  fallback: T,
+  fallbackText: string,
+  allowed: string,
+  read: (given: string) => T | undefined,
+  isSecret = false,
+): Kind<T> {
+  return {
+    fallback,
+    fallbackText,
+    allowed,
+    isSecret,
+    parse(given) {
+      if (typeof given !== 'string' && typeof given !== 'number' && typeof given !== 'boolean') return undefined
+      const value = read(String(given))
+      return value === undefined ? undefined : { value }
+    },
+  }
+}
+
+export function text(fallback: string): Kind<string> {
+  return kind(fallback, fallback, 'a text', (given) => (given === '' ? undefined : given))
+}
+
+export function secret(): Kind<string | undefined> {
+  return kind<string | undefined>(
+    undefined,
+    '',
+    'a text of at least 12 characters',
+    (given) => (given.length < 12 ? undefined : given),
+    true,
+  )
+}
+
+export function flag(fallback: boolean): Kind<boolean> {
+  return kind(fallback, String(fallback), 'true or false', (given) =>
+    given === 'true' ? true : given === 'false' ? false : undefined,
+  )
+}
+
+export function wholeNumber(fallback: number, min: number, max = Number.MAX_SAFE_INTEGER): Kind<number> {
+  const limits = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`
+  return kind(fallback, String(fallback), `a whole number ${limits}`, (given) => {
+    const value = /^\d+$/.test(given) ? Number(given) : Number.NaN
+    return value >= min && value <= max ? value : undefined
+  })
+}
+
+export function duration(fallback: string, min = '0s', max?: string): Kind<number> {
+  const allowed = `a duration such as 30s, 5m or 24h, at least ${min}${max === undefined ? '' : ` and at most ${max}`}`
+  return bounded(fallback, allowed, parseDuration, min, max)
+}
+
+export function byteCount(fallback: string, min = '1B', max?: string): Kind<number> {
+  const allowed = `an amount such as 4MiB or 50GiB, at least ${min}${max === undefined ? '' : ` and at most ${max}`}`
+  return bounded(fallback, allowed, parseByteCount, min, max)
+}
+
+function bounded(
+  fallback: string,
+  allowed: string,
+  parse: (given: string) => number | undefined,
+  min: string,
+  max: string | undefined,
+): Kind<number> {
+  const known = (value: string): number => parse(value) ?? 0
+  return kind(known(fallback), fallback, allowed, (given) => {
+    const value = parse(given)
+    if (value === undefined || value < known(min)) return undefined
+    return max !== undefined && value > known(max) ? undefined : value
+  })
+}
+
+export function choice<const T extends string>(...options: readonly [T, ...T[]]): Kind<T> {
+  return kind<T>(options[0], options[0], `one of ${options.join(', ')}`, (given) =>
+    options.find((option) => option === given),
+  )
+}
+
+/** An http(s) address without a path, as `docker login` takes it. */
+export function optionalUrl(): Kind<string | undefined> {
+  const allowed = 'an address such as https://registry.example.com'
+  return kind<string | undefined>(undefined, '', allowed, (given) => {
+    const url = URL.canParse(given) ? new URL(given) : undefined
+    if (url === undefined || !['http:', 'https:'].includes(url.protocol) || url.pathname !== '/') return undefined
+    return url.search === '' && url.hash === '' && url.username === '' ? url.origin : undefined
+  })
+}
+
+/** A list in the file, or texts with commas between them in the environment. */
+export function textList(): Kind<readonly string[]> {
+  return {
+    fallback: [],
+    fallbackText: '[]',
+    allowed: 'a list of texts',
+    isSecret: false,
+    parse(given) {
+      if (typeof given === 'string') {
+        const items = given.split(',').map((item) => item.trim())
+        return { value: items.filter((item) => item !== '') }
+      }
+      if (!Array.isArray(given) || !given.every((item) => typeof item === 'string')) return undefined
+      return { value: given }
+    },
+  }
+}
+
+/** A map in the file; in the environment `admin=pull+push,reader=pull`. */
+export function roleMap(fallback: RoleMap, rights: readonly Right[]): Kind<RoleMap> {
+  return {
+    fallback,
+    fallbackText: [...fallback].map(([role, its]) => `${role}=${its.join('+')}`).join(','),
+    allowed: `role=right+right,..., with the rights ${rights.join(', ')}`,
+    isSecret: false,
+    parse(given) {
+      const entries = typeof given === 'string' ? rolesFromText(given) : rolesFromObject(given)
+      const isKnown = (right: string): right is Right => (rights as readonly string[]).includes(right)
+      if (entries === undefined || !entries.every(([role, its]) => role !== '' && its.every(isKnown))) return undefined
+      return { value: new Map(entries.map(([role, its]) => [role, its.filter(isKnown)])) }
+    },
+  }
+}
+
+function rolesFromText(given: string): [string, string[]][] {
+  return given.split(',').map((entry) => {
+    const [role = '', its = ''] = entry.trim().split('=')
+    return [role, its.split('+').filter((right) => right !== '')]
+  })
+}
+
+function rolesFromObject(given: unknown): [string, string[]][] | undefined {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return undefined
+  const entries = Object.entries(given)
+  return entries.every(([, its]) => Array.isArray(its)) ? entries : undefined
+}

@@ -1,0 +1,114 @@
+import { allRights, defaultRoles } from '../identity/rights.ts'
+import {
+  byteCount,
+  choice,
+  duration,
+  flag,
+  optionalUrl,
+  roleMap,
+  type Setting,
+  secret,
+  setting,
+  text,
+  textList,
+  wholeNumber,
+} from './setting-kinds.ts'
+
+/**
+ * Every setting there is: its name in the file, its meaning, its default and its check. The name in the environment
+ * follows from the name in the file: `server.port` is BERTH_SERVER__PORT.
+ */
+export const settingsTable = {
+  dataDir: setting('data_dir', text('./data'), 'Folder of the embedded metadata, the blobs and the signing key.'),
+
+  host: setting('server.host', text('127.0.0.1'), 'Address to listen on; 0.0.0.0 for all.'),
+  port: setting('server.port', wholeNumber(5000, 0, 65_535), 'Port to listen on; 0 picks a free one.'),
+  publicUrl: setting(
+    'server.public_url',
+    optionalUrl(),
+    'Address that users log in to, where a proxy stands in front.',
+  ),
+  idleMs: setting(
+    'server.idle',
+    duration('30s', '1s', '255s'),
+    'A connection on which nothing moves for this long is cut.',
+  ),
+  drainMs: setting('server.drain', duration('30s'), 'How long running requests may go on after SIGTERM.'),
+
+  rootMount: setting(
+    'registry.root_mount',
+    flag(true),
+    'Serve the registry interface at /v2/ too, where most clients need it.',
+  ),
+  autoEnable: setting('accounts.auto_enable', flag(true), 'An account comes into being, enabled, on its first use.'),
+
+  adminName: setting('identity.admin_name', text('admin'), 'Name of the first user.'),
+  adminApiKey: setting(
+    'identity.admin_api_key',
+    secret(),
+    "The first user's API key; without it one is made and shown once.",
+  ),
+  adminPassword: setting(
+    'identity.admin_password',
+    secret(),
+    "The first user's password; without it, no login by password.",
+  ),
+  identityCacheMs: setting('identity.cache', duration('10s', '0s', '60s'), 'How long a good credential is remembered.'),
+  roles: setting('identity.roles', roleMap(defaultRoles, allRights), 'Role -> rights (pull, push, delete, operate).'),
+
+  missingContent: setting(
+    'manifests.missing_content',
+    choice('reject', 'allow'),
+    'What to do with a manifest whose content is not all here.',
+  ),
+  additionalMediaTypes: setting(
+    'manifests.additional_media_types',
+    textList(),
+    'Manifest media types to accept beside the usual three.',
+  ),
+
+  manifestBytes: setting('limits.manifest_bytes', byteCount('4MiB', '1MiB'), 'Largest manifest.'),
+  jsonDepth: setting('limits.json_depth', wholeNumber(32, 8, 1_000), 'Deepest nesting in a manifest.'),
+  descriptors: setting('limits.descriptors', wholeNumber(10_000, 100), 'Most entries in one manifest.'),
+  blobBytes: setting('limits.blob_bytes', byteCount('50GiB', '1MiB'), 'Largest blob.'),
+  uploadsPerRepository: setting(
+    'limits.uploads_per_repository',
+    wholeNumber(1_000, 1),
+    'Most unfinished uploads in one repository.',
+  ),
+  tagsPerPush: setting('limits.tags_per_push', wholeNumber(16, 10), 'Most tag parameters of one push.'),
+  pageDefault: setting('limits.page_default', wholeNumber(100, 1), 'Length of a catalog page when none is asked for.'),
+  pageMax: setting('limits.page_max', wholeNumber(1_000, 1), 'Longest page.'),
+  bodyBytesPerSecond: setting(
+    'limits.body_bytes_per_second',
+    byteCount('1KiB'),
+    'A sender slower than this, over the window, is cut.',
+  ),
+  bodyWindowMs: setting('limits.body_window', duration('30s', '1s'), 'The window over which a sender is watched.'),
+
+  garbageEveryMs: setting(
+    'garbage.every',
+    duration('1h', '0s'),
+    'How often garbage is collected; 0 leaves it to `berth gc`.',
+  ),
+  leaseMs: setting('garbage.lease', duration('24h'), 'How long a blob is safe without a manifest that names it.'),
+  quarantineMs: setting('garbage.quarantine', duration('24h'), 'How long the bytes of a collected blob are kept.'),
+  uploadIdleMs: setting(
+    'garbage.upload_idle',
+    duration('24h', '1m'),
+    'An unfinished upload that nobody continues for this long is dropped.',
+  ),
+  uploadMaxMs: setting(
+    'garbage.upload_max_age',
+    duration('7d', '1m'),
+    'An unfinished upload older than this is dropped.',
+  ),
+
+  logFormat: setting('log.format', choice('auto', 'json', 'text'), 'auto: text on a terminal, JSON elsewhere.'),
+  logLevel: setting('log.level', choice('info', 'debug', 'warn', 'error', 'silent'), 'What is worth a line.'),
+} as const
+
+type Table = typeof settingsTable
+
+/** The settings in force. */
+export type Config = { readonly [K in keyof Table]: Table[K] extends Setting<infer T> ? T : never }

@@ -1,0 +1,38 @@
+import type { Command } from 'commander'
+import { readConfig } from '../app/config.ts'
+import { type RunningServer, runServer } from '../app/run.ts'
+
+export function addServeCommand(program: Command): void {
+  program
+    .command('serve')
+    .description('run the registry')
+    .option('--config <file>', 'settings file (default: berth.yaml, if it is there)')
+    .action(async (options: { config?: string }) => {
+      const server = await runServer(readConfig(options.config))
+      greet(server)
+      await untilToldToStop()
+      await server.stop()
+    })
+}
+
+function greet({ url, firstApiKey, log }: RunningServer): void {
+  log.write('info', 'ready', { url })
+  log.flush()
+  const host = url.replace('http://', '')
+  const lines = ['', `  Berth is ready at ${url}`, '']
+  if (firstApiKey !== undefined) {
+    lines.push(`  API key of admin (shown only now; keep it):  ${firstApiKey}`, '')
+    lines.push(`  docker login ${host} -u apikey -p ${firstApiKey}`, '')
+  } else {
+    lines.push(`  docker login ${host} -u apikey`, '')
+  }
+  // To the terminal's error stream: standard output belongs to the log.
+  console.error(lines.join('\n'))
+}
+
+function untilToldToStop(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', () => resolve())
+    process.once('SIGINT', () => resolve())
+  })
+}

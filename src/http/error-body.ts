@@ -1,0 +1,136 @@
+import { type Refusal, RegistryRefusal, Unavailable } from '../oci/errors.ts'
+import type { Answer } from './exchange.ts'
+import type { Territory } from './mounts.ts'
+import { receivedRange } from './ranges.ts'
+
+/** distribution-spec, "Error Codes": a 4xx code MUST be one of these; the last two are for 5xx, where no list binds. */
+type ErrorCode =
+  | 'BLOB_UNKNOWN'
+  | 'BLOB_UPLOAD_INVALID'
+  | 'BLOB_UPLOAD_UNKNOWN'
+  | 'DIGEST_INVALID'
+  | 'MANIFEST_BLOB_UNKNOWN'
+  | 'MANIFEST_INVALID'
+  | 'MANIFEST_UNKNOWN'
+  | 'NAME_INVALID'
+  | 'NAME_UNKNOWN'
+  | 'SIZE_INVALID'
+  | 'UNAUTHORIZED'
+  | 'DENIED'
+  | 'UNSUPPORTED'
+  | 'TOOMANYREQUESTS'
+  | 'UNAVAILABLE'
+  | 'UNKNOWN'
+
+interface ErrorRow {
+  readonly status: number
+  readonly code: ErrorCode
+}
+
+/** The one table from a refusal to what the wire says. A refusal without its row does not compile. */
+export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
+  unauthenticated: { status: 401, code: 'UNAUTHORIZED' },
+  'credentials-ambiguous': { status: 400, code: 'UNAUTHORIZED' },
+  'cross-site-request': { status: 403, code: 'DENIED' },
+  denied: { status: 403, code: 'DENIED' },
+  'account-disabled': { status: 403, code: 'DENIED' },
+  'login-invalid': { status: 401, code: 'UNAUTHORIZED' },
+  'route-unknown': { status: 404, code: 'UNSUPPORTED' },
+  'method-unsupported': { status: 405, code: 'UNSUPPORTED' },
+  'path-invalid': { status: 400, code: 'NAME_INVALID' },
+  'uri-too-long': { status: 414, code: 'UNSUPPORTED' },
+  'content-encoding-unsupported': { status: 415, code: 'UNSUPPORTED' },
+  'body-invalid': { status: 400, code: 'UNSUPPORTED' },
+  'body-incomplete': { status: 400, code: 'SIZE_INVALID' },
+  'body-too-slow': { status: 408, code: 'SIZE_INVALID' },
+  'page-size-invalid': { status: 400, code: 'UNSUPPORTED' },
+  'name-invalid': { status: 400, code: 'NAME_INVALID' },
+  'name-unknown': { status: 404, code: 'NAME_UNKNOWN' },
+  'tag-invalid': { status: 400, code: 'MANIFEST_INVALID' },
+  'too-many-tags': { status: 414, code: 'UNSUPPORTED' },
+  'digest-invalid': { status: 400, code: 'DIGEST_INVALID' },
+  'digest-unsupported': { status: 400, code: 'DIGEST_INVALID' },
+  'digest-mismatch': { status: 400, code: 'DIGEST_INVALID' },
+  'manifest-unknown': { status: 404, code: 'MANIFEST_UNKNOWN' },
+  'manifest-invalid': { status: 400, code: 'MANIFEST_INVALID' },
+  'manifest-type-unsupported': { status: 400, code: 'MANIFEST_INVALID' },
+  'manifest-too-large': { status: 413, code: 'SIZE_INVALID' },
+  'manifest-blob-unknown': { status: 400, code: 'MANIFEST_BLOB_UNKNOWN' },
+  'manifest-in-use': { status: 405, code: 'UNSUPPORTED' },
+  'blob-unknown': { status: 404, code: 'BLOB_UNKNOWN' },
+  'blob-in-use': { status: 405, code: 'UNSUPPORTED' },
+  'blob-too-large': { status: 413, code: 'SIZE_INVALID' },
+  'range-unsatisfiable': { status: 416, code: 'SIZE_INVALID' },
+  'upload-unknown': { status: 404, code: 'BLOB_UPLOAD_UNKNOWN' },
+  'upload-out-of-order': { status: 416, code: 'BLOB_UPLOAD_INVALID' },
+  'upload-busy': { status: 416, code: 'BLOB_UPLOAD_INVALID' },
+  'content-range-invalid': { status: 400, code: 'BLOB_UPLOAD_INVALID' },
+  'content-length-mismatch': { status: 400, code: 'SIZE_INVALID' },
+  'too-many-uploads': { status: 429, code: 'TOOMANYREQUESTS' },
+}
+
+const retryAfterSeconds = '5'
+
+/** Where the request was, as far as an error's headers depend on it. */
+export interface ErrorContext {
+  readonly territory: Territory
+  readonly path: string
+  readonly requestId: string
+  readonly serviceName: string
+}
+
+/**
+ * Any error -> the answer. A refusal says what it is; trouble says that trying again may help; a mistake of ours says
+ * nothing but the request's number, under which the log has the rest.
+ */
+export function answerError(error: unknown, context: ErrorContext): Answer {
+  if (error instanceof RegistryRefusal) {
+    const row = errorTable[error.refusal]
+    return write(row, error.message, error.details, refusalHeaders(error, context), context)
+  }
+  if (error instanceof Unavailable) {
+    const headers = { 'retry-after': retryAfterSeconds }
+    return write({ status: 503, code: 'UNAVAILABLE' }, error.message, [], headers, context)
+  }
+  const details = [{ requestId: context.requestId }]
+  return write({ status: 500, code: 'UNKNOWN' }, 'internal error', details, {}, context)
+}
+
+/**
+ * Registry routes carry both forms, so that OCI clients and readers of ErrorMessage each find theirs. There is no member
+ * named `details` at the top: Docker would take it for the message.
+ */
+function write(
+  { status, code }: ErrorRow,
+  message: string,
+  details: readonly unknown[],
+  headers: Readonly<Record<string, string>>,
+  { territory }: ErrorContext,
+): Answer {
+  const entries = details.length === 0 ? [undefined] : details
+  const body =
+    territory.kind === 'service'
+      ? { msg: message }
+      : { errors: entries.map((detail) => ({ code, message, detail })), msg: message }
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
+}
+
+function refusalHeaders(error: RegistryRefusal, context: ErrorContext): Record<string, string> {
+  const detail = error.details[0] ?? {}
+  switch (error.refusal) {
+    case 'unauthenticated':
+    case 'login-invalid':
+      // Exactly one challenge: clients disagree about which of two they take.
+      return { 'www-authenticate': `Basic realm="${context.serviceName}", charset="UTF-8"` }
+    case 'method-unsupported':
+      return { allow: String(detail['allow']) }
+    case 'range-unsatisfiable':
+      return { 'content-range': `bytes */${detail['size']}` }
+    case 'upload-out-of-order':
+      return { location: context.path, range: receivedRange(Number(detail['received'])) }
+    case 'too-many-uploads':
+      return { 'retry-after': retryAfterSeconds }
+    default:
+      return {}
+  }
+}

@@ -1,0 +1,83 @@
+import type { Tokens } from '../identity/tokens.ts'
+import type { ByteSource } from '../lib/byte-source.ts'
+import type { RepositoryName } from '../oci/names.ts'
+import type { Account } from '../ports/accounts.ts'
+import type { OutgoingBytes } from '../ports/blob-store.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Principal } from '../ports/identity.ts'
+import type { Ports } from '../ports/ports.ts'
+import type { Scope } from '../ports/repositories.ts'
+import type { UserStore } from '../ports/user-store.ts'
+import type { RunningUploads } from '../registry/running-uploads.ts'
+import type { RegistrySettings } from '../registry/settings.ts'
+import type { RegistryMount } from './mounts.ts'
+import type { RequestTarget } from './request-target.ts'
+import type { PathValues } from './route-pattern.ts'
+
+/** What the mouth needs to know of its surroundings. */
+export interface HttpSettings {
+  /** The address that users log in to, if it is not the one their requests name. */
+  readonly publicUrl: string | undefined
+  readonly hasRootMount: boolean
+  readonly serviceName: string
+  readonly bodyBytesPerSecondMin: number
+  readonly bodyWindowMs: number
+}
+
+/** All that handlers can reach; each deed takes of it what its own type names. */
+export interface Application extends Ports {
+  readonly settings: RegistrySettings
+  readonly http: HttpSettings
+  readonly running: RunningUploads
+  /** The embedded identity service, if it is ours to run. */
+  readonly embedded: EmbeddedIdentityService | undefined
+  readonly clock: Clock
+  /** Turns false when the process begins to go down. */
+  isReady(): boolean
+}
+
+export interface EmbeddedIdentityService {
+  readonly users: UserStore
+  readonly tokens: Tokens
+}
+
+/** One request, before it is known who asks. */
+export interface Exchange {
+  readonly app: Application
+  readonly request: Request
+  readonly method: string
+  readonly target: RequestTarget
+  readonly path: PathValues
+  /** The request's body, to be read once. */
+  readonly body: () => ByteSource
+}
+
+/** One request of a known caller. */
+export interface CallerExchange extends Exchange {
+  readonly principal: Principal
+}
+
+/** One request to the registry interface, of a caller whose account is enabled. */
+export interface RegistryExchange extends CallerExchange {
+  readonly account: Account
+  readonly mount: RegistryMount
+}
+
+/** One request about a repository, which the caller may do what the route says. */
+export interface RepositoryExchange extends RegistryExchange {
+  readonly repository: RepositoryName
+  readonly scope: Scope
+}
+
+/** What a handler gives back. It never touches the socket; a HEAD gets the same without the body. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array | OutgoingBytes
+  /** The body's length, where the answer to HEAD has to name it without having the body. */
+  readonly lengthBytes?: number
+}
+
+export function jsonAnswer(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Answer {
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
+}

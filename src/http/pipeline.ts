@@ -1,0 +1,178 @@
+import type { ByteSource } from '../lib/byte-source.ts'
+import type { Log } from '../lib/log.ts'
+import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
+import { parseRepositoryName } from '../oci/names.ts'
+import type { Principal } from '../ports/identity.ts'
+import { checkAllowed } from '../registry/access.ts'
+import { openAccount } from '../registry/service.ts'
+import { checkSameSite, findCredential, type PresentedCredential } from './credentials.ts'
+import { answerError } from './error-body.ts'
+import type { Answer, Application, CallerExchange, Exchange, RegistryExchange } from './exchange.ts'
+import { type Territory, territoryOf } from './mounts.ts'
+import { originOf } from './origin.ts'
+import { openBody } from './request-body.ts'
+import { parseTarget, type RequestTarget } from './request-target.ts'
+import { toResponse } from './response.ts'
+import { Router } from './router.ts'
+import { type Route, registryRoutes, serviceRoutes } from './routes.ts'
+
+const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/
+const noTarget: RequestTarget = { path: '', query: new URLSearchParams() }
+
+/** What is learnt of one request on its way, for its answer and its log line. */
+interface Passage {
+  readonly id: string
+  readonly startedAt: number
+  target: RequestTarget
+  territory: Territory
+  route: Route | undefined
+  presented: PresentedCredential | undefined
+  principal: Principal | undefined
+  body: ByteSource | undefined
+}
+
+/**
+ * The way of every request: number it, take its address apart, find its route, learn who asks, decide whether they may,
+ * let the handler translate, answer, log. The one place that authenticates, and the one catch.
+ */
+export class Pipeline {
+  readonly #app: Application
+  readonly #log: Log
+  readonly #router = new Router(registryRoutes, serviceRoutes)
+
+  constructor(app: Application, log: Log) {
+    this.#app = app
+    this.#log = log
+  }
+
+  async handle(request: Request): Promise<Response> {
+    const passage = begin(request)
+    let answer: Answer
+    try {
+      answer = await this.#answer(request, passage)
+    } catch (error) {
+      this.#logFault(error, passage)
+      answer = answerError(error, {
+        territory: passage.territory,
+        path: passage.target.path,
+        requestId: passage.id,
+        serviceName: this.#app.http.serviceName,
+      })
+    }
+    const response = toResponse(answer, {
+      isHead: request.method === 'HEAD',
+      requestId: passage.id,
+      // What is left of a refused body is not worth reading; the answer arrives all the same.
+      isLast: !this.#app.isReady() || (answer.status >= 400 && request.body !== null),
+      isSecretInQuery: passage.presented?.carrier === 'query',
+    })
+    this.#logRequest(request.method, answer, passage)
+    return response
+  }
+
+  async #answer(request: Request, passage: Passage): Promise<Answer> {
+    const app = this.#app
+    passage.target = parseTarget(request.url)
+    passage.territory = territoryOf(passage.target.path, app.http.hasRootMount)
+    const { target, territory } = passage
+    passage.presented = findCredential(request.headers, target.query)
+    // Strangers do not learn which addresses exist: an unknown one is told only after the caller is known.
+    const found = this.#find(territory, target.path, request.method)
+    if (found instanceof RegistryRefusal) {
+      if (territory.kind === 'registry') await this.#identify(request, passage)
+      throw found
+    }
+    passage.route = found.route
+    const exchange: Exchange = {
+      app,
+      request,
+      method: request.method,
+      target,
+      path: found.values,
+      body: () => {
+        passage.body = openBody(request, app.http)
+        return passage.body
+      },
+    }
+    const { route } = found
+    if (route.access === 'anyone') return route.handle(exchange)
+
+    const principal = await this.#identify(request, passage)
+    const caller: CallerExchange = { ...exchange, principal }
+    if (route.access === 'known caller') {
+      if (route.right !== undefined) checkAllowed(principal, route.right)
+      return route.handle(caller)
+    }
+    return this.#answerRegistry(route, caller, territory)
+  }
+
+  /** The routes that need an enabled account, and most of them a repository that the caller may reach. */
+  async #answerRegistry(
+    route: Extract<Route, { access: 'enabled account' | 'repository' }>,
+    caller: CallerExchange,
+    territory: Territory,
+  ): Promise<Answer> {
+    if (territory.kind !== 'registry') throw new RegistryRefusal('route-unknown')
+    const repository = route.access === 'repository' ? parseRepositoryName(caller.path['name'] ?? '') : undefined
+    checkAllowed(caller.principal, route.right, repository)
+    const account = await openAccount(this.#app, caller.principal.account)
+    const exchange: RegistryExchange = { ...caller, account, mount: territory.mount }
+    if (route.access === 'enabled account') return route.handle(exchange)
+    if (repository === undefined) throw new RegistryRefusal('name-invalid')
+    return route.handle({ ...exchange, repository, scope: { accountId: account.id, repository } })
+  }
+
+  #find(territory: Territory, path: string, method: string) {
+    try {
+      return this.#router.find(territory, path, method)
+    } catch (error) {
+      if (error instanceof RegistryRefusal) return error
+      throw error
+    }
+  }
+
+  async #identify(request: Request, passage: Passage): Promise<Principal> {
+    const { presented } = passage
+    const credential = presented?.credential
+    const principal = credential && (await this.#app.identity.authenticate(credential))
+    if (principal === undefined) throw new RegistryRefusal('unauthenticated')
+    passage.principal = principal
+    if (presented?.carrier === 'cookie') {
+      checkSameSite(request.method, request.headers, originOf(request, this.#app.http.publicUrl))
+    }
+    return principal
+  }
+
+  #logFault(error: unknown, passage: Passage): void {
+    if (error instanceof RegistryRefusal) return
+    const level = error instanceof Unavailable ? 'warn' : 'error'
+    this.#log.write(level, 'request failed', { id: passage.id, error })
+  }
+
+  #logRequest(method: string, answer: Answer, passage: Passage): void {
+    this.#log.write('info', 'request', {
+      id: passage.id,
+      method,
+      path: passage.target.path,
+      route: passage.route?.operationId,
+      status: answer.status,
+      bytes: answer.lengthBytes,
+      ms: Math.round((performance.now() - passage.startedAt) * 100) / 100,
+      who: passage.principal?.fingerprint,
+    })
+  }
+}
+
+function begin(request: Request): Passage {
+  const given = request.headers.get('x-request-id')
+  return {
+    id: given !== null && requestIdPattern.test(given) ? given : crypto.randomUUID(),
+    startedAt: performance.now(),
+    target: noTarget,
+    territory: { kind: 'service' },
+    route: undefined,
+    presented: undefined,
+    principal: undefined,
+    body: undefined,
+  }
+}

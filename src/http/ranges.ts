@@ -1,0 +1,49 @@
+import { RegistryRefusal } from '../oci/errors.ts'
+import type { ByteRange } from '../ports/blob-store.ts'
+
+const oneRange = /^bytes=\s*(\d*)-(\d*)\s*$/
+const chunkRange = /^(\d+)-(\d+)$/
+
+/**
+ * The part that a `Range` header asks for, or undefined for all: without the header, with several ranges (RFC 9110, 14.2:
+ * a server may ignore the header), or with another unit.
+ *
+ * `bytes=500-0` is not a range at all by RFC 9110 and could be ignored; it is refused like one that lies behind the end,
+ * because a client that sends it does not want the whole blob.
+ */
+export function parseRange(header: string | null, sizeBytes: number): ByteRange | undefined {
+  if (header === null) return undefined
+  const match = oneRange.exec(header)
+  if (match === null) return undefined
+  const [, from = '', to = ''] = match
+  if (from === '' && to === '') return undefined
+  const range = from === '' ? lastBytes(Number(to), sizeBytes) : { first: Number(from), last: Number(to || Infinity) }
+  if (range.first >= sizeBytes || range.last < range.first) {
+    throw new RegistryRefusal('range-unsatisfiable', { size: sizeBytes })
+  }
+  return { first: range.first, last: Math.min(range.last, sizeBytes - 1) }
+}
+
+function lastBytes(count: number, sizeBytes: number): ByteRange {
+  if (count === 0) throw new RegistryRefusal('range-unsatisfiable', { size: sizeBytes })
+  return { first: Math.max(0, sizeBytes - count), last: sizeBytes - 1 }
+}
+
+/**
+ * The `Content-Range` of a chunk: `<first>-<last>`, both included, and nothing in front, as the distribution-spec has it.
+ */
+export function parseChunkRange(header: string | null): { first: number; lengthBytes: number } | undefined {
+  if (header === null) return undefined
+  const match = chunkRange.exec(header.trim())
+  const first = Number(match?.[1])
+  const last = Number(match?.[2])
+  if (!Number.isSafeInteger(first) || !Number.isSafeInteger(last) || last < first) {
+    throw new RegistryRefusal('content-range-invalid', { contentRange: header.slice(0, 64) })
+  }
+  return { first, lengthBytes: last - first + 1 }
+}
+
+/** What an upload holds. Docker wants `0-0` while there is nothing, and fails on `0--1`. */
+export function receivedRange(receivedBytes: number): string {
+  return `0-${Math.max(0, receivedBytes - 1)}`
+}

@@ -1,0 +1,38 @@
+import { ByteSource } from '../lib/byte-source.ts'
+import { RegistryRefusal } from '../oci/errors.ts'
+import type { Exchange, HttpSettings } from './exchange.ts'
+
+/** A request's body as a source of chunks. A sender that goes away or crawls is told so in our words. */
+export function openBody(request: Request, settings: HttpSettings): ByteSource {
+  const encoding = request.headers.get('content-encoding')
+  // Stored bytes are the bytes that were sent; decoding them would be another thing, and a bomb besides.
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') {
+    throw new RegistryRefusal('content-encoding-unsupported')
+  }
+  return new ByteSource(request.body, {
+    bytesPerSecondMin: settings.bodyBytesPerSecondMin,
+    windowMs: settings.bodyWindowMs,
+    tooSlow: () => new RegistryRefusal('body-too-slow'),
+    broken: () => new RegistryRefusal('body-incomplete'),
+  })
+}
+
+/** The length that the request announces, if it does. Chunked bodies do not. */
+export function announcedLength(request: Request): number | undefined {
+  const length = request.headers.get('content-length')
+  return length === null ? undefined : Number(length)
+}
+
+/** A small body, whole. One that is larger than `max`, or says that it is, is refused without being read on. */
+export async function readAtMost(exchange: Exchange, max: number, tooLarge: () => Error): Promise<Uint8Array> {
+  if ((announcedLength(exchange.request) ?? 0) > max) throw tooLarge()
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of exchange.body()) {
+    bytes += chunk.length
+    if (bytes > max) throw tooLarge()
+    chunks.push(chunk)
+  }
+  const [only] = chunks
+  return chunks.length === 1 && only !== undefined ? only : new Uint8Array(Buffer.concat(chunks))
+}

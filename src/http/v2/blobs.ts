@@ -1,0 +1,43 @@
+import { parseDigest } from '../../oci/digest.ts'
+import { deleteBlob, describeBlob, openBlob } from '../../registry/blobs.ts'
+import { contentHeaders, isUnchanged, notModified } from '../content-headers.ts'
+import type { Answer, RepositoryExchange } from '../exchange.ts'
+import { parseRange } from '../ranges.ts'
+
+/** GET, HEAD /v2/{name}/blobs/{digest}, all of it or the part that `Range` names. */
+export async function getBlob({ app, scope, path, method, request }: RepositoryExchange): Promise<Answer> {
+  const digest = parseDigest(path['digest'] ?? '')
+  const headers = {
+    ...contentHeaders(digest, 'application/octet-stream'),
+    'accept-ranges': 'bytes',
+    'content-disposition': 'attachment',
+  }
+  if (method === 'HEAD') {
+    const sizeBytes = await describeBlob(app, scope, digest)
+    if (isUnchanged(request.headers, digest)) return notModified(digest)
+    return { status: 200, headers, lengthBytes: sizeBytes }
+  }
+  const { sizeBytes, open } = await openBlob(app, scope, digest)
+  if (isUnchanged(request.headers, digest)) return notModified(digest)
+
+  const range = parseRange(rangeHeader(request.headers, digest), sizeBytes)
+  if (range === undefined) return { status: 200, headers, body: await open(), lengthBytes: sizeBytes }
+  return {
+    status: 206,
+    headers: { ...headers, 'content-range': `bytes ${range.first}-${range.last}/${sizeBytes}` },
+    body: await open(range),
+    lengthBytes: range.last - range.first + 1,
+  }
+}
+
+/** RFC 9110, 13.1.5: a range that goes with another version of the content is ignored. */
+function rangeHeader(headers: Headers, digest: string): string | null {
+  const condition = headers.get('if-range')
+  return condition !== null && condition !== `"${digest}"` ? null : headers.get('range')
+}
+
+/** DELETE /v2/{name}/blobs/{digest} */
+export async function deleteBlobByDigest({ app, scope, path }: RepositoryExchange): Promise<Answer> {
+  await deleteBlob(app, scope, parseDigest(path['digest'] ?? ''))
+  return { status: 202, headers: {} }
+}

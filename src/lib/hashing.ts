@@ -1,0 +1,22 @@
+/** A running hash. `copy` costs little, so a run can be continued and still be finished twice. */
+export interface RunningHash {
+  readonly algorithm: HashAlgorithm
+  update(chunk: Uint8Array): void
+  /** The hash of what was given so far; the run can go on afterwards. */
+  hex(): string
+}
+
+export type HashAlgorithm = 'sha256' | 'sha512'
+
+export function startHash(algorithm: HashAlgorithm): RunningHash {
+  const hasher = new Bun.CryptoHasher(algorithm)
+  return {
+    algorithm,
+    update: (chunk) => void hasher.update(chunk),
+    hex: () => hasher.copy().digest('hex'),
+  }
+}
+
+export function hashHex(algorithm: HashAlgorithm, bytes: Uint8Array | string): string {
+  return Bun.CryptoHasher.hash(algorithm, bytes, 'hex')
+}

@@ -1,0 +1,33 @@
+/** Lengths of time and amounts of bytes as people write them: `30s`, `24h`, `4MiB`. */
+const durationUnits: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const byteUnits: Readonly<Record<string, number>> = {
+  B: 1,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+  TiB: 1024 ** 4,
+}
+
+const quantity = /^(\d+)\s*([A-Za-z]*)$/
+
+/** Milliseconds, or undefined when the text is no duration. A bare number is seconds. */
+export function parseDuration(text: string): number | undefined {
+  return parseQuantity(text, durationUnits, 's')
+}
+
+/** Bytes, or undefined when the text is no amount. A bare number is bytes. */
+export function parseByteCount(text: string): number | undefined {
+  return parseQuantity(text, byteUnits, 'B')
+}
+
+function parseQuantity(text: string, units: Readonly<Record<string, number>>, bareUnit: string): number | undefined {
+  const match = quantity.exec(text.trim())
+  const factor = units[match?.[2] || bareUnit]
+  const value = Number(match?.[1]) * (factor ?? Number.NaN)
+  return Number.isSafeInteger(value) ? value : undefined
+}
+
+export function formatBytes(bytes: number): string {
+  const unit = ['TiB', 'GiB', 'MiB', 'KiB'].find((name) => bytes >= (byteUnits[name] ?? Infinity))
+  return unit === undefined ? `${bytes} B` : `${(bytes / (byteUnits[unit] ?? 1)).toFixed(1)} ${unit}`
+}

@@ -1,0 +1,80 @@
+/**
+ * Every way to say no, by name, with its words. The words are shown to people by their clients: lower case, no dot at
+ * the end, the thing named, nobody blamed, nothing internal. Which status and which code of the specification a refusal
+ * gets is the business of `http/error-body.ts` alone.
+ */
+export const refusalWords = {
+  // who is calling, and may they
+  unauthenticated: 'authentication required',
+  'credentials-ambiguous': 'credentials must be given once',
+  'cross-site-request': 'a cookie does not authorise requests that come from another site',
+  denied: 'requested access to the resource is denied',
+  'account-disabled': 'the registry is disabled for this account',
+  'login-invalid': 'user name or password is wrong',
+  // what the request itself looks like
+  'route-unknown': 'no such endpoint',
+  'method-unsupported': 'the method is not supported here',
+  'path-invalid': 'the path holds an empty or encoded segment',
+  'uri-too-long': 'the request address is too long',
+  'content-encoding-unsupported': 'an encoded request body is not accepted',
+  'body-invalid': 'the request body is not what this operation takes',
+  'body-incomplete': 'the request body ended early',
+  'body-too-slow': 'the request body arrives too slowly',
+  'page-size-invalid': 'n must be a whole number, 0 or more',
+  // names and digests
+  'name-invalid': 'invalid repository name',
+  'name-unknown': 'repository name not known to registry',
+  'tag-invalid': 'invalid tag',
+  'too-many-tags': 'too many tag parameters',
+  'digest-invalid': 'provided digest is not valid',
+  'digest-unsupported': 'the digest algorithm is not supported; use sha256 or sha512',
+  'digest-mismatch': 'provided digest did not match uploaded content',
+  // manifests
+  'manifest-unknown': 'manifest unknown to registry',
+  'manifest-invalid': 'manifest invalid',
+  'manifest-type-unsupported': 'the manifest media type is not accepted',
+  'manifest-too-large': 'manifest exceeds the size limit',
+  'manifest-blob-unknown': 'manifest references content unknown to the repository',
+  'manifest-in-use': 'the manifest is still listed by an index of this repository',
+  // blobs and uploads
+  'blob-unknown': 'blob unknown to registry',
+  'blob-in-use': 'the blob is still used by a manifest of this repository',
+  'blob-too-large': 'blob exceeds the size limit',
+  'range-unsatisfiable': 'the range lies outside the blob',
+  'upload-unknown': 'blob upload unknown to registry',
+  'upload-out-of-order': 'the chunk does not start where the upload ends',
+  'upload-busy': 'another request is writing to this upload',
+  'content-range-invalid': 'content range must be <first>-<last>',
+  'content-length-mismatch': 'the body has not the length that was announced',
+  'too-many-uploads': 'too many unfinished uploads in this repository',
+} as const
+
+export type Refusal = keyof typeof refusalWords
+
+/** More than the words: which digest, which offset. Shown to the caller as `detail`. */
+export type RefusalDetail = Readonly<Record<string, unknown>>
+
+/** The caller asked for what cannot be. Thrown by parsers and deeds, answered in one place. */
+export class RegistryRefusal extends Error {
+  override readonly name = 'RegistryRefusal'
+  readonly refusal: Refusal
+  /** One entry a fault; most refusals have none or one. */
+  readonly details: readonly RefusalDetail[]
+
+  constructor(refusal: Refusal, ...details: readonly RefusalDetail[]) {
+    super(refusalWords[refusal])
+    this.refusal = refusal
+    this.details = details
+  }
+}
+
+/** The world failed: a disk, a database, another service. The caller may try again; the cause is for the log alone. */
+export class Unavailable extends Error {
+  override readonly name = 'Unavailable'
+  readonly what: string
+
+  constructor(what: string, options?: { readonly cause?: unknown }) {
+    super(`${what} is unavailable`, options)
+    this.what = what
+  }
+}

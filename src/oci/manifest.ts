@@ -1,0 +1,131 @@
+import { isWellFormedDigest, type WellFormedDigest } from './digest.ts'
+import { RegistryRefusal } from './errors.ts'
+import { findJsonFault } from './json-scan.ts'
+import { type ManifestShape, shapeOf } from './media-types.ts'
+
+/** What a registry must know of an entry of a manifest; the rest of it is the clients' business. */
+export interface Descriptor {
+  readonly digest: WellFormedDigest
+  readonly sizeBytes: number
+  readonly mediaType: string
+  /** The content is fetched from elsewhere (`urls`), so it may be absent here. */
+  readonly isForeign: boolean
+}
+
+/** A manifest that passed every check that needs nothing but its own bytes. */
+export interface Manifest {
+  readonly mediaType: string
+  readonly shape: ManifestShape
+  /** The config and the layers of an image; none for an index. */
+  readonly blobs: readonly Descriptor[]
+  /** The entries of an index; none for an image. */
+  readonly children: readonly Descriptor[]
+  readonly subject: WellFormedDigest | undefined
+  /** As the referrers list shows it: an image's own, else its config's media type; an index's own, or none. */
+  readonly artifactType: string | undefined
+  readonly annotations: Readonly<Record<string, string>> | undefined
+}
+
+export interface ManifestLimits {
+  readonly jsonDepthMax: number
+  readonly descriptorsMax: number
+}
+
+type JsonObject = Readonly<Record<string, unknown>>
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Bytes and the media type that they were sent as -> a checked manifest. Refuses what is not one. */
+export function parseManifest(bytes: Uint8Array, mediaType: string, limits: ManifestLimits): Manifest {
+  const shape = shapeOf(mediaType)
+  if (shape === undefined) throw new RegistryRefusal('manifest-type-unsupported', { mediaType })
+  const body = parseJsonObject(bytes, limits.jsonDepthMax)
+
+  if (body['schemaVersion'] !== 2) throw invalid('schemaVersion must be 2')
+  const ownType = body['mediaType']
+  // One document must not be an index to one reader and an image to another (CVE-2021-41190).
+  if (isPresent(ownType) && ownType !== mediaType) throw invalid('mediaType differs from the content type')
+  const alien = shape === 'image' ? ['manifests', 'fsLayers'] : ['config', 'layers', 'fsLayers']
+  for (const field of alien) {
+    if (isPresent(body[field])) throw invalid(`a manifest of type ${mediaType} has no field ${field}`)
+  }
+
+  const config = shape === 'image' ? descriptor(body['config'], 'config') : undefined
+  const layers = shape === 'image' ? descriptors(body['layers'], 'layers', limits) : []
+  const children = shape === 'index' ? descriptors(body['manifests'], 'manifests', limits) : []
+  const subject = isPresent(body['subject']) ? descriptor(body['subject'], 'subject') : undefined
+  const ownArtifactType = optionalString(body['artifactType'], 'artifactType')
+  return {
+    mediaType,
+    shape,
+    blobs: config === undefined ? [] : [config, ...layers],
+    children,
+    subject: subject?.digest,
+    artifactType: ownArtifactType || config?.mediaType || undefined,
+    annotations: annotations(body['annotations']),
+  }
+}
+
+function invalid(reason: string): RegistryRefusal {
+  return new RegistryRefusal('manifest-invalid', { reason })
+}
+
+function parseJsonObject(bytes: Uint8Array, depthMax: number): JsonObject {
+  let text: string
+  try {
+    text = utf8.decode(bytes)
+  } catch {
+    throw invalid('not UTF-8')
+  }
+  const fault = findJsonFault(text, depthMax)
+  if (fault !== undefined) throw invalid(fault)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw invalid('not JSON')
+  }
+  if (!isObject(value)) throw invalid('not a JSON object')
+  return value
+}
+
+/** Encoders of Go write an absent field as null now and then; to them both are the same. */
+function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function descriptors(value: unknown, field: string, limits: ManifestLimits): Descriptor[] {
+  if (value === null) return []
+  if (!Array.isArray(value)) throw invalid(`${field} must be an array`)
+  if (value.length > limits.descriptorsMax) throw invalid(`${field} has more than ${limits.descriptorsMax} entries`)
+  return value.map((entry: unknown, index) => descriptor(entry, `${field}[${index}]`))
+}
+
+/** image-spec, "Content Descriptors": mediaType, digest and size are REQUIRED; size is not negative. */
+function descriptor(value: unknown, field: string): Descriptor {
+  if (!isObject(value)) throw invalid(`${field} must be a descriptor`)
+  const { digest, size, mediaType, urls } = value
+  if (typeof digest !== 'string' || !isWellFormedDigest(digest)) throw invalid(`${field}.digest is not a digest`)
+  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) throw invalid(`${field}.size is not a size`)
+  if (typeof mediaType !== 'string' || mediaType === '') throw invalid(`${field}.mediaType is missing`)
+  return { digest, sizeBytes: size, mediaType, isForeign: Array.isArray(urls) && urls.length > 0 }
+}
+
+function optionalString(value: unknown, field: string): string | undefined {
+  if (typeof value === 'string') return value
+  if (!isPresent(value)) return undefined
+  throw invalid(`${field} must be a string`)
+}
+
+function annotations(value: unknown): Readonly<Record<string, string>> | undefined {
+  if (!isPresent(value)) return undefined
+  if (!isObject(value)) throw invalid('annotations must be an object')
+  for (const [key, text] of Object.entries(value)) {
+    if (typeof text !== 'string') throw invalid(`annotation ${key.slice(0, 255)} must be a string`)
+  }
+  return value as Readonly<Record<string, string>>
+}

@@ -1,0 +1,35 @@
+import { type Digest, parseDigest } from './digest.ts'
+import { RegistryRefusal } from './errors.ts'
+
+/** A repository's name as in the path: `library/alpine`. Made only by its parser. */
+export type RepositoryName = string & { readonly __brand: 'RepositoryName' }
+export type Tag = string & { readonly __brand: 'Tag' }
+
+/** What stands behind `/manifests/`: a tag or a digest. */
+export type Reference = { readonly tag: Tag } | { readonly digest: Digest }
+
+// Many clients limit host and name together to 255 characters, so a longer name could never be pulled.
+const nameLengthMax = 255
+const tagPattern = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/
+
+// distribution-spec, "Pulling manifests": `<name>`. Anchored: the same grammar without anchors is quadratic.
+const namePattern = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/
+
+export function isRepositoryName(text: string): text is RepositoryName {
+  return text.length <= nameLengthMax && namePattern.test(text)
+}
+
+export function parseRepositoryName(text: string): RepositoryName {
+  if (isRepositoryName(text)) return text
+  throw new RegistryRefusal('name-invalid', { name: text.slice(0, nameLengthMax) })
+}
+
+export function parseTag(text: string): Tag {
+  if (tagPattern.test(text)) return text as Tag
+  throw new RegistryRefusal('tag-invalid', { tag: text.slice(0, nameLengthMax) })
+}
+
+/** distribution-spec: a reference that holds a colon is a digest, never a tag. */
+export function parseReference(text: string): Reference {
+  return text.includes(':') ? { digest: parseDigest(text) } : { tag: parseTag(text) }
+}

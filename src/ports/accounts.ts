@@ -1,0 +1,26 @@
+import type { RowId } from './metadata-store.ts'
+
+/** A tenant's registry: on or off. An account that was never enabled has no row. */
+export interface Account {
+  readonly id: RowId
+  readonly name: string
+  readonly state: 'enabled' | 'disabled'
+  /** Repositories with at least one manifest. Kept by the transactions that change it, never counted. */
+  readonly imageCount: number
+}
+
+export interface Accounts {
+  find(name: string): Promise<Account | undefined>
+
+  /** As `find`; inside a transaction the state cannot change until the transaction ends. */
+  findLocked(id: RowId): Promise<Account | undefined>
+
+  /** Makes the account enabled unless it has a row already, whose state stays as it is. */
+  ensure(name: string): Promise<Account>
+
+  /** Sets the state, making the account if need be. Idempotent. */
+  setState(name: string, state: Account['state']): Promise<void>
+
+  /** Adds to the count of repositories that have a manifest. */
+  addImages(id: RowId, change: 1 | -1): Promise<void>
+}

@@ -1,0 +1,79 @@
+import type { StorageKey } from './blob-store.ts'
+import type { RowId } from './metadata-store.ts'
+
+/** A blob that the collector has locked for a look. */
+export interface BlobCandidate {
+  readonly accountId: RowId
+  readonly blobId: RowId
+  readonly storageKey: StorageKey
+  readonly sizeBytes: number
+}
+
+/** Bytes that no row names any more. */
+export interface TrashedObject {
+  readonly storageKey: StorageKey
+  readonly notes: string | undefined
+}
+
+/** How old things must be before the collector may touch them. Ages are judged by the store's own clock. */
+export interface GarbageAges {
+  readonly leaseMs: number
+  readonly quarantineMs: number
+  readonly uploadIdleMs: number
+  readonly uploadMaxMs: number
+  /** How long a finished session is remembered for a repeated closing request. */
+  readonly uploadDoneMs: number
+}
+
+/** What a dry run reports. */
+export interface GarbageForecast {
+  readonly blobs: number
+  readonly bytes: number
+  readonly uploads: number
+  readonly trashed: number
+}
+
+export interface Garbage {
+  // For transactions, one candidate each.
+
+  /**
+   * The next queued blob whose lease time is over, locked so that nobody can begin to use it before the transaction
+   * ends. Blobs that another transaction is using right now are passed over. Accounts that are disabled are left alone.
+   */
+  lockNextDue(leaseMs: number): Promise<BlobCandidate | undefined>
+
+  /**
+   * Whether anything needs the blob: a manifest, or a link whose lease still runs. Must be asked after the lock, as a
+   * statement of its own, so that it sees what was committed while we waited for the lock.
+   */
+  isLive(candidate: BlobCandidate, leaseMs: number): Promise<boolean>
+
+  /**
+   * Lets a live blob be: off the queue if a manifest names it (the end of that manifest queues it again), else to the
+   * queue's end. Links of repositories that do not use the blob, and whose lease is over, go.
+   */
+  keep(candidate: BlobCandidate, leaseMs: number): Promise<void>
+
+  /** Removes the blob's links and row, and moves its key to the trash. The foreign keys refuse it if it is in use. */
+  bury(candidate: BlobCandidate): Promise<void>
+
+  /** Moves the keys of at most `limit` sessions that nobody continues to the trash; forgets finished ones. */
+  expireUploads(ages: GarbageAges, limit: number): Promise<number>
+
+  /** Puts bytes that nobody will use into the trash: a duplicate of what the account has already. */
+  trash(object: TrashedObject): Promise<void>
+
+  // Each a statement of its own.
+
+  /** At most `limit` trashed objects whose quarantine is over. */
+  listPurgeable(quarantineMs: number, limit: number): Promise<TrashedObject[]>
+
+  /** Forgets a trashed object: its bytes are gone. */
+  forget(key: StorageKey): Promise<void>
+
+  /** Removes repositories that hold nothing at all any more; gives their number. */
+  removeEmptyRepositories(idleMs: number, limit: number): Promise<number>
+
+  /** What a collection with these ages would do now. */
+  forecast(ages: GarbageAges): Promise<GarbageForecast>
+}

@@ -1,0 +1,30 @@
+import type { RepositoryName } from '../oci/names.ts'
+import type { RowId } from './metadata-store.ts'
+
+/** A repository as a request names it: whose, and which. */
+export interface Scope {
+  readonly accountId: RowId
+  readonly repository: RepositoryName
+}
+
+/** A repository's row, known to exist. */
+export interface RepositoryRow {
+  readonly accountId: RowId
+  readonly id: RowId
+}
+
+export interface Repositories {
+  find(scope: Scope): Promise<RepositoryRow | undefined>
+
+  /** The repository, made on its first use. */
+  ensure(scope: Scope): Promise<RepositoryRow>
+
+  /**
+   * Names of the account's repositories that have a manifest, in byte order, after `after`, at most `limit`. One without
+   * manifests is not an image to anybody, so it does not appear.
+   */
+  list(accountId: RowId, after: string | undefined, limit: number): Promise<RepositoryName[]>
+
+  /** Adds to the number of its manifests; gives the new number. */
+  addManifests(repository: RepositoryRow, change: 1 | -1): Promise<number>
+}

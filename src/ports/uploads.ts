@@ -1,0 +1,57 @@
+import type { Digest } from '../oci/digest.ts'
+import type { StorageKey, UnfinishedObject } from './blob-store.ts'
+import type { RepositoryRow, Scope } from './repositories.ts'
+
+/** Names an upload session to its client: an unguessable id, never part of a path or key. */
+export type UploadId = string & { readonly __brand: 'UploadId' }
+
+/** An unfinished blob. `object.sizeBytes` is what was acknowledged: the truth after any crash. */
+export interface Upload {
+  readonly id: UploadId
+  readonly repository: RepositoryRow
+  readonly storageKey: StorageKey
+  readonly object: UnfinishedObject
+  /** Counts its writers: one that lost its turn can no longer record anything. */
+  readonly epoch: number
+}
+
+/** How a session stands: still open, or finished as this digest a while ago. */
+export type UploadState = { readonly open: Upload } | { readonly done: Digest }
+
+/** Whose session: one of another repository or principal does not exist for this caller. */
+export interface UploadOwner extends Scope {
+  readonly subject: string
+}
+
+export interface Uploads {
+  /** Opens a session. With `turnMs` above 0 its maker has the first turn to write, as if it had claimed it. */
+  begin(repository: RepositoryRow, subject: string, id: UploadId, key: StorageKey, turnMs: number): Promise<Upload>
+
+  find(owner: UploadOwner, id: UploadId): Promise<UploadState | undefined>
+
+  /**
+   * Takes the turn to write: the epoch grows, and nobody else can take it before `turnMs` is over or the turn is given
+   * back. `undefined` when there is no such open session or another writer has its turn.
+   */
+  claim(owner: UploadOwner, id: UploadId, turnMs: number): Promise<Upload | undefined>
+
+  /** Keeps the turn for another `turnMs`; false when it was lost. */
+  keepTurn(upload: Upload, turnMs: number): Promise<boolean>
+
+  /** Records what was made durable and gives the turn back; false, and nothing recorded, when the turn was lost. */
+  advance(upload: Upload, object: UnfinishedObject): Promise<boolean>
+
+  /** Open sessions of the repository. */
+  countOpen(repository: RepositoryRow): Promise<number>
+
+  // The rest is for transactions.
+
+  /**
+   * Turns the session into a note that it ended as `digest`, so that a repeated closing request gets the same answer.
+   * Its key is free to stand in another row. False when the turn was lost.
+   */
+  finish(upload: Upload, digest: Digest): Promise<boolean>
+
+  /** Removes the open session, whoever writes to it; its key goes to the trash. False when there was none. */
+  discard(owner: UploadOwner, id: UploadId): Promise<boolean>
+}

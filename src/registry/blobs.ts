@@ -1,0 +1,113 @@
+import type { Digest } from '../oci/digest.ts'
+import { RegistryRefusal } from '../oci/errors.ts'
+import type { RepositoryName } from '../oci/names.ts'
+import type { BlobStore, ByteRange, OutgoingBytes } from '../ports/blob-store.ts'
+import type { LinkedBlob } from '../ports/blobs.ts'
+import type { Principal } from '../ports/identity.ts'
+import type { MetadataStore } from '../ports/metadata-store.ts'
+import type { Scope } from '../ports/repositories.ts'
+import { isAllowed } from './access.ts'
+import type { RegistrySettings } from './settings.ts'
+
+type FindNeeds = { readonly metadata: Pick<MetadataStore, 'blobs' | 'repositories'> }
+type DescribeNeeds = FindNeeds & {
+  readonly metadata: Pick<MetadataStore, 'blobs' | 'repositories' | 'transaction'>
+  readonly settings: Pick<RegistrySettings, 'leaseMs'>
+}
+type OpenNeeds = FindNeeds & { readonly blobs: Pick<BlobStore, 'open'> }
+type ChangeNeeds = { readonly metadata: Pick<MetadataStore, 'blobs' | 'transaction'> }
+
+/** Automatic mounts look at this many repositories that hold the blob before they give up. */
+const holdersMax = 100
+
+/**
+ * The blob's size. To say "it is here" is a promise, because the client will not upload it: a lease that is half over
+ * begins anew before the answer goes out.
+ */
+export async function describeBlob(needs: DescribeNeeds, scope: Scope, digest: Digest): Promise<number> {
+  const blob = await findBlob(needs, scope, digest)
+  if (blob.leaseAgeMs > needs.settings.leaseMs / 2) await renewLease(needs, scope, digest)
+  return blob.sizeBytes
+}
+
+async function renewLease({ metadata }: DescribeNeeds, scope: Scope, digest: Digest): Promise<void> {
+  await metadata.transaction(async (tables) => {
+    const repository = await tables.repositories.find(scope)
+    const id = repository && (await tables.blobs.lockByDigests(repository, [digest])).get(digest)
+    // The collector may have come between our look and this lock.
+    if (repository === undefined || id === undefined) throw new RegistryRefusal('blob-unknown', { digest })
+    await tables.blobs.renewLeases(repository, [id])
+  })
+}
+
+export interface FoundBlob {
+  readonly sizeBytes: number
+  /** The bytes, all or a part; asked for once the size is known, because a range depends on it. */
+  open(range?: ByteRange): Promise<OutgoingBytes>
+}
+
+/** The blob, if this repository links it: the bytes alone prove nothing. */
+export async function openBlob(needs: OpenNeeds, scope: Scope, digest: Digest): Promise<FoundBlob> {
+  const blob = await findBlob(needs, scope, digest)
+  return { sizeBytes: blob.sizeBytes, open: (range) => openBytes(needs, scope, digest, blob, range) }
+}
+
+async function openBytes(
+  needs: OpenNeeds,
+  scope: Scope,
+  digest: Digest,
+  blob: LinkedBlob,
+  range: ByteRange | undefined,
+): Promise<OutgoingBytes> {
+  const bytes = await needs.blobs.open(blob.storageKey, blob.sizeBytes, range)
+  if (bytes !== undefined) return bytes
+  // The row may point to other bytes by now; it is read once more before the loss is believed.
+  const again = await findBlob(needs, scope, digest)
+  const rescued = await needs.blobs.open(again.storageKey, again.sizeBytes, range)
+  if (rescued !== undefined) return rescued
+  throw new Error(`the bytes of ${digest} are missing or damaged at ${again.storageKey}`)
+}
+
+async function findBlob({ metadata }: FindNeeds, scope: Scope, digest: Digest): Promise<LinkedBlob> {
+  const blob = await metadata.blobs.find(scope, digest)
+  if (blob !== undefined) return blob
+  const repository = await metadata.repositories.find(scope)
+  if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
+  throw new RegistryRefusal('blob-unknown', { digest })
+}
+
+/**
+ * Links the blob here from a repository that the caller may pull from: the named one, or any. False when there is none
+ * such, in the same words whether the blob is absent or out of the caller's reach.
+ */
+export async function mountBlob(
+  { metadata }: ChangeNeeds,
+  principal: Principal,
+  target: Scope,
+  digest: Digest,
+  from: RepositoryName | undefined,
+): Promise<boolean> {
+  const candidates =
+    from === undefined ? await metadata.blobs.listHolders(target.accountId, digest, holdersMax) : [from]
+  const source = candidates.find((name) => isAllowed(principal, 'pull', name))
+  if (source === undefined) return false
+  return metadata.transaction(async (tables) => {
+    const holder = await tables.repositories.find({ accountId: target.accountId, repository: source })
+    const id = holder && (await tables.blobs.lockByDigests(holder, [digest])).get(digest)
+    if (id === undefined) return false
+    await tables.blobs.link(await tables.repositories.ensure(target), id, digest)
+    return true
+  })
+}
+
+/** Takes the repository's link away, unless a manifest of the repository still needs the blob. */
+export async function deleteBlob({ metadata }: ChangeNeeds, scope: Scope, digest: Digest): Promise<void> {
+  await metadata.transaction(async (tables) => {
+    const repository = await tables.repositories.find(scope)
+    if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
+    const id = (await tables.blobs.lockByDigests(repository, [digest])).get(digest)
+    if (id === undefined) throw new RegistryRefusal('blob-unknown', { digest })
+    if (await tables.blobs.isUsed(repository, id)) throw new RegistryRefusal('blob-in-use', { digest })
+    await tables.blobs.unlink(repository, id)
+  })
+}

@@ -1,0 +1,114 @@
+import { hashHex } from '../lib/hashing.ts'
+import { algorithmOf, type Digest, digestFromHex, type WellFormedDigest } from '../oci/digest.ts'
+import { RegistryRefusal } from '../oci/errors.ts'
+import { type Manifest, parseManifest } from '../oci/manifest.ts'
+import { acceptedByDefault } from '../oci/media-types.ts'
+import type { Reference, Tag } from '../oci/names.ts'
+import type { ManifestEntry } from '../ports/manifests.ts'
+import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
+import type { RepositoryRow, Scope } from '../ports/repositories.ts'
+import type { RegistrySettings } from './settings.ts'
+
+type Settings = Pick<
+  RegistrySettings,
+  'missingContent' | 'additionalMediaTypes' | 'jsonDepthMax' | 'descriptorsMax' | 'tagsPerPushMax'
+>
+type Needs = { readonly metadata: Pick<MetadataStore, 'transaction'>; readonly settings: Settings }
+
+export interface ManifestPush {
+  readonly reference: Reference
+  /** More tags for a push by digest. */
+  readonly tags: readonly Tag[]
+  readonly mediaType: string
+  readonly bytes: Uint8Array
+}
+
+export interface PushedManifest {
+  readonly digest: Digest
+  readonly subject: WellFormedDigest | undefined
+  readonly tags: readonly Tag[]
+}
+
+/**
+ * Stores a manifest and points its tags to it: one transaction, so a reader sees all of it or nothing. What it names must
+ * be here already, and is held while the transaction runs: either the collector comes first, and the push is told which
+ * blobs are gone, or the push does, and the foreign keys keep them.
+ */
+export async function pushManifest(
+  { metadata, settings }: Needs,
+  scope: Scope,
+  push: ManifestPush,
+): Promise<PushedManifest> {
+  const { reference, mediaType, bytes } = push
+  if (!acceptedByDefault.includes(mediaType) && !settings.additionalMediaTypes.includes(mediaType)) {
+    throw new RegistryRefusal('manifest-type-unsupported', { mediaType })
+  }
+  if (push.tags.length > settings.tagsPerPushMax) {
+    throw new RegistryRefusal('too-many-tags', { max: settings.tagsPerPushMax })
+  }
+  const digest = checkDigest(reference, bytes)
+  const manifest = parseManifest(bytes, mediaType, settings)
+  const tags = 'tag' in reference ? [reference.tag] : [...new Set(push.tags)]
+
+  await metadata.transaction(async (tables) => {
+    // Read again inside: nothing may become visible after `disableAccount` has answered.
+    const account = await tables.accounts.findLocked(scope.accountId)
+    if (account?.state !== 'enabled') throw new RegistryRefusal('account-disabled')
+
+    const repository = await tables.repositories.ensure(scope)
+    const entries = await resolveEntries(tables, repository, manifest, settings.missingContent)
+    const { id, isNew } = await tables.manifests.save(repository, {
+      digest,
+      mediaType,
+      sizeBytes: bytes.length,
+      bytes,
+      subject: manifest.subject,
+      artifactType: manifest.artifactType,
+      annotations: manifest.annotations,
+    })
+    await tables.manifests.saveEntries(repository, id, entries)
+    if (isNew) {
+      await tables.manifests.fillEntries(repository, digest, id)
+      const count = await tables.repositories.addManifests(repository, 1)
+      if (count === 1) await tables.accounts.addImages(scope.accountId, 1)
+    }
+    for (const tag of tags) await tables.tags.point(repository, tag, id)
+  })
+  return { digest, subject: manifest.subject, tags }
+}
+
+/** A push by digest must bring bytes of that digest; one by tag gets the usual algorithm. */
+function checkDigest(reference: Reference, bytes: Uint8Array): Digest {
+  if ('tag' in reference) return digestFromHex('sha256', hashHex('sha256', bytes))
+  const algorithm = algorithmOf(reference.digest)
+  const actual = digestFromHex(algorithm, hashHex(algorithm, bytes))
+  if (actual !== reference.digest) throw new RegistryRefusal('digest-mismatch', { digest: reference.digest })
+  return actual
+}
+
+/**
+ * Finds what the manifest names. An index may list blobs too (build caches do), so its entries are looked up as
+ * manifests first and as blobs second.
+ */
+async function resolveEntries(
+  tables: Tables,
+  repository: RepositoryRow,
+  manifest: Manifest,
+  missingContent: RegistrySettings['missingContent'],
+): Promise<ManifestEntry[]> {
+  const named = [...manifest.blobs, ...manifest.children]
+  const digests = [...new Set(named.map((entry) => entry.digest))]
+  const childDigests = manifest.children.map((entry) => entry.digest)
+  const children =
+    childDigests.length === 0 ? new Map() : await tables.manifests.lockByDigests(repository, childDigests)
+  const blobDigests = digests.filter((digest) => !children.has(digest))
+  const blobs = blobDigests.length === 0 ? new Map() : await tables.blobs.lockByDigests(repository, blobDigests)
+
+  if (missingContent === 'reject') {
+    const isOptional = new Set(named.filter((entry) => entry.isForeign).map((entry) => entry.digest))
+    const missing = digests.filter((digest) => !children.has(digest) && !blobs.has(digest) && !isOptional.has(digest))
+    // distribution-spec: "it MUST result in one or more MANIFEST_BLOB_UNKNOWN errors", one for each digest.
+    if (missing.length > 0) throw new RegistryRefusal('manifest-blob-unknown', ...missing.map((digest) => ({ digest })))
+  }
+  return digests.map((digest) => ({ digest, blobId: blobs.get(digest), childId: children.get(digest) }))
+}

@@ -1,0 +1,51 @@
+import type { Digest } from '../oci/digest.ts'
+import { RegistryRefusal } from '../oci/errors.ts'
+import type { Reference } from '../oci/names.ts'
+import type { ManifestSummary, StoredManifest } from '../ports/manifests.ts'
+import type { MetadataStore } from '../ports/metadata-store.ts'
+import type { Scope } from '../ports/repositories.ts'
+import type { RegistrySettings } from './settings.ts'
+
+type ReadNeeds = { readonly metadata: Pick<MetadataStore, 'manifests' | 'repositories'> }
+type DeleteNeeds = {
+  readonly metadata: Pick<MetadataStore, 'transaction'>
+  readonly settings: Pick<RegistrySettings, 'missingContent'>
+}
+
+export async function getManifest(needs: ReadNeeds, scope: Scope, reference: Reference): Promise<StoredManifest> {
+  return (await needs.metadata.manifests.find(scope, reference)) ?? refuseUnknown(needs, scope, reference)
+}
+
+/** What `getManifest` would give, without the bytes. */
+export async function describeManifest(needs: ReadNeeds, scope: Scope, reference: Reference): Promise<ManifestSummary> {
+  return (await needs.metadata.manifests.describe(scope, reference)) ?? refuseUnknown(needs, scope, reference)
+}
+
+async function refuseUnknown({ metadata }: ReadNeeds, scope: Scope, reference: Reference): Promise<never> {
+  const repository = await metadata.repositories.find(scope)
+  if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
+  throw new RegistryRefusal('manifest-unknown', { ...reference })
+}
+
+/**
+ * Removes the manifest with all its tags. Its blobs get a fresh lease and are queued for the collector. A manifest that
+ * an index lists stays, as a blob does that a manifest names: otherwise an image would lose one of its platforms.
+ */
+export async function deleteManifest({ metadata, settings }: DeleteNeeds, scope: Scope, digest: Digest): Promise<void> {
+  await metadata.transaction(async (tables) => {
+    const repository = await tables.repositories.find(scope)
+    if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
+    const id = await tables.manifests.findLocked(repository, digest)
+    if (id === undefined) throw new RegistryRefusal('manifest-unknown', { digest })
+    if (await tables.manifests.isListed(repository, id)) {
+      if (settings.missingContent === 'reject') throw new RegistryRefusal('manifest-in-use', { digest })
+      await tables.manifests.detachFromIndexes(repository, id)
+    }
+
+    await tables.tags.removeAllOf(repository, id)
+    await tables.blobs.renewLeases(repository, await tables.manifests.listBlobs(repository, id))
+    await tables.manifests.remove(repository, id)
+    const left = await tables.repositories.addManifests(repository, -1)
+    if (left === 0) await tables.accounts.addImages(scope.accountId, -1)
+  })
+}

@@ -1,0 +1,94 @@
+import type { RunningHash } from '../lib/hashing.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Upload, UploadId } from '../ports/uploads.ts'
+
+/** A request that is writing to an upload right now, in this process. */
+interface Writer {
+  /** When it last received bytes. */
+  lastByteAt: number
+  readonly stop: () => void
+  readonly ended: Promise<void>
+}
+
+interface KeptHash {
+  readonly epoch: number
+  readonly sizeBytes: number
+  readonly hash: RunningHash
+}
+
+/** A writer that received nothing for this long may be a dead connection whose client has come back. */
+const deadAfterMs = 1_000
+
+/** Kept hashes are small, but a session that nobody continues must not keep its own for ever. */
+const keptHashesMax = 2_000
+
+/**
+ * What this process remembers of uploads between requests. Nothing here is needed for correctness: the metadata store
+ * decides whose turn it is, and a hash that is not here is computed again from the stored bytes.
+ */
+export class RunningUploads {
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #writers = new Map<UploadId, Writer>()
+  readonly #hashes = new Map<UploadId, KeptHash>()
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock
+  }
+
+  /**
+   * Announces a writer; `progress` and `end` are for it to call. A writer before it that looks dead is stopped and waited
+   * for; one that is alive keeps its turn, and the answer is undefined.
+   */
+  async enter(id: UploadId, stop: () => void): Promise<{ progress(): void; end(): void } | undefined> {
+    const before = this.#writers.get(id)
+    if (before !== undefined) {
+      if (this.#clock.now() - before.lastByteAt < deadAfterMs) return undefined
+      before.stop()
+      await before.ended
+      if (this.#writers.has(id)) return undefined
+    }
+    let resolveEnded = (): void => undefined
+    const ended = new Promise<void>((resolve) => {
+      resolveEnded = resolve
+    })
+    const writer: Writer = { lastByteAt: this.#clock.now(), stop, ended }
+    this.#writers.set(id, writer)
+    return {
+      progress: () => {
+        writer.lastByteAt = this.#clock.now()
+      },
+      end: () => {
+        this.#writers.delete(id)
+        resolveEnded()
+      },
+    }
+  }
+
+  /** Stops the writer of an upload that is being cancelled, and waits until it is gone. */
+  async stop(id: UploadId): Promise<void> {
+    const writer = this.#writers.get(id)
+    writer?.stop()
+    await writer?.ended
+    this.#hashes.delete(id)
+  }
+
+  /** Stops every writer: the process is going down. What they received so far stays. */
+  async stopAll(): Promise<void> {
+    await Promise.all([...this.#writers.keys()].map((id) => this.stop(id)))
+  }
+
+  keepHash(upload: Upload, sizeBytes: number, hash: RunningHash): void {
+    this.#hashes.delete(upload.id)
+    this.#hashes.set(upload.id, { epoch: upload.epoch, sizeBytes, hash })
+    const oldest = this.#hashes.keys().next().value
+    if (this.#hashes.size > keptHashesMax && oldest !== undefined) this.#hashes.delete(oldest)
+  }
+
+  /** The hash of all bytes so far, if the writer just before this turn was ours and stopped where this one begins. */
+  takeHash(upload: Upload): RunningHash | undefined {
+    const kept = this.#hashes.get(upload.id)
+    this.#hashes.delete(upload.id)
+    const isUnbroken = kept?.epoch === upload.epoch - 1 && kept.sizeBytes === upload.object.sizeBytes
+    return isUnbroken ? kept.hash : undefined
+  }
+}

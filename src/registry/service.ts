@@ -1,0 +1,39 @@
+import { RegistryRefusal } from '../oci/errors.ts'
+import type { Account } from '../ports/accounts.ts'
+import type { BlobStore } from '../ports/blob-store.ts'
+import type { MetadataStore } from '../ports/metadata-store.ts'
+import type { RegistrySettings } from './settings.ts'
+
+type AccountNeeds = { readonly metadata: Pick<MetadataStore, 'accounts'> }
+type GateNeeds = AccountNeeds & { readonly settings: Pick<RegistrySettings, 'autoEnable'> }
+type EnableNeeds = {
+  readonly metadata: Pick<MetadataStore, 'accounts' | 'probe'>
+  readonly blobs: Pick<BlobStore, 'probe'>
+}
+
+/**
+ * The account behind a registry request, which must be enabled. Asked anew for every request: what `disableAccount` has
+ * answered holds at once, on every replica.
+ */
+export async function openAccount({ metadata, settings }: GateNeeds, name: string): Promise<Account> {
+  const account = await metadata.accounts.find(name)
+  if (account?.state === 'enabled') return account
+  if (account === undefined && settings.autoEnable) return metadata.accounts.ensure(name)
+  throw new RegistryRefusal('account-disabled')
+}
+
+/** Idempotent. Refuses with trouble when the stores could not serve the account that it would switch on. */
+export async function enableAccount({ metadata, blobs }: EnableNeeds, name: string): Promise<void> {
+  await metadata.probe()
+  await blobs.probe()
+  await metadata.accounts.setState(name, 'enabled')
+}
+
+/** Idempotent. Deletes nothing; requests that begin after this has answered are refused. */
+export async function disableAccount({ metadata }: AccountNeeds, name: string): Promise<void> {
+  await metadata.accounts.setState(name, 'disabled')
+}
+
+export async function countImages({ metadata }: AccountNeeds, name: string): Promise<number> {
+  return (await metadata.accounts.find(name))?.imageCount ?? 0
+}

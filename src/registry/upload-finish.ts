@@ -1,0 +1,100 @@
+import { type RunningHash, startHash } from '../lib/hashing.ts'
+import { algorithmOf, type Digest } from '../oci/digest.ts'
+import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
+import type { Tables } from '../ports/metadata-store.ts'
+import type { Upload, UploadId, UploadOwner } from '../ports/uploads.ts'
+import { type IncomingChunk, WritingTurn } from './upload-writing.ts'
+import { findFinished, inTurn, startUpload, type UploadNeeds } from './uploads.ts'
+
+/**
+ * Closes an upload: the last bytes, if any; then the whole is made durable, proved to be what its digest says, and
+ * becomes a blob of the repository in one transaction. Only after that is it acknowledged.
+ *
+ * Content of another digest ends the session: what was sent is not what was meant, and has to be sent again. A broken
+ * connection does not: its bytes stay, and the closing request can be repeated.
+ */
+export async function finishUpload(
+  needs: UploadNeeds,
+  owner: UploadOwner,
+  id: UploadId,
+  digest: Digest,
+  chunk: IncomingChunk,
+): Promise<void> {
+  if ((await findFinished(needs, owner, id)) === digest) return
+  await inTurn(needs, owner, id, chunk, async (upload, onProgress) => {
+    await close(needs, owner, upload, needs.running.takeHash(upload), digest, chunk, onProgress)
+  })
+}
+
+/** A whole blob in one request: the session is opened, written and closed by it. */
+export async function uploadAtOnce(
+  needs: UploadNeeds,
+  owner: UploadOwner,
+  digest: Digest,
+  chunk: IncomingChunk,
+): Promise<void> {
+  const upload = await startUpload(needs, owner, 'ours')
+  try {
+    await close(needs, owner, upload, undefined, digest, chunk, () => undefined)
+  } catch (error) {
+    // Nobody was told the session's id, so nobody can go on with it.
+    await discard(needs, owner, upload.id)
+    throw error
+  }
+}
+
+async function close(
+  needs: UploadNeeds,
+  owner: UploadOwner,
+  upload: Upload,
+  hash: RunningHash | undefined,
+  digest: Digest,
+  chunk: IncomingChunk,
+  onProgress: () => void,
+): Promise<void> {
+  const turn = await WritingTurn.begin(needs, upload, hash, algorithmOf(digest))
+  try {
+    await turn.receive(chunk, onProgress)
+    await turn.writer.complete()
+    const actual = await hashOfStored(needs, turn, digest)
+    if (actual !== digest) {
+      await discard(needs, owner, upload.id)
+      throw new RegistryRefusal('digest-mismatch', { digest, actual })
+    }
+    await needs.metadata.transaction((tables) => commit(tables, upload, digest, turn.sizeBytes))
+  } catch (error) {
+    // Back to where the session stood before: a client that repeats its closing request sends the same bytes again. If
+    // the metadata store is what failed, the turn runs out by itself.
+    await needs.metadata.uploads.advance(upload, upload.object).catch(() => false)
+    throw error
+  } finally {
+    await turn.writer.close()
+  }
+}
+
+/** Trusts the hash of the stream only if one unbroken chain of writers fed it; else reads what is stored. */
+async function hashOfStored(needs: UploadNeeds, turn: WritingTurn, digest: Digest): Promise<string> {
+  const algorithm = algorithmOf(digest)
+  if (turn.hash?.algorithm === algorithm) return `${algorithm}:${turn.hash.hex()}`
+  const bytes = await needs.blobs.open(turn.upload.storageKey, turn.sizeBytes)
+  if (bytes === undefined) throw new Unavailable('the blob store', { cause: new Error('an upload is not all there') })
+  const hash = startHash(algorithm)
+  for await (const chunk of bytes instanceof Blob ? bytes.stream() : bytes) hash.update(chunk)
+  return `${algorithm}:${hash.hex()}`
+}
+
+/** Bytes first, rows second: the object is complete and verified before this names it. */
+async function commit(tables: Tables, upload: Upload, digest: Digest, sizeBytes: number): Promise<void> {
+  if (!(await tables.uploads.finish(upload, digest))) throw new RegistryRefusal('upload-unknown', { id: upload.id })
+  const { accountId } = upload.repository
+  const made = await tables.blobs.insert(accountId, digest, sizeBytes, upload.storageKey)
+  const blob = made ?? (await tables.blobs.findLocked(accountId, digest))
+  if (blob === undefined) throw new Unavailable('the metadata store', { cause: new Error(`${digest} came and went`) })
+  // The account has these bytes already: ours are a duplicate.
+  if (made === undefined) await tables.garbage.trash({ storageKey: upload.storageKey, notes: undefined })
+  await tables.blobs.link(upload.repository, blob.id, digest)
+}
+
+async function discard(needs: UploadNeeds, owner: UploadOwner, id: UploadId): Promise<void> {
+  await needs.metadata.transaction((tables) => tables.uploads.discard(owner, id))
+}

@@ -1,0 +1,140 @@
+import type { Digest } from '../oci/digest.ts'
+import { RegistryRefusal } from '../oci/errors.ts'
+import type { BlobStore, StorageKey } from '../ports/blob-store.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { MetadataStore } from '../ports/metadata-store.ts'
+import type { Upload, UploadId, UploadOwner, UploadState } from '../ports/uploads.ts'
+import type { RunningUploads } from './running-uploads.ts'
+import type { RegistrySettings } from './settings.ts'
+import { type IncomingChunk, turnMs, type WritingNeeds, WritingTurn } from './upload-writing.ts'
+
+export interface UploadNeeds extends WritingNeeds {
+  readonly blobs: Pick<BlobStore, 'openWriter' | 'open'>
+  readonly metadata: Pick<MetadataStore, 'uploads' | 'transaction'>
+  readonly clock: Clock
+  readonly running: RunningUploads
+  readonly settings: Pick<RegistrySettings, 'blobBytesMax' | 'uploadsPerRepositoryMax'>
+}
+
+const idPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** An upload's id as it comes from a path. Anything else is an upload that does not exist. */
+export function parseUploadId(text: string): UploadId {
+  if (idPattern.test(text)) return text as UploadId
+  throw new RegistryRefusal('upload-unknown', { id: text.slice(0, 64) })
+}
+
+/** Opens a session. With `turn: 'ours'` the same request goes on writing to it. */
+export async function startUpload(needs: UploadNeeds, owner: UploadOwner, turn: 'free' | 'ours'): Promise<Upload> {
+  const { metadata, clock, settings } = needs
+  const id = crypto.randomUUID() as string as UploadId
+  const key = clock.freshId() as StorageKey
+  return metadata.transaction(async (tables) => {
+    const repository = await tables.repositories.ensure(owner)
+    if ((await tables.uploads.countOpen(repository)) >= settings.uploadsPerRepositoryMax) {
+      throw new RegistryRefusal('too-many-uploads', { max: settings.uploadsPerRepositoryMax })
+    }
+    return tables.uploads.begin(repository, owner.subject, id, key, turn === 'ours' ? turnMs : 0)
+  })
+}
+
+/** How many bytes of the upload are safe here. */
+export async function describeUpload(needs: UploadNeeds, owner: UploadOwner, id: UploadId): Promise<number> {
+  return requireOpen(await needs.metadata.uploads.find(owner, id), id).object.sizeBytes
+}
+
+function requireOpen(state: UploadState | undefined, id: UploadId): Upload {
+  if (state === undefined || 'done' in state) throw new RegistryRefusal('upload-unknown', { id })
+  return state.open
+}
+
+/** Forgets the upload. A request that writes to it right now is stopped. */
+export async function cancelUpload(needs: UploadNeeds, owner: UploadOwner, id: UploadId): Promise<void> {
+  const isGone = await needs.metadata.transaction((tables) => tables.uploads.discard(owner, id))
+  if (!isGone) throw new RegistryRefusal('upload-unknown', { id })
+  await needs.running.stop(id)
+}
+
+/**
+ * Appends a chunk; gives the new size. Whatever ends the chunk early (the client gone, too slow, the process going down),
+ * the bytes that came are made safe and recorded, so that the upload's status tells the truth.
+ */
+export async function appendToUpload(
+  needs: UploadNeeds,
+  owner: UploadOwner,
+  id: UploadId,
+  chunk: IncomingChunk,
+): Promise<number> {
+  return inTurn(needs, owner, id, chunk, async (upload, onProgress) => {
+    const turn = await WritingTurn.begin(needs, upload, needs.running.takeHash(upload), 'sha256')
+    try {
+      let fault: unknown
+      try {
+        await turn.receive(chunk, onProgress)
+      } catch (error) {
+        fault = error
+      }
+      await settle(needs, turn, fault)
+      if (fault !== undefined) throw fault
+      return turn.sizeBytes
+    } finally {
+      await turn.writer.close()
+    }
+  })
+}
+
+/** Records what a turn brought, and gives the turn back. */
+async function settle(needs: UploadNeeds, turn: WritingTurn, fault: unknown): Promise<void> {
+  const { upload } = turn
+  // Bytes that contradict what their sender announced are not kept; those of a broken connection are.
+  const isKept =
+    !(fault instanceof RegistryRefusal) || fault.refusal === 'body-incomplete' || fault.refusal === 'body-too-slow'
+  const object = isKept ? await turn.writer.flush() : upload.object
+  if (!(await needs.metadata.uploads.advance(upload, object))) {
+    throw new RegistryRefusal('upload-unknown', { id: upload.id })
+  }
+  if (isKept && turn.hash !== undefined) needs.running.keepHash(upload, object.sizeBytes, turn.hash)
+}
+
+/** Finds the session, checks the order, and takes the turn for as long as `act` runs. */
+export async function inTurn<T>(
+  needs: UploadNeeds,
+  owner: UploadOwner,
+  id: UploadId,
+  chunk: IncomingChunk,
+  act: (upload: Upload, onProgress: () => void) => Promise<T>,
+): Promise<T> {
+  // A look before the turn is taken: most refusals need no write.
+  checkOrder(requireOpen(await needs.metadata.uploads.find(owner, id), id), chunk)
+  const busy = new RegistryRefusal('upload-busy', { id })
+  const entry = await needs.running.enter(id, () => chunk.body.cancel(new RegistryRefusal('body-incomplete')))
+  if (entry === undefined) throw busy
+  try {
+    const upload = await needs.metadata.uploads.claim(owner, id, turnMs)
+    if (upload === undefined) {
+      requireOpen(await needs.metadata.uploads.find(owner, id), id)
+      throw busy
+    }
+    try {
+      checkOrder(upload, chunk)
+    } catch (error) {
+      await needs.metadata.uploads.advance(upload, upload.object)
+      throw error
+    }
+    return await act(upload, entry.progress)
+  } finally {
+    entry.end()
+  }
+}
+
+/** distribution-spec, "Pushing a blob in chunks": "Chunks MUST be uploaded in order". */
+function checkOrder(upload: Upload, { first }: IncomingChunk): void {
+  if (first === undefined || first === upload.object.sizeBytes) return
+  throw new RegistryRefusal('upload-out-of-order', { received: upload.object.sizeBytes })
+}
+
+/** The digest as which a finished session ended, so that a repeated closing request gets the same answer. */
+export async function findFinished(needs: UploadNeeds, owner: UploadOwner, id: UploadId): Promise<Digest | undefined> {
+  const state = await needs.metadata.uploads.find(owner, id)
+  return state !== undefined && 'done' in state ? state.done : undefined
+}
