@@ -4,6 +4,7 @@ import { FilesystemBlobStore } from '../adapters/blobs-filesystem/filesystem-blo
 import { systemClock } from '../adapters/clock-system/system-clock.ts'
 import { SqlMetadataStore } from '../adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../adapters/metadata-sql/sqlite-database.ts'
+import { SqliteServerLock } from '../adapters/metadata-sql/sqlite-server-lock.ts'
 import { FilesystemSigningKeys } from '../adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
 import type { Application } from '../http/exchange.ts'
 import { CachedIdentity } from '../identity/cached-identity.ts'
@@ -42,6 +43,8 @@ export async function openStores(config: Config): Promise<Stores> {
 /** The only place that chooses adapters. */
 export async function buildApplication(config: Config): Promise<Built> {
   const { metadata, blobs } = await openStores(config)
+  const serverLock = new SqliteServerLock(join(config.dataDir, 'server.lock'))
+  await metadata.uploads.endAllTurns()
   const clock = systemClock
   const { users } = metadata
   const firstApiKey = await ensureAdmin(users, {
@@ -75,7 +78,10 @@ export async function buildApplication(config: Config): Promise<Built> {
     beginShutdown: () => {
       isReady = false
     },
-    close: () => metadata.close(),
+    close: async () => {
+      await metadata.close()
+      serverLock.release()
+    },
   }
 }
 

@@ -1,4 +1,4 @@
-import pino from 'pino'
+import { writeSync } from 'node:fs'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export type LogFields = Readonly<Record<string, unknown>>
@@ -6,7 +6,7 @@ export type LogFields = Readonly<Record<string, unknown>>
 /** Where the process talks. Nobody passes it a header, a query or a credential: there is nothing to redact. */
 export interface Log {
   write(level: LogLevel, message: string, fields?: LogFields): void
-  /** Writes out what is still buffered. */
+  /** Writes out what is still gathered. */
   flush(): void
 }
 
@@ -15,61 +15,105 @@ export interface LogOptions {
   readonly level: LogLevel | 'silent'
 }
 
-/** JSON lines for machines, gathered for a moment before they are written; readable lines for a terminal. */
+const severities: Readonly<Record<LogLevel | 'silent', number>> = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 }
+
+/**
+ * JSON lines for machines, readable lines for a terminal. Written by hand: with the usual library a line cost three
+ * times as much, and the line of a manifest pull is a good part of its whole price (`docs/decisions`, "Log lines").
+ */
 export function openLog({ format, level }: LogOptions): Log {
-  const destination = format === 'json' ? pino.destination({ dest: 1, sync: true, minLength: 4_096 }) : textStream
-  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers }, destination)
-  const flush = (): void => {
-    if (format === 'json') (destination as ReturnType<typeof pino.destination>).flushSync()
-  }
-  if (format === 'json') setInterval(flush, 100).unref()
+  const out = new GatheredOutput()
+  const toLine = format === 'json' ? toJson : toText
+  const least = severities[level]
   return {
     write(severity, message, fields = {}) {
-      logger[severity](fields, message)
-      if (severity !== 'info' && severity !== 'debug') flush()
+      if (severities[severity] < least) return
+      out.write(toLine(severity, message, fields))
+      if (severity === 'warn' || severity === 'error') out.flush()
     },
-    flush,
+    flush: () => out.flush(),
   }
+}
+
+const gatherBytes = 16_384
+const gatherMs = 100
+
+/** Standard output, written to at most every so often: one system call for many lines, and none is kept back for long. */
+class GatheredOutput {
+  #lines: string[] = []
+  #bytes = 0
+  #timer: Timer | undefined
+
+  write(line: string): void {
+    this.#lines.push(line)
+    this.#bytes += line.length
+    if (this.#bytes >= gatherBytes) this.flush()
+    else this.#timer ??= setTimeout(() => this.flush(), gatherMs)
+  }
+
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#lines.length === 0) return
+    const text = this.#lines.join('')
+    this.#lines = []
+    this.#bytes = 0
+    writeAll(text)
+  }
+}
+
+/** A pipe that is full takes no more until it is read: the lines wait, they are not lost. */
+function writeAll(text: string): void {
+  let rest: Uint8Array = Buffer.from(text)
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(1, rest))
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error
+      Bun.sleepSync(1)
+    }
+  }
+}
+
+/** The clock's text changes once a millisecond at most; many lines share it. */
+let stampedAt = 0
+let stamp = ''
+
+function timestamp(): string {
+  const now = Date.now()
+  if (now !== stampedAt) {
+    stampedAt = now
+    stamp = new Date(now).toISOString()
+  }
+  return stamp
+}
+
+function toJson(level: LogLevel, message: string, fields: LogFields): string {
+  const { error } = fields
+  const shown = error instanceof Error ? { ...fields, error: describeError(error) } : fields
+  return `${JSON.stringify({ time: timestamp(), level, msg: message, ...shown })}\n`
 }
 
 /** An error with its causes, which is what an adapter's error is about. */
-function describeError(error: unknown): unknown {
-  if (!(error instanceof Error)) return error
-  return {
-    name: error.name,
-    message: error.message,
-    stack: error.stack,
-    cause: error.cause === undefined ? undefined : describeError(error.cause),
-  }
+function describeError(error: Error): unknown {
+  const { name, message, stack, cause } = error
+  return { name, message, stack, cause: cause instanceof Error ? describeError(cause) : cause }
 }
 
-const serializers = { error: describeError }
-
-const textStream = {
-  write(line: string): void {
-    process.stdout.write(toText(JSON.parse(line)))
-  },
-}
-
-interface Line {
-  readonly time: string
-  readonly level: number
-  readonly msg: string
-  readonly [field: string]: unknown
-}
-
-function toText({ time, level, msg, ...fields }: Line): string {
-  const clock = time.slice(11, 19)
-  if (msg === 'request') {
+function toText(level: LogLevel, message: string, fields: LogFields): string {
+  const clock = timestamp().slice(11, 19)
+  if (message === 'request') {
     const { method, path, status, ms, bytes, who } = fields
     return `${clock} ${status} ${method} ${path}  ${ms} ms${bytes === undefined ? '' : `  ${bytes} B`}  ${who ?? '-'}\n`
   }
-  const mark = level >= 50 ? 'ERROR ' : level >= 40 ? 'WARN ' : ''
-  const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${format(value)}`)
-  return `${clock} ${mark}${msg}${rest.join('')}\n`
+  const mark = level === 'error' ? 'ERROR ' : level === 'warn' ? 'WARN ' : ''
+  const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${showField(value)}`)
+  return `${clock} ${mark}${message}${rest.join('')}\n`
 }
 
-function format(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return String(value)
-  return 'stack' in value ? String(value.stack) : JSON.stringify(value)
+function showField(value: unknown): string {
+  if (value instanceof Error) {
+    return value.cause instanceof Error ? `${value.stack}\n  caused by ${value.cause.stack}` : String(value.stack)
+  }
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -60,7 +60,10 @@ export interface Garbage {
   /** Moves the keys of at most `limit` sessions that nobody continues to the trash; forgets finished ones. */
   expireUploads(ages: GarbageAges, limit: number): Promise<number>
 
-  /** Puts bytes that nobody will use into the trash: a duplicate of what the account has already. */
+  /**
+   * Puts bytes that nobody will use into the trash: a duplicate of what the account has already. Rejects when a blob or an
+   * upload still names them.
+   */
   trash(object: TrashedObject): Promise<void>
 
   // Each a statement of its own.

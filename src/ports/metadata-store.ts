@@ -27,7 +27,7 @@ export interface Tables {
  * Every rejection that is the engine's fault is `Unavailable`, with the engine's error as its cause.
  *
  * Invariants that every implementation keeps by itself, whatever the deeds do wrong:
- *  - a storage key stands in at most one row of uploads, blobs or trash, and is never used again;
+ *  - a storage key stands in at most one row of uploads, blobs or trash; above all, never in the trash and elsewhere;
  *  - a manifest's entries and a tag's manifest exist as long as they are named (foreign keys, RESTRICT);
  *  - nothing of one account can be joined to another account's rows (the account leads every key).
  */

@@ -41,6 +41,12 @@ export interface Uploads {
   /** Records what was made durable and gives the turn back; false, and nothing recorded, when the turn was lost. */
   advance(upload: Upload, object: UnfinishedObject): Promise<boolean>
 
+  /**
+   * Ends every turn. For a server that has just begun and is the only one of its store: whoever had a turn is dead, and
+   * their clients need not wait for it to run out.
+   */
+  endAllTurns(): Promise<void>
+
   /** Open sessions of the repository. */
   countOpen(repository: RepositoryRow): Promise<number>
 

@@ -74,7 +74,12 @@ export async function appendToUpload(
       } catch (error) {
         fault = error
       }
-      await settle(needs, turn, fault)
+      try {
+        await settle(needs, turn, fault)
+      } catch (error) {
+        // A store that failed just now may fail here too; what went wrong first is what the caller must hear.
+        throw fault ?? error
+      }
       if (fault !== undefined) throw fault
       return turn.sizeBytes
     } finally {
@@ -86,14 +91,20 @@ export async function appendToUpload(
 /** Records what a turn brought, and gives the turn back. */
 async function settle(needs: UploadNeeds, turn: WritingTurn, fault: unknown): Promise<void> {
   const { upload } = turn
-  // Bytes that contradict what their sender announced are not kept; those of a broken connection are.
-  const isKept =
-    !(fault instanceof RegistryRefusal) || fault.refusal === 'body-incomplete' || fault.refusal === 'body-too-slow'
-  const object = isKept ? await turn.writer.flush() : upload.object
+  const object = isWorthKeeping(fault) ? await turn.writer.flush() : upload.object
   if (!(await needs.metadata.uploads.advance(upload, object))) {
     throw new RegistryRefusal('upload-unknown', { id: upload.id })
   }
-  if (isKept && turn.hash !== undefined) needs.running.keepHash(upload, object.sizeBytes, turn.hash)
+  if (object !== upload.object && turn.hash !== undefined) needs.running.keepHash(upload, object.sizeBytes, turn.hash)
+}
+
+/**
+ * The bytes of a broken connection are kept. Those that contradict what their sender announced are not, nor those that
+ * the store failed to take: nobody knows how many of them it has.
+ */
+function isWorthKeeping(fault: unknown): boolean {
+  if (fault === undefined) return true
+  return fault instanceof RegistryRefusal && (fault.refusal === 'body-incomplete' || fault.refusal === 'body-too-slow')
 }
 
 /** Finds the session, checks the order, and takes the turn for as long as `act` runs. */

@@ -45,6 +45,7 @@ export class FilesystemBlobWriter implements BlobWriter {
   }
 
   async write(chunk: Uint8Array): Promise<void> {
+    if (chunk.length === 0) return
     this.#gathered.push(chunk)
     this.#gatheredBytes += chunk.length
     if (this.#gatheredBytes >= batchBytes) await this.#writeGathered()

@@ -33,6 +33,7 @@ export class SqliteDatabase implements Database {
   readonly #writer: Connection
   readonly #reader: Connection
   readonly #turns = new SerialQueue()
+  #hasSnapshot = false
 
   constructor(path: string) {
     this.#writer = new Connection(path)
@@ -40,19 +41,39 @@ export class SqliteDatabase implements Database {
   }
 
   async all<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
+    this.#openSnapshot()
     return this.#reader.all<R>(sql, values)
   }
 
   async first<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
+    this.#openSnapshot()
     return this.#reader.first<R>(sql, values)
   }
 
+  /**
+   * All reads of one turn of the event loop share one snapshot: taking and leaving the database's locks costs more than
+   * the look-up itself. The snapshot ends with the turn, or before it with the next commit of ours, so a read that begins
+   * after a write was acknowledged always sees it.
+   */
+  #openSnapshot(): void {
+    if (this.#hasSnapshot) return
+    this.#reader.control('BEGIN')
+    this.#hasSnapshot = true
+    setImmediate(this.#endSnapshot)
+  }
+
+  readonly #endSnapshot = (): void => {
+    if (!this.#hasSnapshot) return
+    this.#hasSnapshot = false
+    this.#reader.control('COMMIT')
+  }
+
   run(sql: string, values: readonly Value[]): Promise<number> {
-    return this.#turns.run(async () => this.#writer.run(sql, values))
+    return this.#turns.run(() => this.#writer.run(sql, values).finally(this.#endSnapshot))
   }
 
   returning<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
-    return this.#turns.run(async () => this.#writer.all<R>(sql, values))
+    return this.#turns.run(() => this.#writer.all<R>(sql, values).finally(this.#endSnapshot))
   }
 
   transaction<T>(work: (queries: Queryable) => Promise<T>): Promise<T> {
@@ -62,6 +83,7 @@ export class SqliteDatabase implements Database {
       try {
         const result = await work(this.#writer)
         this.#writer.control('COMMIT')
+        this.#endSnapshot()
         return result
       } catch (error) {
         this.#writer.rollback()
@@ -76,6 +98,7 @@ export class SqliteDatabase implements Database {
 
   async close(): Promise<void> {
     await this.#turns.run(async () => {
+      this.#endSnapshot()
       this.#reader.close()
       this.#writer.close()
     })

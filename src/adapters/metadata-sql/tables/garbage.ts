@@ -2,6 +2,7 @@ import type { StorageKey } from '../../../ports/blob-store.ts'
 import type { BlobCandidate, Garbage, GarbageAges, GarbageForecast, TrashedObject } from '../../../ports/garbage.ts'
 import type { Queryable } from '../database.ts'
 import * as statements from './garbage-statements.ts'
+import { putIntoTrash } from './trash.ts'
 
 interface CandidateRow {
   readonly account_id: number
@@ -66,10 +67,7 @@ export class SqlGarbage implements Garbage {
   }
 
   async trash({ storageKey, notes }: TrashedObject): Promise<void> {
-    await this.#queries.run('INSERT INTO trash (storage_key, notes, trashed_at) VALUES ($1, $2, {now})', [
-      storageKey,
-      notes ?? null,
-    ])
+    await putIntoTrash(this.#queries, storageKey, notes ?? null)
   }
 
   async listPurgeable(quarantineMs: number, limit: number): Promise<TrashedObject[]> {

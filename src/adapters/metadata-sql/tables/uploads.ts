@@ -3,6 +3,7 @@ import type { StorageKey, UnfinishedObject } from '../../../ports/blob-store.ts'
 import type { RepositoryRow } from '../../../ports/repositories.ts'
 import type { Upload, UploadId, UploadOwner, UploadState, Uploads } from '../../../ports/uploads.ts'
 import type { Queryable } from '../database.ts'
+import { putIntoTrash } from './trash.ts'
 
 interface UploadRow {
   readonly repository_id: number
@@ -77,6 +78,10 @@ export class SqlUploads implements Uploads {
     return changed > 0
   }
 
+  async endAllTurns(): Promise<void> {
+    await this.#queries.run('UPDATE uploads SET turn_until = 0 WHERE turn_until > 0', [])
+  }
+
   async countOpen(repository: RepositoryRow): Promise<number> {
     const row = await this.#queries.first<{ open: number }>(
       `SELECT count(*) AS open FROM uploads WHERE account_id = $1 AND repository_id = $2 AND done_digest IS NULL`,
@@ -98,10 +103,7 @@ export class SqlUploads implements Uploads {
     const rows = await this.#queries.returning<UploadRow>(discardOwned, ownerValues(owner, id))
     const row = rows[0]
     if (row === undefined) return false
-    await this.#queries.run('INSERT INTO trash (storage_key, notes, trashed_at) VALUES ($1, $2, {now})', [
-      row.storage_key,
-      row.notes,
-    ])
+    if (row.storage_key !== null) await putIntoTrash(this.#queries, row.storage_key, row.notes)
     return true
   }
 }
