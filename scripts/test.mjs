@@ -6,7 +6,7 @@ import { bunPath, ensureInstalled, root } from './install.mjs'
 ensureInstalled({ dev: true })
 
 const bun = bunPath()
-const suites = ['house.test.ts', 'unit', 'contract', 'api', 'conformance', 'fuzz', 'faults']
+const suites = ['house.test.ts', 'docs', 'unit', 'contract', 'api', 'conformance', 'bad-input', 'fuzz', 'faults']
 const checks = [
   [
     'format and lint (biome)',

@@ -33,18 +33,20 @@ export async function runServer(config: Config): Promise<RunningServer> {
     firstApiKey: built.firstApiKey,
     log,
     stop() {
-      stopping ??= shutDown(built, http, jobs, log, config.drainMs)
+      stopping ??= shutDown(built, http, jobs, log, config)
       return stopping
     },
   }
 }
 
 /** Not ready, no new connections, running requests finish or are cut with what they have, and then nothing is left. */
-async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, drainMs: number): Promise<void> {
+async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, config: Config): Promise<void> {
   log.write('info', 'stopping', { pending: http.pending })
   built.beginShutdown()
+  // Load balancers need a moment to see that we are not ready; until then their requests still come.
+  await Bun.sleep(config.shutdownDelayMs)
   http.refuseNew()
-  const deadline = Date.now() + drainMs
+  const deadline = Date.now() + config.drainMs
   while (http.pending > 0 && Date.now() < deadline) await Bun.sleep(drainPollMs)
   // Uploads that are still running keep what they received; their clients can go on elsewhere.
   await built.app.running.stopAll()

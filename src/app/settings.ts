@@ -33,6 +33,11 @@ export const settingsTable = {
     duration('30s', '1s', '255s'),
     'A connection on which nothing moves for this long is cut.',
   ),
+  shutdownDelayMs: setting(
+    'server.shutdown_delay',
+    duration('0s'),
+    'How long to go on serving after SIGTERM, while /readyz says no, before the port closes.',
+  ),
   drainMs: setting('server.drain', duration('30s'), 'How long running requests may go on after SIGTERM.'),
 
   rootMount: setting(

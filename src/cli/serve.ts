@@ -30,9 +30,19 @@ function greet({ url, firstApiKey, log }: RunningServer): void {
   console.error(lines.join('\n'))
 }
 
+/** A second signal this soon after the first is the same one: a terminal tells npm and us, and npm tells us too. */
+const sameSignalMs = 1_000
+
+/** The first signal asks to stop; one more, later, is from somebody who will not wait. */
 function untilToldToStop(): Promise<void> {
   return new Promise((resolve) => {
-    process.once('SIGTERM', () => resolve())
-    process.once('SIGINT', () => resolve())
+    let toldAt: number | undefined
+    const onSignal = (): void => {
+      if (toldAt !== undefined && Date.now() - toldAt > sameSignalMs) process.exit(1)
+      toldAt ??= Date.now()
+      resolve()
+    }
+    process.on('SIGTERM', onSignal)
+    process.on('SIGINT', onSignal)
   })
 }

@@ -63,7 +63,7 @@ export class Pipeline {
       isHead: request.method === 'HEAD',
       requestId: passage.id,
       // What is left of a refused body is not worth reading; the answer arrives all the same.
-      isLast: !this.#app.isReady() || (answer.status >= 400 && request.body !== null),
+      isLast: !this.#app.isReady() || (answer.status >= 400 && request.body !== null && !passage.body?.isDrained),
       isSecretInQuery: passage.presented?.carrier === 'query',
     })
     this.#logRequest(request.method, answer, passage)

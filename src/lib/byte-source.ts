@@ -20,11 +20,17 @@ export class ByteSource implements AsyncIterable<Uint8Array> {
   readonly #pace: Pace
   #bytesInWindow = 0
   #isWaiting = false
+  #isDrained = false
   #reason: Error | undefined
 
   constructor(stream: ReadableStream<Uint8Array> | null, pace: Pace) {
     this.#reader = stream === null ? undefined : stream.getReader()
     this.#pace = pace
+  }
+
+  /** Whether the sender's last byte was read: nothing of this body is left in the connection. */
+  get isDrained(): boolean {
+    return this.#isDrained
   }
 
   /** Ends the reading with this error, now or at the next chunk. */
@@ -53,7 +59,10 @@ export class ByteSource implements AsyncIterable<Uint8Array> {
     try {
       const { done, value } = await reader.read()
       if (this.#reason !== undefined) throw this.#reason
-      if (done || value === undefined) return undefined
+      if (done || value === undefined) {
+        this.#isDrained = true
+        return undefined
+      }
       this.#bytesInWindow += value.length
       return value
     } catch (error) {
