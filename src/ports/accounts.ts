@@ -1,4 +1,4 @@
-import type { RowId } from './metadata-store.ts'
+import type { RowId } from './row-id.ts'
 
 /** A tenant's registry: on or off. An account that was never enabled has no row. */
 export interface Account {

@@ -1,8 +1,8 @@
 import type { Digest } from '../oci/digest.ts'
 import type { RepositoryName } from '../oci/names.ts'
 import type { StorageKey } from './blob-store.ts'
-import type { RowId } from './metadata-store.ts'
 import type { RepositoryRow, Scope } from './repositories.ts'
+import type { RowId } from './row-id.ts'
 
 /** A repository's claim on a blob. A blob is visible only through a link: its bytes alone prove nothing. */
 export interface LinkedBlob {

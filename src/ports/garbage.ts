@@ -1,5 +1,5 @@
 import type { StorageKey } from './blob-store.ts'
-import type { RowId } from './metadata-store.ts'
+import type { RowId } from './row-id.ts'
 
 /** A blob that the collector has locked for a look. */
 export interface BlobCandidate {

@@ -1,7 +1,7 @@
 import type { Digest, WellFormedDigest } from '../oci/digest.ts'
 import type { Reference } from '../oci/names.ts'
-import type { RowId } from './metadata-store.ts'
 import type { RepositoryRow, Scope } from './repositories.ts'
+import type { RowId } from './row-id.ts'
 
 export interface ManifestSummary {
   readonly digest: Digest

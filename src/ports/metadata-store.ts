@@ -7,9 +7,6 @@ import type { Tags } from './tags.ts'
 import type { Uploads } from './uploads.ts'
 import type { UserStore } from './user-store.ts'
 
-/** A row's own number. Means nothing outside the store that gave it. */
-export type RowId = number
-
 /** What is known about the bytes, noun by noun. Absence is `undefined`; whether that is a refusal, the deeds decide. */
 export interface Tables {
   readonly accounts: Accounts

@@ -1,5 +1,5 @@
 import type { RepositoryName } from '../oci/names.ts'
-import type { RowId } from './metadata-store.ts'
+import type { RowId } from './row-id.ts'
 
 /** A repository as a request names it: whose, and which. */
 export interface Scope {

@@ -1,6 +1,6 @@
 import type { Tag } from '../oci/names.ts'
-import type { RowId } from './metadata-store.ts'
 import type { RepositoryRow, Scope } from './repositories.ts'
+import type { RowId } from './row-id.ts'
 
 export interface Tags {
   /** In byte order, after `after`, at most `limit` (all when undefined). */

@@ -1,6 +1,7 @@
 import type { RepositoryName } from '../oci/names.ts'
 import type { Principal } from '../ports/identity.ts'
-import type { MetadataStore, RowId } from '../ports/metadata-store.ts'
+import type { MetadataStore } from '../ports/metadata-store.ts'
+import type { RowId } from '../ports/row-id.ts'
 import { isAllowed } from './access.ts'
 import type { Page, PageRequest } from './pages.ts'
 

@@ -77,7 +77,9 @@ export async function appendToUpload(
       try {
         await settle(needs, turn, fault)
       } catch (error) {
-        // A store that failed just now may fail here too; what went wrong first is what the caller must hear.
+        // Nothing was recorded, so the session stands where it stood. The turn is given back if that can still be said;
+        // what went wrong first is what the caller must hear.
+        await needs.metadata.uploads.advance(upload, upload.object).catch(() => false)
         throw fault ?? error
       }
       if (fault !== undefined) throw fault

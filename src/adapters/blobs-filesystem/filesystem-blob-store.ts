@@ -1,6 +1,7 @@
 import { constants, statSync } from 'node:fs'
 import { access, mkdir, open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncFolder } from '../../lib/sync-folder.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type {
   BlobStore,
@@ -12,7 +13,6 @@ import type {
 } from '../../ports/blob-store.ts'
 import { FilesystemBlobWriter } from './filesystem-blob-writer.ts'
 import { fanOut, folderOf, pathOf } from './paths.ts'
-import { syncFolder } from './sync-folder.ts'
 
 /** Objects as plain files; `paths.ts` draws the tree. The kernel sends them: a `BunFile` goes out by sendfile. */
 export class FilesystemBlobStore implements BlobStore {

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { syncFolder } from '../../lib/sync-folder.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { BlobWriter, UnfinishedObject } from '../../ports/blob-store.ts'
-import { syncFolder } from './sync-folder.ts'
 
 /** Small chunks are gathered up to this many bytes before a thread is asked to write them. */
 const batchBytes = 512 * 1024

@@ -19,6 +19,12 @@ export interface Queryable {
   all<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]>
   first<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined>
 
+  /**
+   * As `first`, for a look-up by key whose answer follows from the rows alone (no clock in it). An engine may answer from
+   * memory as long as it knows that no row has changed since.
+   */
+  lookUp<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined>
+
   /** Writes: the number of rows changed, or with RETURNING the rows. */
   run(sql: string, values: readonly Value[]): Promise<number>
   returning<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]>

@@ -2,6 +2,7 @@ import { SQLiteError, Database as Sqlite, type Statement } from 'bun:sqlite'
 import { SerialQueue } from '../../lib/serial-queue.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import { type Database, type Dialect, type Queryable, type Row, translate, type Value } from './database.ts'
+import { RememberedRows } from './remembered-rows.ts'
 
 /**
  * SQLite, embedded. Two connections: one writes, one transaction at a time; the other reads and so never sees what is
@@ -33,6 +34,7 @@ export class SqliteDatabase implements Database {
   readonly #writer: Connection
   readonly #reader: Connection
   readonly #turns = new SerialQueue()
+  readonly #remembered = new RememberedRows()
   #hasSnapshot = false
 
   constructor(path: string) {
@@ -50,15 +52,30 @@ export class SqliteDatabase implements Database {
     return this.#reader.first<R>(sql, values)
   }
 
+  async lookUp<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
+    this.#openSnapshot()
+    const key = values.length === 1 ? String(values[0]) : values.join('\0')
+    const known = this.#remembered.get(sql, key)
+    if (known !== undefined) return known as R
+    const row = this.#reader.firstNow<R>(sql, values)
+    if (row !== undefined) this.#remembered.set(sql, key, row)
+    return row
+  }
+
   /**
    * All reads of one turn of the event loop share one snapshot: taking and leaving the database's locks costs more than
    * the look-up itself. The snapshot ends with the turn, or before it with the next commit of ours, so a read that begins
-   * after a write was acknowledged always sees it.
+   * after a write of this server was acknowledged always sees it; a command's in another process is seen from the next
+   * turn on.
+   *
+   * What was looked up is remembered from snapshot to snapshot, as long as SQLite's own counter of commits by other
+   * connections (our writer, other processes) stands still.
    */
   #openSnapshot(): void {
     if (this.#hasSnapshot) return
     this.#reader.control('BEGIN')
     this.#hasSnapshot = true
+    this.#remembered.keepFor(this.#reader.dataVersion())
     setImmediate(this.#endSnapshot)
   }
 
@@ -133,7 +150,20 @@ class Connection implements Queryable {
   }
 
   async first<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
+    return this.firstNow<R>(sql, values)
+  }
+
+  async lookUp<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
+    return this.firstNow<R>(sql, values)
+  }
+
+  firstNow<R extends object = Row>(sql: string, values: readonly Value[]): R | undefined {
     return attempt(() => (this.#prepared(sql).get(...values) as R | null) ?? undefined)
+  }
+
+  /** Changes with every commit of another connection; read inside a transaction, it belongs to the snapshot. */
+  dataVersion(): unknown {
+    return this.firstNow<{ data_version: unknown }>('PRAGMA data_version', [])?.data_version
   }
 
   async run(sql: string, values: readonly Value[]): Promise<number> {
@@ -178,9 +208,9 @@ function attempt<T>(act: () => T): T {
   try {
     return act()
   } catch (error) {
-    if (error instanceof SQLiteError && !error.code?.startsWith('SQLITE_CONSTRAINT')) {
-      throw new Unavailable('the metadata store', { cause: error })
-    }
-    throw error
+    // Bun answers with a RangeError when the database was closed: the process is going down.
+    const isTrouble =
+      error instanceof SQLiteError ? !error.code?.startsWith('SQLITE_CONSTRAINT') : error instanceof RangeError
+    throw isTrouble ? new Unavailable('the metadata store', { cause: error }) : error
   }
 }

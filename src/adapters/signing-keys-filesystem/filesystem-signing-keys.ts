@@ -1,5 +1,6 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { link, mkdir, open, readFile, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { syncFolder } from '../../lib/sync-folder.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { SigningKey, SigningKeys } from '../../ports/signing-keys.ts'
 
@@ -13,33 +14,56 @@ export class FilesystemSigningKeys implements SigningKeys {
 
   async current(generate: () => Promise<SigningKey>): Promise<SigningKey> {
     try {
-      return (await this.#read()) ?? (await this.#write(await generate()))
+      const known = await this.#read()
+      if (known !== undefined) return known
+      await this.#publish(await generate())
+      // Another process may have been first: its key is the one that counts.
+      return (await this.#read()) ?? fail(`${this.#path} vanished`)
     } catch (error) {
       throw new Unavailable('the signing key', { cause: error })
     }
   }
 
   async #read(): Promise<SigningKey | undefined> {
+    let text: string
     try {
-      return JSON.parse(await readFile(this.#path, 'utf8'))
+      text = await readFile(this.#path, 'utf8')
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+      if (hasCode(error, 'ENOENT')) return undefined
       throw error
     }
+    const key: unknown = JSON.parse(text)
+    return isSigningKey(key) ? key : fail(`${this.#path} holds no signing key`)
   }
 
-  /** Written aside and renamed, so that a crash leaves the old key or the new one, never half of one. */
-  async #write(key: SigningKey): Promise<SigningKey> {
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 })
-    const aside = `${this.#path}.new`
-    const file = await open(aside, 'w', 0o600)
+  /** Written aside, synced, and linked to its name: there is no half of a key, and the first one to come stays. */
+  async #publish(key: SigningKey): Promise<void> {
+    const folder = dirname(this.#path)
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const aside = join(folder, `${crypto.randomUUID()}.new`)
+    const file = await open(aside, 'wx', 0o600)
     try {
       await file.writeFile(JSON.stringify(key))
       await file.sync()
+      await link(aside, this.#path)
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST')) throw error
     } finally {
       await file.close()
+      await unlink(aside)
     }
-    await rename(aside, this.#path)
-    return key
+    await syncFolder(folder)
   }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}
+
+function isSigningKey(value: unknown): value is SigningKey {
+  return typeof value === 'object' && value !== null && 'kid' in value && 'privateJwk' in value
+}
+
+function fail(reason: string): never {
+  throw new Error(reason)
 }

@@ -1,5 +1,5 @@
 import type { Account, Accounts } from '../../../ports/accounts.ts'
-import type { RowId } from '../../../ports/metadata-store.ts'
+import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
 
 interface AccountRow {
@@ -21,7 +21,7 @@ export class SqlAccounts implements Accounts {
   }
 
   async find(name: string): Promise<Account | undefined> {
-    const row = await this.#queries.first<AccountRow>(
+    const row = await this.#queries.lookUp<AccountRow>(
       'SELECT id, name, state, image_count FROM accounts WHERE name = $1',
       [name],
     )

@@ -2,8 +2,8 @@ import type { Digest } from '../../../oci/digest.ts'
 import type { RepositoryName } from '../../../oci/names.ts'
 import type { StorageKey } from '../../../ports/blob-store.ts'
 import type { BlobLinks, BlobRow, LinkedBlob } from '../../../ports/blobs.ts'
-import type { RowId } from '../../../ports/metadata-store.ts'
 import type { RepositoryRow, Scope } from '../../../ports/repositories.ts'
+import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
 
 interface LinkedBlobRow {

@@ -9,8 +9,8 @@ import type {
   ReferrerQuery,
   StoredManifest,
 } from '../../../ports/manifests.ts'
-import type { RowId } from '../../../ports/metadata-store.ts'
 import type { RepositoryRow, Scope } from '../../../ports/repositories.ts'
+import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
 import {
   describeByDigest,
@@ -47,16 +47,20 @@ export class SqlManifests implements Manifests {
   async find(scope: Scope, reference: Reference): Promise<StoredManifest | undefined> {
     const row =
       'tag' in reference
-        ? await this.#queries.first<ManifestRow>(findByTag, [scope.accountId, scope.repository, reference.tag])
-        : await this.#queries.first<ManifestRow>(findByDigest, [scope.accountId, scope.repository, reference.digest])
+        ? await this.#queries.lookUp<ManifestRow>(findByTag, [scope.accountId, scope.repository, reference.tag])
+        : await this.#queries.lookUp<ManifestRow>(findByDigest, [scope.accountId, scope.repository, reference.digest])
     return row && { ...toSummary(row), bytes: row.payload }
   }
 
   async describe(scope: Scope, reference: Reference): Promise<ManifestSummary | undefined> {
     const row =
       'tag' in reference
-        ? await this.#queries.first<SummaryRow>(describeByTag, [scope.accountId, scope.repository, reference.tag])
-        : await this.#queries.first<SummaryRow>(describeByDigest, [scope.accountId, scope.repository, reference.digest])
+        ? await this.#queries.lookUp<SummaryRow>(describeByTag, [scope.accountId, scope.repository, reference.tag])
+        : await this.#queries.lookUp<SummaryRow>(describeByDigest, [
+            scope.accountId,
+            scope.repository,
+            reference.digest,
+          ])
     return row && toSummary(row)
   }
 

@@ -1,6 +1,6 @@
 import type { RepositoryName } from '../../../oci/names.ts'
-import type { RowId } from '../../../ports/metadata-store.ts'
 import type { Repositories, RepositoryRow, Scope } from '../../../ports/repositories.ts'
+import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
 
 export class SqlRepositories implements Repositories {
@@ -11,7 +11,7 @@ export class SqlRepositories implements Repositories {
   }
 
   async find({ accountId, repository }: Scope): Promise<RepositoryRow | undefined> {
-    const row = await this.#queries.first<{ id: number }>(
+    const row = await this.#queries.lookUp<{ id: number }>(
       'SELECT id FROM repositories r WHERE account_id = $1 AND name = $2',
       [accountId, repository],
     )

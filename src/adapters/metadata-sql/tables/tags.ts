@@ -1,6 +1,6 @@
 import type { Tag } from '../../../oci/names.ts'
-import type { RowId } from '../../../ports/metadata-store.ts'
 import type { RepositoryRow, Scope } from '../../../ports/repositories.ts'
+import type { RowId } from '../../../ports/row-id.ts'
 import type { Tags } from '../../../ports/tags.ts'
 import type { Queryable } from '../database.ts'
 

@@ -1,0 +1,2 @@
+/** A row's own number. Means nothing outside the store that gave it. */
+export type RowId = number
