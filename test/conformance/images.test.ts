@@ -1,0 +1,4 @@
+import { imageCases } from './all-cases.ts'
+import { testOnBothMounts } from './both-mounts.ts'
+
+testOnBothMounts(imageCases)

@@ -1,0 +1,4 @@
+import { testOnBothMounts } from './both-mounts.ts'
+import { onceCases } from './once-cases.ts'
+
+testOnBothMounts(onceCases)
