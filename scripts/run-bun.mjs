@@ -7,10 +7,25 @@ export function runBun(args, { cwd = root, env = process.env } = {}) {
     const child = spawn(bunPath(), args, { cwd, env, stdio: 'inherit' })
     const forward = (signal) => child.kill(signal)
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward)
+    watchParent(() => forward('SIGTERM'))
     child.on('error', (error) => {
       console.error(`Berth: cannot run ${bunPath()}: ${error.message}`)
       resolve(1)
     })
     child.on('exit', (code, signal) => resolve(code ?? (signal ? 1 : 0)))
   })
+}
+
+/**
+ * npm starts us through a shell, and a signal that ends npm does not always reach us. When whoever started us is gone,
+ * the server is asked to stop too, instead of being left behind with the port and the data folder.
+ */
+function watchParent(onGone) {
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    onGone()
+  }, 250)
+  watch.unref()
 }

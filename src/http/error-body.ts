@@ -107,7 +107,9 @@ function write(
   headers: Readonly<Record<string, string>>,
   { territory }: ErrorContext,
 ): Answer {
-  const entries = details.length === 0 ? [undefined] : details
+  // Never without a detail: an entry that has none, and the words of the specification, is shrunk by Docker to its bare
+  // code, which its push then takes for trouble and tries again for 50 seconds without a word.
+  const entries = details.length === 0 ? [{}] : details
   const body =
     territory.kind === 'service'
       ? { msg: message }

@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, expect } from 'bun:test'
+import { unpackedImage } from '../support/docker-archive.ts'
+import { checkContent, layoutSource, readContent, readUnpacked } from '../support/image-content.ts'
+import { makeImage, makeLayer, OciLayout } from '../support/oci-layout.ts'
+import { pushImage } from '../support/registry-push.ts'
+import type { ClientMatrix } from './client-matrix.ts'
+import { clientSuite, hookTimeoutMs, type Prove } from './client-suite.ts'
+import { type Daemon, startDockerEngine } from './daemons.ts'
+import { dockerTypes } from './docker-list-folder.ts'
+import { DockerRun } from './docker-run.ts'
+import { type BerthOf, bearerToken, withBerth, wrongKey } from './servers.ts'
+
+export function dockerSuite(matrix: ClientMatrix, berth: BerthOf): void {
+  const spec = {
+    client: 'docker engine',
+    tools: ['docker', 'dockerd', 'containerd', 'runc', 'tar'],
+    verbs: ['login', 'push', 'pull', 'multi-arch'],
+  } as const
+  clientSuite(matrix, spec, (prove) => {
+    let started: DockerRun | undefined
+    let engine: Daemon | undefined
+    const run = (): DockerRun => {
+      if (started === undefined) throw new Error('the workspace was not made')
+      return started
+    }
+    beforeAll(async () => {
+      started = new DockerRun(berth)
+      engine = await startDockerEngine(started.workspace)
+    }, hookTimeoutMs)
+    afterAll(async () => {
+      await engine?.stop()
+      started?.workspace.remove()
+    }, hookTimeoutMs)
+
+    proveLogins(prove, run)
+    provePushes(prove, run)
+    provePulls(prove, run)
+    proveMultiArch(prove, run)
+  })
+}
+
+function proveLogins(prove: Prove, run: () => DockerRun): void {
+  prove('login', 'a wrong key is refused as unauthorized', async () => {
+    const { code, output } = await run().tryLogin('apikey', wrongKey)
+    expect(code).not.toBe(0)
+    expect(output).toMatch(/unauthorized/i)
+  })
+
+  prove('login', 'a push without any login is refused', async () => {
+    const image = run().remote('docker/stranger:1')
+    await run().load(image)
+    expect(await run().refused('push', image)).toContain('no basic auth credentials')
+  })
+
+  prove('login', 'a push or pull with a wrong key is told at once that it is unauthorized, and why', async () => {
+    const image = run().remote('docker/stranger:1')
+    await run().load(image)
+    const wrong = { auths: { [run().berth().host]: { auth: btoa(`apikey:${wrongKey}`) } } }
+    const folder = run().workspace.makeFolder('wrong-config')
+    await Bun.write(`${folder}/config.json`, JSON.stringify(wrong))
+    expect(await run().refused('--config', folder, 'pull', image)).toMatch(/unauthorized: .+/)
+    expectRefusedAtOnce(await run().refused('--config', folder, 'push', image), /unauthorized: .+/)
+  })
+
+  prove('login', 'logs in as bearer with an access token and may then push', async () => {
+    await run().login('bearer', await bearerToken(run().berth()))
+    const image = run().remote('docker/bearer:1')
+    await run().load(image)
+    await run().docker('push', image)
+    expect(await readUnpacked(run().pushed('docker/bearer'), '1')).toEqual(unpackedImage(run().image))
+    await run().docker('logout', run().berth().host)
+  })
+
+  prove('login', 'logs in with the API key', () => run().login('apikey', run().berth().apiKey))
+}
+
+/** Docker tries a push again for 50 seconds, and hides our message, when it does not understand the refusal. */
+function expectRefusedAtOnce(output: string, reason: RegExp): void {
+  const attempts = output.split('\n').filter((line) => line.includes('Retrying')).length
+  expect({ attempts, lastLine: output.trim().split('\n').at(-1) }).toEqual({
+    attempts: 0,
+    lastLine: expect.stringMatching(reason),
+  })
+}
+
+function provePushes(prove: Prove, run: () => DockerRun): void {
+  prove(
+    'push',
+    'a loaded image goes up with the same config and layers, and a second push finds them there',
+    async () => {
+      const image = run().remote('docker/loaded:1')
+      await run().load(image)
+      const first = await run().docker('push', image)
+      const pushed = await readContent(run().pushed('docker/loaded'), '1')
+      checkContent(pushed)
+      expect(first.output).toContain(`digest: ${pushed.root}`)
+      expect(await readUnpacked(run().pushed('docker/loaded'), '1')).toEqual(unpackedImage(run().image))
+      const second = await run().docker('push', image)
+      expect(second.output.match(/Layer already exists/g)).toHaveLength(3)
+      expect(second.output).toContain(`digest: ${pushed.root}`)
+    },
+  )
+
+  prove('push', 'a push to another repository mounts the layers that are known', async () => {
+    const image = run().remote('docker/mounted:1')
+    await run().docker('tag', run().remote('docker/loaded:1'), image)
+    const { output } = await run().docker('push', image)
+    expect(output.match(/Mounted from/g)).toHaveLength(3)
+    checkContent(await readContent(run().pushed('docker/mounted'), '1'))
+  })
+
+  prove('push', 'a push without the right to push is told at once that it is denied, and why', async () => {
+    await withBerth({ BERTH_IDENTITY__ROLES: 'admin=pull' }, async (berth) => {
+      const reader = run().at(berth)
+      await reader.login('apikey', berth.apiKey)
+      const image = reader.remote('docker/denied:1')
+      await reader.load(image)
+      expectRefusedAtOnce(await reader.refused('push', image), /denied: .+/)
+    })
+  })
+
+  prove(['push', 'pull'], 'an imported tar goes up and comes back byte for byte', async () => {
+    const layer = makeLayer('imported')
+    const archive = run().workspace.path('import.tar')
+    await Bun.write(archive, layer.tar)
+    const image = run().remote('docker/imported:1')
+    await run().docker('import', archive, image)
+    const before = await run().saved(image)
+    await run().docker('push', image)
+    await run().forgetImages()
+    await run().docker('pull', image)
+    expect(await run().saved(image)).toEqual({ config: before.config, diffIds: [layer.diffId] })
+  })
+}
+
+function provePulls(prove: Prove, run: () => DockerRun): void {
+  prove('pull', 'an image comes back by its tag with every byte', async () => {
+    await run().forgetImages()
+    const image = run().remote('docker/loaded:1')
+    const { root } = await readContent(run().pushed('docker/loaded'), '1')
+    expect((await run().docker('pull', image)).output).toContain(`Digest: ${root}`)
+    expect(await run().saved(image)).toEqual(unpackedImage(run().image))
+  })
+
+  prove('pull', 'an image comes back by its digest with every byte', async () => {
+    await run().forgetImages()
+    const { root } = await readContent(run().pushed('docker/loaded'), '1')
+    const image = run().remote(`docker/loaded@${root}`)
+    await run().docker('pull', image)
+    expect(await run().saved(image)).toEqual(unpackedImage(run().image))
+  })
+
+  prove('pull', 'an unknown tag is told as not found', async () => {
+    const output = await run().refused('pull', run().remote('docker/loaded:never'))
+    expect(output).toMatch(/not found: .+|manifest unknown: .+/)
+  })
+}
+
+function proveMultiArch(prove: Prove, run: () => DockerRun): void {
+  prove('multi-arch', 'the image of the wanted platform comes out of an index', async () => {
+    const images = [makeImage(2), makeImage(2, 'arm64')]
+    const layout = new OciLayout(run().workspace.path('layout'))
+    layout.addIndex('multi', images)
+    await pushImage(layoutSource(layout.folder), 'multi', run().berth(), 'docker/multi', '1')
+    for (const wanted of images) {
+      await run().forgetImages()
+      const image = run().remote('docker/multi:1')
+      await run().docker('pull', '--platform', `linux/${wanted.platform.architecture}`, image)
+      expect(await run().saved(image)).toEqual(unpackedImage(wanted))
+    }
+  })
+
+  prove(
+    ['multi-arch', 'push', 'pull'],
+    'docker manifest puts a manifest list together, where the setting allows it',
+    async () => {
+      await withBerth({ BERTH_MANIFESTS__ADDITIONAL_MEDIA_TYPES: dockerTypes.list }, async (berth) => {
+        const own = run().at(berth)
+        await own.login('apikey', berth.apiKey)
+        const images = [makeImage(1), makeImage(1, 'arm64')]
+        const names = images.map((image) => own.remote(`docker/list:${image.platform.architecture}`))
+        for (const [index, image] of images.entries()) {
+          await own.load(names[index] ?? '', image)
+          await own.docker('push', names[index] ?? '')
+        }
+        const list = own.remote('docker/list:all')
+        await own.docker('manifest', 'create', '--insecure', list, ...names)
+        await own.docker('manifest', 'push', '--insecure', list)
+        const pushed = await readContent(own.pushed('docker/list'), 'all')
+        checkContent(pushed)
+        expect(pushed.parts.get(pushed.root)?.mediaType).toBe(dockerTypes.list)
+        for (const image of images) {
+          await own.forgetImages()
+          await own.docker('pull', '--platform', `linux/${image.platform.architecture}`, list)
+          expect(await own.saved(list)).toEqual(unpackedImage(image))
+        }
+      })
+    },
+  )
+}

@@ -1,0 +1,239 @@
+// Podman and buildah share their storage and most of their commands, and so most of their proofs.
+import { afterAll, beforeAll, expect } from 'bun:test'
+import { Workspace } from '../support/command.ts'
+import { makeDockerArchive, unpackedImage } from '../support/docker-archive.ts'
+import {
+  checkContent,
+  layoutSource,
+  parseManifest,
+  readContent,
+  readUnpacked,
+  registrySource,
+  type UnpackedImage,
+} from '../support/image-content.ts'
+import { type Image, imageMediaTypes, makeImage, makeLayer, OciLayout } from '../support/oci-layout.ts'
+import type { ClientMatrix } from './client-matrix.ts'
+import { clientSuite, type Prove } from './client-suite.ts'
+import { type BerthOf, bearerToken, wrongKey } from './servers.ts'
+
+type Program = 'podman' | 'buildah'
+
+class StorageRun {
+  readonly program: Program
+  readonly berth: BerthOf
+  readonly workspace: Workspace
+  readonly layout: OciLayout
+  readonly images: readonly [Image, Image] = [makeImage(3), makeImage(2, 'arm64')]
+
+  constructor(program: Program, berth: BerthOf) {
+    this.program = program
+    this.berth = berth
+    this.workspace = new Workspace(program)
+    this.layout = new OciLayout(this.workspace.path('layout'))
+    for (const image of this.images) this.layout.addImage(image.platform.architecture, image)
+  }
+
+  /** The program with its storage, and nothing else of it, in the workspace. */
+  argv(...args: string[]): string[] {
+    const { workspace } = this
+    const storage = [
+      '--root',
+      workspace.path('storage'),
+      '--runroot',
+      workspace.path('storage-run'),
+      '--storage-driver',
+      'vfs',
+    ]
+    const engine = ['--tmpdir', workspace.path('engine'), '--network-config-dir', workspace.path('networks')]
+    const cgroups = ['--cgroup-manager', 'cgroupfs', '--events-backend', 'none']
+    return [this.program, ...storage, ...(this.program === 'podman' ? [...engine, ...cgroups] : []), ...args]
+  }
+
+  run(...args: string[]) {
+    return this.workspace.run(this.argv(...args))
+  }
+
+  login(user: string, secret: string, mayFail = false) {
+    const argv = this.argv('login', '--tls-verify=false', '-u', user, '--password-stdin', this.berth().host)
+    return this.workspace.run(argv, { input: secret, mayFail })
+  }
+
+  remote(image: string): string {
+    return `${this.berth().host}/${this.program}/${image}`
+  }
+
+  pushed(repository: string) {
+    return registrySource(this.berth().url, this.berth().apiKey, `${this.program}/${repository}`)
+  }
+
+  /** Brings a made image into the storage and gives its id. */
+  async take(architecture: string): Promise<string> {
+    const { stdout } = await this.run('pull', '-q', '--arch', architecture, `oci:${this.layout.folder}:${architecture}`)
+    return stdout.trim()
+  }
+
+  /** Gives the digest that the program says it has pushed. */
+  async push(id: string, image: string, ...flags: string[]): Promise<string> {
+    const digestFile = this.workspace.path('pushed-digest')
+    await this.run('push', '--tls-verify=false', '--digestfile', digestFile, ...flags, id, this.remote(image))
+    return await Bun.file(digestFile).text()
+  }
+
+  /** Leaves the storage with no image at all, so that a pull must bring everything. */
+  async forgetImages(): Promise<void> {
+    await this.run('rmi', '--all', '--force')
+    expect((await this.run('images', '-q', '-a')).stdout).toBe('')
+  }
+
+  /** Pulls into the empty storage, and gives what the program itself writes out from there. */
+  async pullAndExport(image: string, ...flags: string[]): Promise<UnpackedImage> {
+    await this.forgetImages()
+    const { stdout } = await this.run('pull', '-q', '--tls-verify=false', ...flags, this.remote(image))
+    const folder = this.workspace.path(`export-${crypto.randomUUID()}`)
+    await this.run('push', stdout.trim(), `oci:${folder}:back`)
+    return await readUnpacked(layoutSource(folder), 'back')
+  }
+}
+
+export function podmanSuite(matrix: ClientMatrix, berth: BerthOf): void {
+  storageSuite(matrix, 'podman', berth, proveDockerFormat)
+}
+
+export function buildahSuite(matrix: ClientMatrix, berth: BerthOf): void {
+  storageSuite(matrix, 'buildah', berth, proveBuild)
+}
+
+type Proofs = (prove: Prove, run: () => StorageRun) => void
+
+function storageSuite(matrix: ClientMatrix, program: Program, berth: BerthOf, proveOwn: Proofs): void {
+  const spec = { client: program, tools: [program, 'tar'], verbs: ['login', 'push', 'pull', 'multi-arch'] } as const
+  clientSuite(matrix, spec, (prove) => {
+    let started: StorageRun | undefined
+    const run = (): StorageRun => {
+      if (started === undefined) throw new Error('the workspace was not made')
+      return started
+    }
+    beforeAll(() => {
+      started = new StorageRun(program, berth)
+    })
+    afterAll(() => started?.workspace.remove())
+
+    proveLogins(prove, run)
+    provePushAndPull(prove, run)
+    proveOwn(prove, run)
+    proveMultiArch(prove, run)
+  })
+}
+
+function proveLogins(prove: Prove, run: () => StorageRun): void {
+  prove('login', 'a wrong key is refused as unauthorized', async () => {
+    const { code, output } = await run().login('apikey', wrongKey, true)
+    expect(code).not.toBe(0)
+    expect(output).toContain('invalid username/password')
+    const id = await run().take('amd64')
+    const push = ['push', '--tls-verify=false', '--creds', `apikey:${wrongKey}`, id, run().remote('stranger:1')]
+    const refused = await run().workspace.run(run().argv(...push), { mayFail: true })
+    expect(refused.code).not.toBe(0)
+    expect(refused.output).toContain('unauthorized')
+  })
+
+  prove('login', 'logs in as bearer with an access token and may then push', async () => {
+    expect((await run().login('bearer', await bearerToken(run().berth()))).output).toContain('Login Succeeded')
+    const digest = await run().push(await run().take('amd64'), 'bearer:1')
+    expect((await readContent(run().pushed('bearer'), '1')).root).toBe(digest)
+    await run().run('logout', run().berth().host)
+  })
+
+  prove('login', 'logs in with the API key', async () => {
+    expect((await run().login('apikey', run().berth().apiKey)).output).toContain('Login Succeeded')
+  })
+}
+
+function provePushAndPull(prove: Prove, run: () => StorageRun): void {
+  prove(['push', 'pull'], 'an image goes up and comes back with the same config and layers', async () => {
+    const digest = await run().push(await run().take('amd64'), 'single:1')
+    const pushed = await readContent(run().pushed('single'), '1')
+    checkContent(pushed)
+    expect(pushed.root).toBe(digest)
+    expect(await readUnpacked(run().pushed('single'), '1')).toEqual(unpackedImage(run().images[0]))
+    expect(await run().pullAndExport('single:1')).toEqual(unpackedImage(run().images[0]))
+  })
+
+  prove(['push', 'pull'], 'a second push changes nothing, and the image comes by its digest too', async () => {
+    const before = await readContent(run().pushed('single'), '1')
+    const digest = await run().push(await run().take('amd64'), 'single:1')
+    expect(await readUnpacked(run().pushed('single'), '1')).toEqual(unpackedImage(run().images[0]))
+    expect(digest).toBe(before.root)
+    expect(await run().pullAndExport(`single@${digest}`)).toEqual(unpackedImage(run().images[0]))
+  })
+}
+
+function proveDockerFormat(prove: Prove, run: () => StorageRun): void {
+  prove(['push', 'pull'], 'an image in the docker schema 2 format goes up and comes back', async () => {
+    const archive = run().workspace.path('docker.tar')
+    const image = run().remote('schema2:1')
+    await Bun.write(archive, makeDockerArchive(image, run().images[0]))
+    await run().run('load', '-i', archive)
+    await run().push(image, 'schema2:1')
+    const manifest = parseManifest(await run().pushed('schema2').readManifest('1'))
+    expect(manifest.mediaType).toBe('application/vnd.docker.distribution.manifest.v2+json')
+    const back = await run().pullAndExport('schema2:1')
+    expect(back.diffIds).toEqual(unpackedImage(run().images[0]).diffIds)
+  })
+}
+
+function proveBuild(prove: Prove, run: () => StorageRun): void {
+  prove(['push', 'pull'], 'an image that it has built itself goes up and comes back', async () => {
+    const file = run().workspace.path('built.txt')
+    await Bun.write(file, makeLayer('built').tar)
+    const container = (await run().run('from', 'scratch')).stdout.trim()
+    await run().run('copy', container, file, '/built.txt')
+    await run().run('commit', container, run().remote('built:1'))
+    await run().run('rm', container)
+    const digest = await run().push(run().remote('built:1'), 'built:1')
+    const pushed = await readContent(run().pushed('built'), '1')
+    checkContent(pushed)
+    expect(pushed.root).toBe(digest)
+    expect(await run().pullAndExport('built:1')).toEqual(await readUnpacked(run().pushed('built'), '1'))
+  })
+}
+
+function proveMultiArch(prove: Prove, run: () => StorageRun): void {
+  prove(
+    ['multi-arch', 'push', 'pull'],
+    'an index that it has put together serves each platform its image',
+    async () => {
+      const list = `${run().program}-list`
+      await run().run('manifest', 'create', list)
+      for (const { platform } of run().images) {
+        await run().push(await run().take(platform.architecture), `multi:${platform.architecture}`)
+        await run().run(
+          'manifest',
+          'add',
+          '--tls-verify=false',
+          list,
+          `docker://${run().remote(`multi:${platform.architecture}`)}`,
+        )
+      }
+      await run().run(
+        'manifest',
+        'push',
+        '--all',
+        '--format',
+        'oci',
+        '--tls-verify=false',
+        list,
+        `docker://${run().remote('multi:1')}`,
+      )
+      const pushed = await readContent(run().pushed('multi'), '1')
+      checkContent(pushed)
+      expect(pushed.parts.get(pushed.root)?.mediaType).toBe(imageMediaTypes.index)
+      expect([...pushed.parts.values()].filter((part) => part.kind === 'manifest')).toHaveLength(2)
+      await run().run('manifest', 'rm', list)
+      for (const image of run().images) {
+        const back = await run().pullAndExport('multi:1', '--arch', image.platform.architecture)
+        expect(back).toEqual(unpackedImage(image))
+      }
+    },
+  )
+}
