@@ -18,7 +18,11 @@ const tests = ['tests (bun test)', ['test', '--timeout', '60000', ...suites.map(
 
 const filters = process.argv.slice(2)
 const only = filters[0] === '--checks-only'
-const steps = only ? checks : filters.length > 0 ? [['tests (bun test)', ['test', '--timeout', '60000', ...filters]]] : [...checks, tests]
+const steps = only
+  ? checks
+  : filters.length > 0
+    ? [['tests (bun test)', ['test', '--timeout', '60000', ...filters]]]
+    : [...checks, tests]
 
 let failed = 0
 for (const [name, args] of steps) {

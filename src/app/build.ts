@@ -1,16 +1,17 @@
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { FilesystemBlobStore } from '../adapters/blobs-filesystem/filesystem-blob-store.ts'
 import { systemClock } from '../adapters/clock-system/system-clock.ts'
 import { SqlMetadataStore } from '../adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../adapters/metadata-sql/sqlite-database.ts'
 import { SqliteServerLock } from '../adapters/metadata-sql/sqlite-server-lock.ts'
 import { FilesystemSigningKeys } from '../adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
-import type { Application } from '../http/exchange.ts'
+import type { Application, Phase } from '../http/exchange.ts'
 import { CachedIdentity } from '../identity/cached-identity.ts'
 import { EmbeddedIdentity } from '../identity/embedded-identity.ts'
 import { ensureAdmin } from '../identity/first-admin.ts'
 import { Tokens } from '../identity/tokens.ts'
+import { syncFolder } from '../lib/sync-folder.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import { RunningUploads } from '../registry/running-uploads.ts'
@@ -28,13 +29,14 @@ export interface Built {
   readonly app: Application
   /** The administrator's first API key, when it was made just now: to be shown once. */
   readonly firstApiKey: string | undefined
-  /** Probes answer "not ready" from now on. */
-  beginShutdown(): void
+  /** The way down: `leaving`, then `draining`. */
+  enter(phase: Phase): void
   close(): Promise<void>
 }
 
 export async function openStores(config: Config): Promise<Stores> {
-  await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
+  const made = await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
+  if (made !== undefined) await syncFolder(dirname(made))
   const blobs = await FilesystemBlobStore.open(join(config.dataDir, 'blobs'))
   const metadata = await SqlMetadataStore.open(new SqliteDatabase(join(config.dataDir, 'metadata.sqlite')))
   return { metadata, blobs }
@@ -54,7 +56,7 @@ export async function buildApplication(config: Config): Promise<Built> {
   })
   const tokens = await Tokens.open(new FilesystemSigningKeys(join(config.dataDir, 'identity', 'signing-key.json')))
   const embedded = new EmbeddedIdentity({ users, clock, tokens, roles: config.roles })
-  let isReady = true
+  let phase: Phase = 'serving'
   const app: Application = {
     metadata,
     blobs,
@@ -70,13 +72,13 @@ export async function buildApplication(config: Config): Promise<Built> {
       bodyBytesPerSecondMin: config.bodyBytesPerSecond,
       bodyWindowMs: config.bodyWindowMs,
     },
-    isReady: () => isReady,
+    phase: () => phase,
   }
   return {
     app,
     firstApiKey,
-    beginShutdown: () => {
-      isReady = false
+    enter: (next) => {
+      phase = next
     },
     close: async () => {
       await metadata.close()

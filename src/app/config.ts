@@ -19,6 +19,10 @@ export class ConfigFault extends Error {
 const defaultFile = 'berth.yaml'
 const prefix = 'BERTH_'
 
+/** Kubernetes puts these into every pod beside a Service that is named `berth`. No setting has such a name. */
+const fromKubernetes =
+  /^BERTH_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/
+
 type Environment = Readonly<Record<string, string | undefined>>
 const settings: readonly [string, Setting<unknown>][] = Object.entries(settingsTable)
 
@@ -31,7 +35,7 @@ export function readConfig(file: string | undefined, environment: Environment = 
   }
   const variables = new Set(settings.map(([, { variable }]) => variable))
   for (const variable of Object.keys(environment)) {
-    if (variable.startsWith(prefix) && !variables.has(variable)) {
+    if (variable.startsWith(prefix) && !variables.has(variable) && !fromKubernetes.test(variable)) {
       faults.push(`${variable} (in the environment) is not a setting`)
     }
   }
@@ -46,7 +50,8 @@ function readSetting(
   environment: Environment,
   faults: string[],
 ): unknown {
-  const inEnvironment = environment[variable]
+  // An empty variable is how compose files and shells write one that is not set.
+  const inEnvironment = environment[variable] || undefined
   const given = inEnvironment ?? fromFile.get(name)
   if (given === undefined || given === null) return kind.fallback
   const parsed = kind.parse(given)

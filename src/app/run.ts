@@ -24,6 +24,7 @@ export async function runServer(config: Config): Promise<RunningServer> {
     host: config.host,
     port: config.port,
     idleSeconds: Math.ceil(config.idleMs / 1000),
+    readerWindowMs: config.bodyWindowMs,
   })
   const jobs = new Jobs(app, log, config)
   jobs.start()
@@ -42,14 +43,16 @@ export async function runServer(config: Config): Promise<RunningServer> {
 /** Not ready, no new connections, running requests finish or are cut with what they have, and then nothing is left. */
 async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, config: Config): Promise<void> {
   log.write('info', 'stopping', { pending: http.pending })
-  built.beginShutdown()
-  // Load balancers need a moment to see that we are not ready; until then their requests still come.
+  // Load balancers need a moment to see that we are not ready; until then their requests still come, and are served.
+  built.enter('leaving')
   await Bun.sleep(config.shutdownDelayMs)
-  http.refuseNew()
+  // The port stays open while requests run, so that probes get an answer; anything else that comes is sent elsewhere.
+  built.enter('draining')
   const deadline = Date.now() + config.drainMs
   while (http.pending > 0 && Date.now() < deadline) await Bun.sleep(drainPollMs)
   // Uploads that are still running keep what they received; their clients can go on elsewhere.
   await built.app.running.stopAll()
+  http.refuseNew()
   await http.close()
   await jobs.stop()
   await built.close()

@@ -108,7 +108,7 @@ export function optionalUrl(): Kind<string | undefined> {
   return kind<string | undefined>(undefined, '', allowed, (given) => {
     const url = URL.canParse(given) ? new URL(given) : undefined
     if (url === undefined || !['http:', 'https:'].includes(url.protocol) || url.pathname !== '/') return undefined
-    return url.search === '' && url.hash === '' && url.username === '' ? url.origin : undefined
+    return url.search === '' && url.hash === '' && url.username === '' && url.password === '' ? url.origin : undefined
   })
 }
 

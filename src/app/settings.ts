@@ -31,7 +31,7 @@ export const settingsTable = {
   idleMs: setting(
     'server.idle',
     duration('30s', '1s', '255s'),
-    'A connection on which nothing moves for this long is cut.',
+    'A connection that waits for a request for this long is cut.',
   ),
   shutdownDelayMs: setting(
     'server.shutdown_delay',
@@ -89,7 +89,11 @@ export const settingsTable = {
     byteCount('1KiB'),
     'A sender slower than this, over the window, is cut.',
   ),
-  bodyWindowMs: setting('limits.body_window', duration('30s', '1s'), 'The window over which a sender is watched.'),
+  bodyWindowMs: setting(
+    'limits.body_window',
+    duration('30s', '1s'),
+    'The window over which a sender is watched; a reader that takes nothing for this long is cut.',
+  ),
 
   garbageEveryMs: setting(
     'garbage.every',

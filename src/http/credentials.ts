@@ -22,13 +22,11 @@ const utf8 = new TextDecoder()
  */
 export function findCredential(headers: Headers, query: URLSearchParams): PresentedCredential | undefined {
   const authorization = headers.get('authorization')
-  if (authorization !== null) {
-    refuseRepeated(authorization)
-    return { carrier: 'authorization', credential: parseAuthorization(authorization) }
-  }
   const apiKey = headers.get('x-api-key')
+  refuseRepeated(authorization)
+  refuseRepeated(apiKey)
+  if (authorization !== null) return { carrier: 'authorization', credential: parseAuthorization(authorization) }
   if (apiKey !== null) {
-    refuseRepeated(apiKey)
     return { carrier: 'api-key-header', credential: toCredential('api-key', apiKey.trim()) }
   }
   const queryKeys = query.getAll('apiKey')
@@ -40,8 +38,8 @@ export function findCredential(headers: Headers, query: URLSearchParams): Presen
   return undefined
 }
 
-function refuseRepeated(value: string): void {
-  if (value.includes(',')) throw new RegistryRefusal('credentials-ambiguous')
+function refuseRepeated(value: string | null): void {
+  if (value?.includes(',')) throw new RegistryRefusal('credentials-ambiguous')
 }
 
 function toCredential(kind: Credential['kind'], secret: string): Credential | undefined {

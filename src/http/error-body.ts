@@ -37,6 +37,7 @@ export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   'login-invalid': { status: 401, code: 'UNAUTHORIZED' },
   'route-unknown': { status: 404, code: 'UNSUPPORTED' },
   'method-unsupported': { status: 405, code: 'UNSUPPORTED' },
+  'host-invalid': { status: 400, code: 'UNSUPPORTED' },
   'path-invalid': { status: 400, code: 'NAME_INVALID' },
   'uri-too-long': { status: 414, code: 'UNSUPPORTED' },
   'content-encoding-unsupported': { status: 415, code: 'UNSUPPORTED' },
@@ -126,6 +127,10 @@ function refusalHeaders(error: RegistryRefusal, context: ErrorContext): Record<s
       return { 'www-authenticate': `Basic realm="${context.serviceName}", charset="UTF-8"` }
     case 'method-unsupported':
       return { allow: String(detail['allow']) }
+    case 'blob-in-use':
+      return { allow: 'GET, HEAD' }
+    case 'manifest-in-use':
+      return { allow: 'GET, HEAD, PUT' }
     case 'range-unsatisfiable':
       return { 'content-range': `bytes */${detail['size']}` }
     case 'upload-out-of-order':

@@ -24,6 +24,9 @@ export interface HttpSettings {
   readonly bodyWindowMs: number
 }
 
+/** `leaving`: still serving, but told to stop. `draining`: only what was begun is finished, and probes are answered. */
+export type Phase = 'serving' | 'leaving' | 'draining'
+
 /** All that handlers can reach; each deed takes of it what its own type names. */
 export interface Application extends Ports {
   readonly settings: RegistrySettings
@@ -32,8 +35,8 @@ export interface Application extends Ports {
   /** The embedded identity service, if it is ours to run. */
   readonly embedded: EmbeddedIdentityService | undefined
   readonly clock: Clock
-  /** Turns false when the process begins to go down. */
-  isReady(): boolean
+  /** How far the process is on its way down. */
+  phase(): Phase
 }
 
 export interface EmbeddedIdentityService {

@@ -9,14 +9,17 @@ import { checkSameSite, findCredential, type PresentedCredential } from './crede
 import { answerError } from './error-body.ts'
 import type { Answer, Application, CallerExchange, Exchange, RegistryExchange } from './exchange.ts'
 import { type Territory, territoryOf } from './mounts.ts'
-import { originOf } from './origin.ts'
+import { checkHost, originOf } from './origin.ts'
 import { openBody } from './request-body.ts'
-import { parseTarget, type RequestTarget } from './request-target.ts'
+import { parseTarget, type RequestTarget, splitTarget } from './request-target.ts'
 import { toResponse } from './response.ts'
 import { Router } from './router.ts'
 import { type Route, registryRoutes, serviceRoutes } from './routes.ts'
 
 const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/
+
+/** A shorter answer fits into the connection's buffers: the kernel has all of it, and nothing waits for the reader. */
+const longAnswerBytes = 256 * 1024
 const noTarget: RequestTarget = { path: '', query: new URLSearchParams() }
 
 /** What is learnt of one request on its way, for its answer and its log line. */
@@ -38,11 +41,13 @@ interface Passage {
 export class Pipeline {
   readonly #app: Application
   readonly #log: Log
+  readonly #onLongAnswer: (request: Request) => void
   readonly #router = new Router(registryRoutes, serviceRoutes)
 
-  constructor(app: Application, log: Log) {
+  constructor(app: Application, log: Log, onLongAnswer: (request: Request) => void = () => undefined) {
     this.#app = app
     this.#log = log
+    this.#onLongAnswer = onLongAnswer
   }
 
   async handle(request: Request): Promise<Response> {
@@ -63,17 +68,21 @@ export class Pipeline {
       isHead: request.method === 'HEAD',
       requestId: passage.id,
       // What is left of a refused body is not worth reading; the answer arrives all the same.
-      isLast: !this.#app.isReady() || (answer.status >= 400 && request.body !== null && !passage.body?.isDrained),
+      isLast:
+        this.#app.phase() !== 'serving' || (answer.status >= 400 && request.body !== null && !passage.body?.isDrained),
       isSecretInQuery: passage.presented?.carrier === 'query',
     })
+    if (request.method === 'GET' && (answer.lengthBytes ?? 0) > longAnswerBytes) this.#onLongAnswer(request)
     this.#logRequest(request.method, answer, passage)
     return response
   }
 
   async #answer(request: Request, passage: Passage): Promise<Answer> {
     const app = this.#app
+    // First, because it decides the form of an error about the address itself.
+    passage.territory = territoryOf(splitTarget(request.url).path, app.http.hasRootMount)
     passage.target = parseTarget(request.url)
-    passage.territory = territoryOf(passage.target.path, app.http.hasRootMount)
+    checkHost(request.headers.get('host'))
     const { target, territory } = passage
     passage.presented = findCredential(request.headers, target.query)
     // Strangers do not learn which addresses exist: an unknown one is told only after the caller is known.
@@ -96,6 +105,7 @@ export class Pipeline {
     }
     const { route } = found
     if (route.access === 'anyone') return route.handle(exchange)
+    if (app.phase() === 'draining') throw new Unavailable('the server (it is shutting down)')
 
     const principal = await this.#identify(request, passage)
     const caller: CallerExchange = { ...exchange, principal }

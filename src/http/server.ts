@@ -2,32 +2,46 @@ import type { Server } from 'bun'
 import type { Log } from '../lib/log.ts'
 import type { Application } from './exchange.ts'
 import { Pipeline } from './pipeline.ts'
+import { StalledReaders } from './stalled-readers.ts'
 
 export interface ListenSettings {
   readonly host: string
   readonly port: number
-  /** A connection on which nothing moves for this long is cut: a reader that stopped, a sender between requests. */
+  /** A connection without a request, or with half of its headers, is cut after this long. */
   readonly idleSeconds: number
+  /** A reader that takes nothing for this long is cut. */
+  readonly readerWindowMs: number
 }
 
-/** The socket. Blobs are bounded by the registry's own limits while they stream, so no body limit stands here. */
+/**
+ * The socket. Blobs are bounded by the registry's own limits while they stream, so no body limit stands here.
+ *
+ * Bun's idle timer runs from the begin of a request and is not wound by its bytes: left to itself it would cut every
+ * transfer that takes longer, however steadily it flows. So it is stopped for a request with a body, which `ByteSource`
+ * watches by its pace, and for a long answer, which `StalledReaders` watches.
+ */
 export class HttpServer {
   readonly #server: Server<undefined>
+  readonly #readers: StalledReaders
 
   constructor(app: Application, log: Log, settings: ListenSettings) {
-    const pipeline = new Pipeline(app, log)
+    const pipeline = new Pipeline(app, log, (request) => this.#readers.watch(request))
     this.#server = Bun.serve({
       hostname: settings.host,
       port: settings.port,
       idleTimeout: settings.idleSeconds,
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       development: false,
-      fetch: (request) => pipeline.handle(request),
+      fetch: (request, server) => {
+        if (mayHaveBody(request.method)) return handleUntimed(pipeline, request, server, settings.idleSeconds)
+        return pipeline.handle(request)
+      },
       error: (error) => {
         log.write('error', 'an answer could not be sent', { error })
         return new Response(null, { status: 500 })
       },
     })
+    this.#readers = new StalledReaders(this.#server, settings.readerWindowMs, log)
   }
 
   get port(): number {
@@ -46,6 +60,23 @@ export class HttpServer {
 
   /** Ends every connection. */
   async close(): Promise<void> {
+    this.#readers.close()
     await this.#server.stop(true)
   }
+}
+
+function mayHaveBody(method: string): boolean {
+  return method === 'PATCH' || method === 'PUT' || method === 'POST'
+}
+
+async function handleUntimed(
+  pipeline: Pipeline,
+  request: Request,
+  server: Server<undefined>,
+  idleSeconds: number,
+): Promise<Response> {
+  server.timeout(request, 0)
+  const response = await pipeline.handle(request)
+  server.timeout(request, idleSeconds)
+  return response
 }

@@ -14,6 +14,7 @@ export const refusalWords = {
   // what the request itself looks like
   'route-unknown': 'no such endpoint',
   'method-unsupported': 'the method is not supported here',
+  'host-invalid': 'the host is given twice, or is none',
   'path-invalid': 'the path holds an empty or encoded segment',
   'uri-too-long': 'the request address is too long',
   'content-encoding-unsupported': 'an encoded request body is not accepted',

@@ -63,11 +63,16 @@ function isFollowedByColon(text: string, start: number): boolean {
   return false
 }
 
-/** The key as Go's decoder compares it: escapes resolved, case folded. */
+/** Two keys that fold to one are the same field to Go's decoder; it folds two letters beyond ASCII too. */
+export function foldKey(key: string): string {
+  return key.toLowerCase().replaceAll('\u017f', 's').replaceAll('\u212a', 'k')
+}
+
+/** The key of a quoted text, escapes resolved, case folded. */
 function foldedKey(quoted: string): string | undefined {
   try {
     const key: unknown = JSON.parse(quoted)
-    return typeof key === 'string' ? key.toLowerCase().replaceAll('\u017f', 's').replaceAll('\u212a', 'k') : undefined
+    return typeof key === 'string' ? foldKey(key) : undefined
   } catch {
     return undefined
   }

@@ -1,6 +1,6 @@
 import { isWellFormedDigest, type WellFormedDigest } from './digest.ts'
 import { RegistryRefusal } from './errors.ts'
-import { findJsonFault } from './json-scan.ts'
+import { findJsonFault, foldKey } from './json-scan.ts'
 import { type ManifestShape, shapeOf } from './media-types.ts'
 
 /** What a registry must know of an entry of a manifest; the rest of it is the clients' business. */
@@ -40,6 +40,7 @@ export function parseManifest(bytes: Uint8Array, mediaType: string, limits: Mani
   const shape = shapeOf(mediaType)
   if (shape === undefined) throw new RegistryRefusal('manifest-type-unsupported', { mediaType })
   const body = parseJsonObject(bytes, limits.jsonDepthMax)
+  checkSpelling(body, manifestFields, '')
 
   if (body['schemaVersion'] !== 2) throw invalid('schemaVersion must be 2')
   const ownType = body['mediaType']
@@ -105,9 +106,36 @@ function descriptors(value: unknown, field: string, limits: ManifestLimits): Des
   return value.map((entry: unknown, index) => descriptor(entry, `${field}[${index}]`))
 }
 
+const manifestFields = foldedNames([
+  'schemaVersion',
+  'mediaType',
+  'config',
+  'layers',
+  'manifests',
+  'fsLayers',
+  'subject',
+  'artifactType',
+  'annotations',
+])
+const descriptorFields = foldedNames(['mediaType', 'digest', 'size', 'urls'])
+
+/** As a reader without case sees a name -> as it must be written. */
+function foldedNames(names: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(names.map((name) => [foldKey(name), name]))
+}
+
+/** `Manifests` is no field to us, and is `manifests` to clients written in Go: a manifest must not hold both meanings. */
+function checkSpelling(value: JsonObject, fields: ReadonlyMap<string, string>, place: string): void {
+  for (const key of Object.keys(value)) {
+    const meant = fields.get(foldKey(key))
+    if (meant !== undefined && meant !== key) throw invalid(`${place}${key.slice(0, 32)} must be spelled ${meant}`)
+  }
+}
+
 /** image-spec, "Content Descriptors": mediaType, digest and size are REQUIRED; size is not negative. */
 function descriptor(value: unknown, field: string): Descriptor {
   if (!isObject(value)) throw invalid(`${field} must be a descriptor`)
+  checkSpelling(value, descriptorFields, `${field}.`)
   const { digest, size, mediaType, urls } = value
   if (typeof digest !== 'string' || !isWellFormedDigest(digest)) throw invalid(`${field}.digest is not a digest`)
   if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) throw invalid(`${field}.size is not a size`)

@@ -55,6 +55,12 @@ export interface BlobWriter {
   /** Declares the object complete and durable under its key, its name included. Nothing can be appended after this. */
   complete(): Promise<void>
 
+  /**
+   * Drops what was written since the last `flush`, or since the writer was opened: those bytes count for nobody, and the
+   * room that they take may be what others wait for. A store that cannot do it now does it when the object is opened next.
+   */
+  rewind(): Promise<void>
+
   /** Lets go of files and sockets. Safe to call at any point and twice; what `flush` acknowledged stays. */
   close(): Promise<void>
 }

@@ -83,17 +83,27 @@ async function buryBlobs(
   return { blobs, bytes }
 }
 
-/** Bytes first, note second: a crash between leaves a note of bytes that are gone, and removing them again is no error. */
+/**
+ * Bytes first, note second: a crash between leaves a note of bytes that are gone, and removing them again is no error. An
+ * object that cannot be removed keeps its note, and does not keep the others.
+ */
 async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: () => boolean): Promise<number> {
   let purged = 0
+  const faults = new Map<string, unknown>()
   while (!shouldStop()) {
-    const trashed = await needs.metadata.garbage.listPurgeable(ages.quarantineMs, batchSize)
+    const listed = await needs.metadata.garbage.listPurgeable(ages.quarantineMs, batchSize + faults.size)
+    const trashed = listed.filter(({ storageKey }) => !faults.has(storageKey))
     for (const { storageKey, notes } of trashed) {
-      await needs.blobs.remove(storageKey, notes)
-      await needs.metadata.garbage.forget(storageKey)
-      purged += 1
+      try {
+        await needs.blobs.remove(storageKey, notes)
+        await needs.metadata.garbage.forget(storageKey)
+        purged += 1
+      } catch (error) {
+        faults.set(storageKey, error)
+      }
     }
     if (trashed.length < batchSize) break
   }
+  for (const fault of faults.values()) throw fault
   return purged
 }

@@ -3,8 +3,8 @@ import { algorithmOf, type Digest } from '../oci/digest.ts'
 import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import type { Tables } from '../ports/metadata-store.ts'
 import type { Upload, UploadId, UploadOwner } from '../ports/uploads.ts'
-import { type IncomingChunk, WritingTurn } from './upload-writing.ts'
-import { findFinished, inTurn, startUpload, type UploadNeeds } from './uploads.ts'
+import type { IncomingChunk, WritingTurn } from './upload-writing.ts'
+import { beginTurn, findFinished, giveBack, inTurn, startUpload, type UploadNeeds } from './uploads.ts'
 
 /**
  * Closes an upload: the last bytes, if any; then the whole is made durable, proved to be what its digest says, and
@@ -33,6 +33,7 @@ export async function uploadAtOnce(
   digest: Digest,
   chunk: IncomingChunk,
 ): Promise<void> {
+  if (chunk.first !== undefined && chunk.first !== 0) throw new RegistryRefusal('upload-out-of-order', { received: 0 })
   const upload = await startUpload(needs, owner, 'ours')
   try {
     await close(needs, owner, upload, undefined, digest, chunk, () => undefined)
@@ -52,7 +53,7 @@ async function close(
   chunk: IncomingChunk,
   onProgress: () => void,
 ): Promise<void> {
-  const turn = await WritingTurn.begin(needs, upload, hash, algorithmOf(digest))
+  const turn = await beginTurn(needs, upload, hash, algorithmOf(digest))
   try {
     await turn.receive(chunk, onProgress)
     await turn.writer.complete()
@@ -63,9 +64,9 @@ async function close(
     }
     await needs.metadata.transaction((tables) => commit(tables, upload, digest, turn.sizeBytes))
   } catch (error) {
-    // Back to where the session stood before: a client that repeats its closing request sends the same bytes again. If
-    // the metadata store is what failed, the turn runs out by itself.
-    await needs.metadata.uploads.advance(upload, upload.object).catch(() => false)
+    // Back to where the session stood before: a client that repeats its closing request sends the same bytes again.
+    await turn.writer.rewind()
+    await giveBack(needs, upload)
     throw error
   } finally {
     await turn.writer.close()

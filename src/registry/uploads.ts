@@ -1,4 +1,5 @@
-import type { Digest } from '../oci/digest.ts'
+import type { RunningHash } from '../lib/hashing.ts'
+import type { Digest, DigestAlgorithm } from '../oci/digest.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { BlobStore, StorageKey } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -66,7 +67,7 @@ export async function appendToUpload(
   chunk: IncomingChunk,
 ): Promise<number> {
   return inTurn(needs, owner, id, chunk, async (upload, onProgress) => {
-    const turn = await WritingTurn.begin(needs, upload, needs.running.takeHash(upload), 'sha256')
+    const turn = await beginTurn(needs, upload, needs.running.takeHash(upload), 'sha256')
     try {
       let fault: unknown
       try {
@@ -77,9 +78,9 @@ export async function appendToUpload(
       try {
         await settle(needs, turn, fault)
       } catch (error) {
-        // Nothing was recorded, so the session stands where it stood. The turn is given back if that can still be said;
-        // what went wrong first is what the caller must hear.
-        await needs.metadata.uploads.advance(upload, upload.object).catch(() => false)
+        // Nothing was recorded, so the session stands where it stood; what went wrong first is what the caller must hear.
+        await turn.writer.rewind()
+        await giveBack(needs, upload)
         throw fault ?? error
       }
       if (fault !== undefined) throw fault
@@ -90,14 +91,36 @@ export async function appendToUpload(
   })
 }
 
+/** Opens the object for writing; the turn is given back if that fails. */
+export async function beginTurn(
+  needs: UploadNeeds,
+  upload: Upload,
+  hash: RunningHash | undefined,
+  algorithm: DigestAlgorithm,
+): Promise<WritingTurn> {
+  try {
+    return await WritingTurn.begin(needs, upload, hash, algorithm)
+  } catch (error) {
+    await giveBack(needs, upload)
+    throw error
+  }
+}
+
+/** Ends a turn that changed nothing. If the metadata store cannot be told, the turn runs out by itself. */
+export async function giveBack(needs: UploadNeeds, upload: Upload): Promise<void> {
+  await needs.metadata.uploads.advance(upload, upload.object).catch(() => false)
+}
+
 /** Records what a turn brought, and gives the turn back. */
 async function settle(needs: UploadNeeds, turn: WritingTurn, fault: unknown): Promise<void> {
   const { upload } = turn
-  const object = isWorthKeeping(fault) ? await turn.writer.flush() : upload.object
+  const isKept = isWorthKeeping(fault)
+  if (!isKept) await turn.writer.rewind()
+  const object = isKept ? await turn.writer.flush() : upload.object
   if (!(await needs.metadata.uploads.advance(upload, object))) {
     throw new RegistryRefusal('upload-unknown', { id: upload.id })
   }
-  if (object !== upload.object && turn.hash !== undefined) needs.running.keepHash(upload, object.sizeBytes, turn.hash)
+  if (isKept && turn.hash !== undefined) needs.running.keepHash(upload, object.sizeBytes, turn.hash)
 }
 
 /**
@@ -131,7 +154,7 @@ export async function inTurn<T>(
     try {
       checkOrder(upload, chunk)
     } catch (error) {
-      await needs.metadata.uploads.advance(upload, upload.object)
+      await giveBack(needs, upload)
       throw error
     }
     return await act(upload, entry.progress)

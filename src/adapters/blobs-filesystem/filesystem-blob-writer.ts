@@ -18,6 +18,10 @@ export class FilesystemBlobWriter implements BlobWriter {
   readonly #file: FileHandle
   readonly #folder: string
   #position: number
+  /** Up to here everything is durable. */
+  #flushed: number
+  /** The file's own name is durable too. */
+  #isNameSynced: boolean
   #gathered: Uint8Array[] = []
   #gatheredBytes = 0
   #writing: Promise<void> = Promise.resolve()
@@ -28,6 +32,8 @@ export class FilesystemBlobWriter implements BlobWriter {
     this.#file = file
     this.#folder = folder
     this.#position = position
+    this.#flushed = position
+    this.#isNameSynced = position > 0
   }
 
   static async open(path: string, folder: string, position: number): Promise<FilesystemBlobWriter> {
@@ -73,6 +79,8 @@ export class FilesystemBlobWriter implements BlobWriter {
     await this.#writeGathered()
     await this.#settle()
     await this.#final(() => this.#file.datasync())
+    await this.#syncName()
+    this.#flushed = this.#position
     return { sizeBytes: this.#position, notes: undefined }
   }
 
@@ -80,7 +88,22 @@ export class FilesystemBlobWriter implements BlobWriter {
     await this.#writeGathered()
     await this.#settle()
     await this.#final(() => this.#file.sync())
+    await this.#syncName()
+  }
+
+  async #syncName(): Promise<void> {
+    if (this.#isNameSynced) return
     await this.#final(() => syncFolder(this.#folder))
+    this.#isNameSynced = true
+  }
+
+  async rewind(): Promise<void> {
+    await this.#writing
+    this.#gathered = []
+    this.#gatheredBytes = 0
+    this.#position = this.#flushed
+    // If even this fails, the next writer drops the bytes when it opens the file.
+    await this.#file.truncate(this.#flushed).catch(() => undefined)
   }
 
   async #final(act: () => Promise<unknown>): Promise<void> {

@@ -60,6 +60,10 @@ class MemoryBlobWriter implements BlobWriter {
     await this.flush()
   }
 
+  async rewind(): Promise<void> {
+    this.#chunks = [this.#objects.get(this.#key) ?? new Uint8Array()]
+  }
+
   async close(): Promise<void> {
     this.#chunks = []
   }

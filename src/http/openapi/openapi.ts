@@ -1,6 +1,15 @@
-import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
+import type { Answer, Exchange } from '../exchange.ts'
 
-/** GET /api/2023-12-28/openapi.json */
+let document: Promise<Uint8Array> | undefined
+
+/** GET /api/2023-12-28/openapi.json - made once, when somebody asks for the first time: no start has to wait for it. */
 export async function getOpenApi(_exchange: Exchange): Promise<Answer> {
-  return jsonAnswer(200, {})
+  document ??= serialise()
+  const bytes = await document
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: bytes, lengthBytes: bytes.length }
+}
+
+async function serialise(): Promise<Uint8Array> {
+  const { buildDocument } = await import('./document.ts')
+  return new TextEncoder().encode(JSON.stringify(buildDocument()))
 }

@@ -39,7 +39,7 @@ export async function putImageTagManifest(exchange: RepositoryExchange): Promise
   if (tags.length > 0 && 'tag' in reference) {
     throw new RegistryRefusal('tag-invalid', { reason: 'tag parameters go with a push by digest' })
   }
-  const mediaType = withoutParameters(request.headers.get('content-type') ?? '')
+  const mediaType = onlyContentType(request.headers.get('content-type') ?? '')
   const max = app.settings.manifestBytesMax
   const bytes = await readAtMost(exchange, max, () => new RegistryRefusal('manifest-too-large', { max }))
   const pushed = await pushManifest(app, scope, { reference, tags, mediaType, bytes })
@@ -52,6 +52,12 @@ export async function putImageTagManifest(exchange: RepositoryExchange): Promise
   if (pushed.subject !== undefined) headers['oci-subject'] = pushed.subject
   if (tags.length > 0) headers['oci-tag'] = pushed.tags.join(', ')
   return { status: 201, headers }
+}
+
+/** A header line given twice reaches us with a comma: two types, and another reader might take the other one. */
+function onlyContentType(header: string): string {
+  if (header.includes(',')) throw new RegistryRefusal('manifest-type-unsupported', { mediaType: header.slice(0, 255) })
+  return withoutParameters(header)
 }
 
 /** DELETE /v2/{name}/manifests/{reference} - by tag the tag alone, by digest the manifest and all its tags. */

@@ -40,8 +40,8 @@ RETURNING storage_key, notes`
 
 export const removeEmptyRepositories = `
 DELETE FROM repositories WHERE id IN (
-  SELECT r.id FROM repositories r
-  WHERE r.manifest_count = 0 AND r.created_at <= {now} - $1
+  SELECT r.id FROM repositories r JOIN accounts a ON a.id = r.account_id
+  WHERE a.state = 'enabled' AND r.manifest_count = 0 AND r.created_at <= {now} - $1
     AND NOT EXISTS (SELECT 1 FROM blob_links l WHERE l.account_id = r.account_id AND l.repository_id = r.id)
     AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.account_id = r.account_id AND u.repository_id = r.id)
   LIMIT $2)`

@@ -1,0 +1,35 @@
+import { digest, reference, type Schema, text, uuid, wholeNumber } from './schemas.ts'
+
+interface Header {
+  readonly description: string
+  readonly schema: Schema
+}
+
+/** Every header that says something about its answer, once. Those that all answers have stand in the introduction. */
+export const headers = {
+  'Docker-Content-Digest': { description: 'Digest of the content.', schema: digest },
+  ETag: { description: 'The digest in quotes: content with this digest never changes.', schema: text },
+  Location: { description: 'Path-absolute, and in the mount that the request came in on.', schema: reference },
+  Link: { description: '`<...>; rel="next"`: the page behind this one. Absent on the last.', schema: text },
+  Range: { description: '`0-<last byte received>`; `0-0` while there is nothing, too.', schema: text },
+  'Docker-Upload-UUID': { description: 'The upload.', schema: uuid },
+  'Content-Range': {
+    description: '`bytes <first>-<last>/<size>`, or `bytes */<size>` for a refused range.',
+    schema: text,
+  },
+  'Accept-Ranges': { description: '`bytes`', schema: text },
+  'Content-Disposition': { description: '`attachment`: a browser shall not show it.', schema: text },
+  'Content-Security-Policy': { description: 'A browser shall run nothing of it.', schema: text },
+  'Cache-Control': { description: '`no-store`', schema: text },
+  'OCI-Subject': { description: 'Digest of the subject, if the manifest names one.', schema: text },
+  'OCI-Tag': { description: 'The tags that were set by `tag` parameters.', schema: text },
+  'OCI-Filters-Applied': { description: '`artifactType`, if the list was filtered by it.', schema: text },
+  'WWW-Authenticate': { description: 'Exactly one challenge: `Basic realm="...", charset="UTF-8"`.', schema: text },
+  Allow: { description: 'The methods that this resource takes as it is now.', schema: { type: 'string' } },
+  'Retry-After': { description: 'Seconds after which to try again.', schema: wholeNumber },
+} as const satisfies Readonly<Record<string, Header>>
+
+export type HeaderName = keyof typeof headers
+
+/** `sometimes` is for headers that an answer of this status may lack. */
+export type HeaderUse = Readonly<Partial<Record<HeaderName, 'always' | 'sometimes'>>>

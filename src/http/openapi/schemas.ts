@@ -1,0 +1,123 @@
+import { type TSchema, Type } from 'typebox'
+import { errorTable } from '../error-body.ts'
+
+export type Schema = TSchema
+
+// spec.md does not say which fields are mandatory: here those are, that every answer of ours has.
+const ErrorMessage = Type.Object({ msg: Type.String() }, { description: 'Why the answer is no, for people.' })
+
+const StatsResponse = Type.Object({
+  imageCount: Type.Integer({ minimum: 0, description: 'Repositories of the account with at least one manifest.' }),
+  serverUrl: Type.String({ description: 'The address for `docker login`.' }),
+})
+
+const CatalogResponse = Type.Object({ repositories: Type.Array(Type.String()) })
+
+const TagsListResponse = Type.Object({
+  name: Type.String({ description: 'Name of the image.' }),
+  tags: Type.Array(Type.String(), { description: 'In byte order; empty, never null.' }),
+})
+
+const ManifestResponse = Type.Object(
+  {
+    schemaVersion: Type.Integer(),
+    mediaType: Type.Optional(Type.String()),
+    manifests: Type.Optional(Type.Array(Type.Object({}), { description: 'The entries, if the manifest is an index.' })),
+  },
+  { description: 'The bytes that were pushed, unchanged; clients find all other fields of the manifest in them too.' },
+)
+
+const ReferrerManifest = Type.Object({
+  mediaType: Type.String(),
+  size: Type.Integer({ minimum: 0 }),
+  digest: Type.String(),
+  artifactType: Type.Optional(Type.String({ description: 'Absent for an index that has none.' })),
+  annotations: Type.Optional(Type.Object({}, { additionalProperties: Type.String() })),
+})
+
+const ReferrerResponse = Type.Object(
+  {
+    schemaVersion: Type.Integer(),
+    mediaType: Type.Literal('application/vnd.oci.image.index.v1+json'),
+    manifests: Type.Array(Type.Ref('#/components/schemas/ReferrerManifest')),
+  },
+  { description: 'An OCI image index.' },
+)
+
+/** The codes of the distribution-spec that we use, and the two for 5xx. */
+const errorCodes = [...new Set([...Object.values(errorTable).map((row) => row.code), 'UNAVAILABLE', 'UNKNOWN'])].sort()
+
+const OciError = Type.Object(
+  {
+    errors: Type.Array(
+      Type.Object({
+        code: Type.Enum(errorCodes),
+        message: Type.String(),
+        detail: Type.Object({}, { description: 'What exactly: a digest, an offset, a reason; or empty.' }),
+      }),
+      { minItems: 1 },
+    ),
+    msg: Type.String({ description: 'The same message, for readers of ErrorMessage.' }),
+  },
+  { description: 'The error body of the OCI distribution-spec, which is an ErrorMessage too.' },
+)
+
+const TokenRequest = Type.Object({ username: Type.String(), password: Type.String() })
+
+const TokenResponse = Type.Object({
+  access_token: Type.String({ description: 'A JWT.' }),
+  scope: Type.String({ description: 'The account.' }),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer({ description: 'Seconds.' }),
+})
+
+const MeResponse = Type.Object({
+  roles: Type.Array(Type.String()),
+  user: Type.String(),
+  account: Type.String(),
+  scope: Type.String({ description: 'The account once more, under the name that tokens give it.' }),
+  rights: Type.Array(Type.Enum(['pull', 'push', 'delete', 'operate'])),
+})
+
+const ProbeResponse = Type.Object({ status: Type.Enum(['ok', 'ready']) })
+
+const ManifestUpload = Type.Object({}, { description: 'An image manifest or an image index.' })
+
+const OpenApiDocument = Type.Object({ openapi: Type.String(), info: Type.Object({}), paths: Type.Object({}) })
+
+export const schemas = {
+  ErrorMessage,
+  StatsResponse,
+  CatalogResponse,
+  TagsListResponse,
+  ManifestResponse,
+  ReferrerResponse,
+  ReferrerManifest,
+  OciError,
+  TokenRequest,
+  TokenResponse,
+  MeResponse,
+  ProbeResponse,
+  ManifestUpload,
+  OpenApiDocument,
+} as const
+
+export type SchemaName = keyof typeof schemas
+
+export function schemaRef(name: SchemaName): { readonly $ref: string } {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+/** Schemas of parameters and headers. */
+export const text = Type.String()
+export const wholeNumber = Type.Integer({ minimum: 0 })
+export const reference = Type.String({ format: 'uri-reference' })
+export const digest = Type.String({ pattern: '^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$', maxLength: 255 })
+export const uuid = Type.String({ format: 'uuid' })
+export const manyTexts = Type.Array(Type.String())
+export const digestAlgorithm = Type.Enum(['sha256', 'sha512'])
+export const tag = Type.String({ description: 'A tag, or a digest such as `sha256:<64 hexadecimal digits>`.' })
+export const imageName = Type.String({
+  pattern: '^[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$',
+  maxLength: 255,
+})

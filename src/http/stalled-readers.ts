@@ -1,0 +1,77 @@
+import type { Server } from 'bun'
+import type { Log } from '../lib/log.ts'
+import { type ConnectionState, listConnections } from '../lib/tcp-connections.ts'
+
+interface Watched {
+  readonly request: Request
+  /** Ticks in a row in which the reader took nothing. */
+  stalledTicks: number
+  /** Ticks in a row in which nothing was waiting to be sent: the answer is out, most likely. */
+  quietTicks: number
+}
+
+/** The longest that Bun's own timer can be set to. It is wound up again and again while the answer flows. */
+const timerSecondsMax = 255
+
+/** Bun takes a new time for an answer only once the answer has begun. */
+const begunAfterMs = 1_000
+
+const ticksPerWindow = 6
+const quietTicksMax = 12
+
+/**
+ * Cuts readers that stopped. The kernel sends a blob by itself, so this process sees nothing of its progress; but the
+ * kernel tells whether a connection's receiver has shut its window, and one that keeps it shut has stopped reading. Where
+ * the system does not tell (it does on Linux), nobody is cut: better a connection too many than a broken pull.
+ */
+export class StalledReaders {
+  readonly #server: Server<undefined>
+  readonly #log: Log
+  readonly #watched = new Map<string, Watched>()
+  readonly #tickMs: number
+  #timer: Timer | undefined
+
+  constructor(server: Server<undefined>, windowMs: number, log: Log) {
+    this.#server = server
+    this.#log = log
+    this.#tickMs = Math.max(100, windowMs / ticksPerWindow)
+  }
+
+  /** A long answer to this request is about to begin. */
+  watch(request: Request): void {
+    const port = this.#server.requestIP(request)?.port
+    setTimeout(() => this.#server.timeout(request, timerSecondsMax), begunAfterMs).unref()
+    if (port === undefined) return
+    this.#watched.set(String(port), { request, stalledTicks: 0, quietTicks: 0 })
+    this.#timer ??= setInterval(() => this.#look(), this.#tickMs)
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    this.#watched.clear()
+  }
+
+  #look(): void {
+    const connections = listConnections(this.#server.port ?? 0)
+    for (const [port, watched] of this.#watched) {
+      if (connections === undefined) this.#server.timeout(watched.request, timerSecondsMax)
+      else this.#judge(port, watched, connections.get(Number(port)))
+    }
+    if (this.#watched.size === 0) this.close()
+  }
+
+  #judge(port: string, watched: Watched, connection: ConnectionState | undefined): void {
+    watched.quietTicks = connection === 'nothing to send' ? watched.quietTicks + 1 : 0
+    watched.stalledTicks = connection === 'receiver stopped' ? watched.stalledTicks + 1 : 0
+    if (connection === undefined || watched.quietTicks > quietTicksMax) {
+      this.#watched.delete(port)
+    } else if (watched.stalledTicks >= ticksPerWindow) {
+      this.#watched.delete(port)
+      this.#server.timeout(watched.request, 1)
+      this.#log.write('info', 'a reader that stopped is cut')
+    } else {
+      this.#server.timeout(watched.request, timerSecondsMax)
+    }
+  }
+}

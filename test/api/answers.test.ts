@@ -1,0 +1,146 @@
+// Real answers against the document. Every test of this folder holds its answers to it; here nothing is left out.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { digestOf, imageOf, ociManifest, pushBlob, pushImage, startUpload } from '../support/api-images.ts'
+import { api, identity, ownHeaders, type Question, type Reply, startApi } from '../support/api-server.ts'
+import { testAdminPassword } from '../support/berth-process.ts'
+import { findContradictions, schemaFaults } from '../support/documented-answer.ts'
+import { findOperation, openApi, operationOf, operations } from '../support/openapi-document.ts'
+
+const server = await startApi()
+afterAll(() => server.stop())
+
+const name = 'answers/app'
+const { digest, bytes } = await pushImage(server, name, 'v1')
+const blob = await pushBlob(server, name, 'a blob')
+
+const ask = (method: string, path: string, question: Question = {}) => ({ method, path, question })
+type Asked = ReturnType<typeof ask>
+const has = { headers: { 'if-none-match': '*' } }
+const upload = () => startUpload(server, name)
+
+/** Every answer of yes: operation, status, and how to get it. HEAD follows from GET. */
+const successes: readonly (readonly [string, number, () => Asked | Promise<Asked>])[] = [
+  ['enableService', 200, () => ask('POST', `${api}/enable`)],
+  ['disableService', 200, () => ask('POST', `${api}/disable`)],
+  ['enableService', 200, () => ask('POST', `${api}/enable`)],
+  ['getStats', 200, () => ask('GET', `${api}/stats`)],
+  ['getOpenApi', 200, () => ask('GET', `${api}/openapi.json`)],
+  ['getHealth', 200, () => ask('GET', '/healthz')],
+  ['getReadiness', 200, () => ask('GET', '/readyz')],
+  ['getMe', 200, () => ask('GET', `${identity}/me`)],
+  [
+    'postToken',
+    200,
+    () =>
+      ask('POST', `${identity}/token/auth`, {
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ username: 'admin', password: testAdminPassword }),
+      }),
+  ],
+  ['checkAuthentication', 200, () => ask('GET', '/v2/')],
+  ['getCatalog', 200, () => ask('GET', '/v2/_catalog')],
+  ['getImageTagManifest', 200, () => ask('GET', `/v2/${name}/manifests/v1`)],
+  ['getImageTagManifest', 304, () => ask('GET', `/v2/${name}/manifests/v1`, has)],
+  [
+    'putImageTagManifest',
+    201,
+    () => ask('PUT', `/v2/${name}/manifests/v2`, { headers: { 'content-type': ociManifest }, body: bytes }),
+  ],
+  ['deleteManifest', 202, () => ask('DELETE', `/v2/${name}/manifests/v2`)],
+  ['getImageTagsList', 200, () => ask('GET', `/v2/${name}/tags/list`)],
+  ['getImageDigestReferrers', 200, () => ask('GET', `/v2/${name}/referrers/${digest}`)],
+  ['getBlob', 200, () => ask('GET', `/v2/${name}/blobs/${blob}`)],
+  ['getBlob', 206, () => ask('GET', `/v2/${name}/blobs/${blob}`, { headers: { range: 'bytes=0-1' } })],
+  ['getBlob', 304, () => ask('GET', `/v2/${name}/blobs/${blob}`, has)],
+  ['postUpload', 201, () => ask('POST', `/v2/answers/other/blobs/uploads/?mount=${blob}&from=${name}`)],
+  ['postUpload', 202, () => ask('POST', `/v2/${name}/blobs/uploads/`)],
+  ['patchUpload', 202, async () => ask('PATCH', await upload(), { body: 'x' })],
+  ['putUpload', 201, async () => ask('PUT', `${await upload()}?digest=${digestOf('x')}`, { body: 'x' })],
+  ['getUpload', 204, async () => ask('GET', await upload())],
+  ['deleteUpload', 204, async () => ask('DELETE', await upload())],
+  ['deleteBlob', 202, async () => ask('DELETE', `/v2/${name}/blobs/${await pushBlob(server, name, 'another')}`)],
+]
+
+describe('an answer of yes is as the document has it', () => {
+  test.each(successes)('%s %d', async (operationId, status, prepare) => {
+    const { method, path, question } = await prepare()
+    const reply = await server.ask(method, path, question)
+
+    expect(reply.status).toBe(status)
+    expect(findOperation(method, path.split('?')[0] ?? '')?.operationId).toBe(operationId)
+    expect(findContradictions(method, path, reply)).toEqual([])
+  })
+
+  test('and none that the document has was left out', () => {
+    const documented = operations
+      .filter((operation) => operation.method !== 'HEAD')
+      .flatMap(({ operationId, responses }) => Object.keys(responses).map((status) => `${operationId} ${status}`))
+      .filter((answer) => / [23]\d\d$/.test(answer))
+    const asked = successes.map(([operationId, status]) => `${operationId} ${status}`)
+
+    expect([...new Set(asked)].sort()).toEqual(documented.sort())
+  })
+})
+
+const reads = successes.filter(([operationId, status]) => operationId.startsWith('get') && status !== 206)
+
+describe('HEAD has the status and the headers of GET, and no body', () => {
+  test.each(reads.map(([operationId, status, prepare]) => [operationId, status, prepare] as const))(
+    '%s %d',
+    async (_, status, prepare) => {
+      const { path, question } = await prepare()
+      const [get, head] = [await server.ask('GET', path, question), await server.ask('HEAD', path, question)]
+
+      expect([head.status, head.text]).toEqual([status, ''])
+      expect(ownHeaders(head).map((name) => [name, head.headers.get(name)])).toEqual(
+        ownHeaders(get).map((name) => [name, get.headers.get(name)]),
+      )
+    },
+  )
+})
+
+describe('what holds answers to the document', () => {
+  const replyOf = (status: number, headers: Record<string, string>, text: string): Reply => ({
+    status,
+    headers: new Headers(headers),
+    bytes: new TextEncoder().encode(text),
+    text,
+    json: <T>() => JSON.parse(text) as T,
+  })
+  const json = { 'content-type': 'application/json' }
+  const stats = '{"imageCount":1,"serverUrl":"http://localhost"}'
+
+  test('finds nothing wrong with an answer that fits', () => {
+    expect(findContradictions('GET', `${api}/stats`, replyOf(200, json, stats))).toEqual([])
+  })
+
+  test.each([
+    ['a status that is not documented', 418, json, stats],
+    ['a field of another type', 200, json, stats.replace('1', '"1"')],
+    ['a missing field', 200, json, '{"imageCount":1}'],
+    ['a content type with parameters', 200, { 'content-type': 'application/json; charset=utf-8' }, stats],
+    ['a header that is not documented', 200, { ...json, location: '/' }, stats],
+    ['a missing header', 401, json, '{"msg":"no"}'],
+  ])('finds %s', (_, status, headers, text) => {
+    expect(findContradictions('GET', `${api}/stats`, replyOf(status, headers, text)).length).toBe(1)
+  })
+
+  test('finds a body where there must be none', () => {
+    expect(findContradictions('POST', `${api}/enable`, replyOf(200, {}, '{}')).length).toBe(1)
+    expect(findContradictions('HEAD', `${api}/stats`, replyOf(200, json, stats)).length).toBe(1)
+  })
+
+  test('looks into what a schema refers to', () => {
+    const schema = openApi.components.schemas['ReferrerResponse'] ?? {}
+    const index = { schemaVersion: 2, mediaType: 'application/vnd.oci.image.index.v1+json', manifests: [{ size: 'x' }] }
+
+    expect(schemaFaults(schema, index, 'body').length).toBe(1)
+    expect(schemaFaults(schema, { ...index, manifests: [] }, 'body')).toEqual([])
+  })
+
+  test('takes the manifest types that the document names', () => {
+    const types = Object.keys(operationOf('getImageTagManifest').responses['200']?.content ?? {})
+
+    expect(types).toContain(imageOf().mediaType)
+  })
+})

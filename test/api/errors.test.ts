@@ -1,0 +1,167 @@
+// Every way to say no: the list, its row in the table, its words on the wire and its place in the document.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { errorTable } from '../../src/http/error-body.ts'
+import { type Refusal, refusalWords } from '../../src/oci/errors.ts'
+import { type ApiServer, api, mounts, startApi } from '../support/api-server.ts'
+import { findOperation } from '../support/openapi-document.ts'
+import { type Provocation, type Refused, type Way, ways } from '../support/provocations.ts'
+
+const shared = await startApi()
+afterAll(() => shared.stop())
+
+const refusals = Object.keys(refusalWords) as Refusal[]
+
+/** distribution-spec, "Error Codes". */
+const ociCodes = [
+  'BLOB_UNKNOWN',
+  'BLOB_UPLOAD_INVALID',
+  'BLOB_UPLOAD_UNKNOWN',
+  'DIGEST_INVALID',
+  'MANIFEST_BLOB_UNKNOWN',
+  'MANIFEST_INVALID',
+  'MANIFEST_UNKNOWN',
+  'NAME_INVALID',
+  'NAME_UNKNOWN',
+  'SIZE_INVALID',
+  'UNAUTHORIZED',
+  'DENIED',
+  'UNSUPPORTED',
+  'TOOMANYREQUESTS',
+]
+
+describe('the table of errors', () => {
+  test('has a row for every refusal, and no other', () => {
+    expect(Object.keys(errorTable).sort()).toEqual([...refusals].sort())
+  })
+
+  test("answers each with a status of the caller's fault", () => {
+    const others = refusals.filter((refusal) => errorTable[refusal].status < 400 || errorTable[refusal].status > 499)
+
+    expect(others).toEqual([])
+  })
+
+  // "The `code` field MUST be one of the following" for a 4XX response code.
+  test('has codes of the OCI list only', () => {
+    expect(refusals.filter((refusal) => !ociCodes.includes(errorTable[refusal].code))).toEqual([])
+  })
+
+  test('has words in lower case, without a dot at the end', () => {
+    const odd = Object.values(refusalWords).filter((words) => /^[A-Z]|\.$/.test(words))
+
+    expect(odd).toEqual([])
+  })
+
+  test('is known to the table of provocations in full', () => {
+    const unprovoked = refusals.filter((refusal) => {
+      const way: Way | undefined = ways[refusal]
+      return way?.registry === undefined && way?.service === undefined
+    })
+
+    expect(unprovoked).toEqual([])
+  })
+})
+
+async function refuse(server: ApiServer, { act, method, path, ...question }: Provocation): Promise<Refused> {
+  return act === undefined ? server.ask(method, path, question) : act()
+}
+
+/** A refusal that needs settings of its own gets a server of its own. */
+async function provoke(refusal: Refusal, prepare: (server: ApiServer) => Promise<Provocation>) {
+  const { settings } = ways[refusal]
+  const server = settings === undefined ? shared : await startApi(settings)
+  try {
+    const provocation = await prepare(server)
+    return { provocation, reply: await refuse(server, provocation) }
+  } finally {
+    if (server !== shared) await server.stop()
+  }
+}
+
+function expectDocumented(refusal: Refusal, { method, path }: Provocation): void {
+  const operation = findOperation(method, path.split('?')[0] ?? '')
+  const { status, code } = errorTable[refusal]
+  if (refusal === 'route-unknown' || refusal === 'method-unsupported') expect(operation).toBeUndefined()
+  else if (operation !== undefined)
+    expect(operation.responses[status]?.description).toContain(`${code}: ${refusalWords[refusal]}`)
+}
+
+const inRegistry = refusals.flatMap((refusal) =>
+  ways[refusal].registry ? mounts.map((mount) => [refusal, mount] as const) : [],
+)
+const elsewhere = refusals.filter((refusal) => ways[refusal].service !== undefined)
+
+describe('on the wire', () => {
+  test.each(inRegistry)('%s under %s has its status, errors[] with its code, and msg', async (refusal, mount) => {
+    const { provocation, reply } = await provoke(refusal, async (server) => {
+      const prepare = ways[refusal].registry
+      if (prepare === undefined) throw new Error('not refused in the registry')
+      return prepare(server, mount)
+    })
+    const { status, code } = errorTable[refusal]
+    const body: { errors: readonly Record<string, unknown>[]; msg: string } = JSON.parse(reply.text)
+
+    expect([reply.status, reply.headers.get('content-type')]).toEqual([status, 'application/json'])
+    expect(Object.keys(body).sort()).toEqual(['errors', 'msg'])
+    expect(body.msg).toBe(refusalWords[refusal])
+    expect(body.errors.length).toBeGreaterThan(0)
+    for (const entry of body.errors) {
+      expect(entry).toEqual({ code, message: refusalWords[refusal], detail: expect.any(Object) })
+    }
+    expectDocumented(refusal, provocation)
+  })
+
+  test.each(elsewhere)('%s elsewhere has its status and {msg} alone', async (refusal) => {
+    const { provocation, reply } = await provoke(refusal, async (server) => {
+      const prepare = ways[refusal].service
+      if (prepare === undefined) throw new Error('not refused elsewhere')
+      return prepare(server, '')
+    })
+
+    expect([reply.status, reply.headers.get('content-type')]).toEqual([errorTable[refusal].status, 'application/json'])
+    expect(JSON.parse(reply.text)).toEqual({ msg: refusalWords[refusal] })
+    expectDocumented(refusal, provocation)
+  })
+
+  test.each([
+    ['/nothing', 404],
+    ['/_catalog?n=many', 400],
+    ['/NOT/valid/tags/list', 400],
+    ['/no/such/tags/list', 404],
+    ['/no/such/manifests/-bad', 400],
+    ['/no/such/manifests/v1', 404],
+    ['/no/such/blobs/sha256:short', 400],
+    ['/no/such/blobs/uploads/no-id', 404],
+    ['/no/such/blobs/uploads/', 405],
+    ['/no/such/referrers/v1', 400],
+  ])('HEAD %s is refused with %d and without a body', async (path, status) => {
+    const reply = await shared.ask('HEAD', `/v2${path}`)
+
+    expect([reply.status, reply.text]).toEqual([status, ''])
+  })
+
+  test.each([`${api}/stats`, '/v2/', '/v2/_catalog', '/v2/app/tags/list'])(
+    'HEAD %s of a stranger has no body',
+    async (path) => {
+      const reply = await shared.ask('HEAD', path, { key: 'none' })
+
+      expect([reply.status, reply.text]).toEqual([401, ''])
+    },
+  )
+})
+
+describe('headers of refusals', () => {
+  test('method-unsupported names the methods that there are', async () => {
+    const replies = [await shared.ask('POST', '/v2/_catalog'), await shared.ask('PUT', '/v2/app/blobs/uploads/')]
+
+    expect(replies.map((reply) => reply.headers.get('allow'))).toEqual(['GET, HEAD', 'POST'])
+  })
+
+  test('two refusals of the same request have different request ids', async () => {
+    const [one, other] = [
+      await shared.ask('GET', '/v2/', { key: 'none' }),
+      await shared.ask('GET', '/v2/', { key: 'none' }),
+    ]
+
+    expect(one.headers.get('x-request-id')).not.toBe(other.headers.get('x-request-id'))
+  })
+})

@@ -1,0 +1,183 @@
+// The document that describes the interface, against the route table and against what spec.md declares.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { errorTable } from '../../src/http/error-body.ts'
+import { apiPrefix } from '../../src/http/mounts.ts'
+import { aliases } from '../../src/http/openapi/document.ts'
+import { type Route, registryRoutes, serviceRoutes } from '../../src/http/routes.ts'
+import { api, startApi } from '../support/api-server.ts'
+import { openApi, operationOf, operations } from '../support/openapi-document.ts'
+
+const server = await startApi()
+afterAll(() => server.stop())
+
+const rows: readonly { route: Route; fullPaths: readonly string[] }[] = [
+  ...serviceRoutes.map((route) => ({ route, fullPaths: [route.pattern] })),
+  ...registryRoutes.map((route) => ({ route, fullPaths: [`${apiPrefix}/v2${route.pattern}`, `/v2${route.pattern}`] })),
+]
+const documentedRows = rows.filter(({ route }) => !(route.operationId in aliases))
+const documented = operations.filter((operation) => operation.method !== 'HEAD')
+
+/** spec.md calls things by other names than the route table; where they stand is the same. */
+function withoutNames(paths: readonly string[]): string[] {
+  return paths.map((path) => path.replaceAll(/\{\w+\}/g, '{}')).sort()
+}
+
+describe('the document against the routes', () => {
+  test.each(documentedRows.map((row) => [row.route.operationId, row] as const))(
+    '%s has its method and its paths',
+    (operationId, { route, fullPaths }) => {
+      const operation = operationOf(operationId)
+
+      expect(operation.method).toBe(route.method)
+      expect(withoutNames(operation.fullPaths)).toEqual(withoutNames(fullPaths))
+    },
+  )
+
+  test.each(documentedRows.map((row) => [row.route.operationId, row.route] as const))(
+    '%s is open to whom its route is open',
+    (operationId, route) => {
+      const operation = operationOf(operationId)
+      const isOpen = operation.security !== undefined
+
+      expect(isOpen ? operation.security : []).toEqual([])
+      expect(isOpen).toBe(route.access === 'anyone')
+      expect(operation['x-required-right']).toBe(route.access === 'anyone' ? undefined : route.right)
+    },
+  )
+
+  test('every operation has a route', () => {
+    const ids = rows.map(({ route }) => route.operationId)
+
+    expect(documented.map((operation) => operation.operationId).filter((id) => !ids.includes(id))).toEqual([])
+  })
+
+  test('a route that is left out is another spelling of an operation, which says so', () => {
+    for (const [operationId, { of, reason }] of Object.entries(aliases)) {
+      expect(rows.some(({ route }) => route.operationId === operationId)).toBe(true)
+      expect(operationOf(of).description).toContain(reason)
+    }
+  })
+
+  test('every GET has a HEAD with the same statuses, or fewer', () => {
+    for (const get of documented.filter((operation) => operation.method === 'GET')) {
+      const head = operations.find((other) => other.method === 'HEAD' && other.path === get.path)
+
+      expect(Object.keys(head?.responses ?? {}).filter((status) => !(status in get.responses))).toEqual([])
+      expect(head).toBeDefined()
+      expect(head?.responses['200']?.content).toBeUndefined()
+    }
+  })
+
+  test('operation ids are unique', () => {
+    const ids = operations.map((operation) => operation.operationId)
+
+    expect(ids).toEqual([...new Set(ids)])
+  })
+
+  test('every path parameter is described, and required', () => {
+    for (const { path, parameters } of operations) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')
+      const described = parameters.filter((parameter) => parameter.in === 'path' && parameter.required === true)
+
+      expect(described.map((parameter) => parameter.name)).toEqual(inPath)
+    }
+  })
+
+  test('every status of the error table stands at some operation', () => {
+    const statuses = new Set(documented.flatMap((operation) => Object.keys(operation.responses).map(Number)))
+    const expected = new Set(Object.values(errorTable).map((row) => row.status))
+
+    expect([...expected].filter((status) => !statuses.has(status))).toEqual([])
+  })
+})
+
+/** spec.md, 4 and 7: path, success, and the statuses that it lists. */
+const nine = [
+  ['enableService', 'POST', '/enable', 200, [401, 500, 503]],
+  ['disableService', 'POST', '/disable', 200, [401]],
+  ['getStats', 'GET', '/stats', 200, [401]],
+  ['checkAuthentication', 'GET', '/v2/', 200, [401]],
+  ['getCatalog', 'GET', '/v2/_catalog', 200, [401]],
+  ['getImageTagManifest', 'GET', '/v2/{image}/manifests/{tag}', 200, [401, 404]],
+  ['putImageTagManifest', 'PUT', '/v2/{image}/manifests/{tag}', 201, [400, 401]],
+  ['getImageDigestReferrers', 'GET', '/v2/{image}/referrers/{digest}', 200, [401]],
+  ['getImageTagsList', 'GET', '/v2/{image}/tags/list', 200, [401, 500]],
+] as const
+
+describe('the document against spec.md', () => {
+  test.each(nine)('%s stands where spec.md has it, with its statuses', (operationId, method, path, success, errors) => {
+    const operation = operationOf(operationId)
+
+    expect([operation.method, operation.path]).toEqual([method, path])
+    expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining([success, ...errors].map(String)))
+  })
+
+  test('the schemas of section 2 have their names and their fields', () => {
+    const fields = Object.fromEntries(
+      Object.entries(openApi.components.schemas).map(([name, schema]) => [
+        name,
+        Object.keys(schema['properties'] ?? {}),
+      ]),
+    )
+
+    expect(fields).toMatchObject({
+      ErrorMessage: ['msg'],
+      StatsResponse: ['imageCount', 'serverUrl'],
+      CatalogResponse: ['repositories'],
+      TagsListResponse: ['name', 'tags'],
+      ManifestResponse: ['schemaVersion', 'mediaType', 'manifests'],
+      ReferrerResponse: ['schemaVersion', 'mediaType', 'manifests'],
+      ReferrerManifest: ['mediaType', 'size', 'digest', 'artifactType', 'annotations'],
+    })
+  })
+
+  test('the two declared security schemes are as declared', () => {
+    expect(openApi.components.securitySchemes).toMatchObject({
+      apiKey: { type: 'apiKey', in: 'header', name: 'X-API-KEY' },
+      oauth2: { type: 'oauth2', flows: { implicit: { scopes: { 'dummy:dummy': expect.any(String) } } } },
+    })
+    expect(openApi.security).toEqual(expect.arrayContaining([{ apiKey: [] }, { oauth2: ['dummy:dummy'] }]))
+  })
+
+  test('every carrier of section 5 has its scheme, and any one is enough', () => {
+    const declared = Object.keys(openApi.components.securitySchemes).sort()
+
+    expect(openApi.security.flatMap((one) => Object.keys(one)).sort()).toEqual(declared)
+    expect(declared).toEqual(['apiKey', 'apiKeyQuery', 'basic', 'bearer', 'cookie', 'oauth2'])
+  })
+
+  test('the version of the path has a single value, which is the default', () => {
+    expect(openApi.servers[0]?.variables?.['version']).toEqual({ enum: ['2023-12-28'], default: '2023-12-28' })
+  })
+
+  test('putImageTagManifest takes exactly the three media types', () => {
+    const { requestBody } = operationOf('putImageTagManifest')
+
+    expect(requestBody?.required).toBe(true)
+    expect(Object.keys(requestBody?.content ?? {})).toEqual([
+      'application/vnd.docker.distribution.manifest.v2+json',
+      'application/vnd.oci.image.manifest.v1+json',
+      'application/vnd.oci.image.index.v1+json',
+    ])
+  })
+})
+
+describe('getOpenApi', () => {
+  test('gives the document to anyone, at revision 2.0.2', async () => {
+    const reply = await server.ask('GET', `${api}/openapi.json`, { key: 'none' })
+
+    expect(reply.status).toBe(200)
+    expect(reply.headers.get('content-type')).toBe('application/json')
+    expect(reply.json<typeof openApi>()).toEqual(openApi)
+    expect([openApi.openapi, openApi.info.version]).toEqual([expect.stringMatching(/^3\.1\.\d$/), '2.0.2'])
+  })
+
+  test('gives the same bytes again', async () => {
+    const [one, other] = [
+      await server.ask('GET', `${api}/openapi.json`),
+      await server.ask('GET', `${api}/openapi.json`),
+    ]
+
+    expect(one.text).toBe(other.text)
+  })
+})

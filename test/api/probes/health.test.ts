@@ -1,0 +1,46 @@
+// getHealth and getReadiness: for those who look after the process, so anyone may ask.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { ownHeaders, startApi } from '../../support/api-server.ts'
+import { loseTable, moveBlobsAway } from '../../support/store-damage.ts'
+
+const server = await startApi()
+afterAll(() => server.stop())
+
+describe.each([
+  ['/healthz', 'ok'],
+  ['/readyz', 'ready'],
+])('%s', (path, status) => {
+  test('answers anyone', async () => {
+    const reply = await server.ask('GET', path, { key: 'none' })
+
+    expect([reply.status, reply.json()]).toEqual([200, { status }])
+    expect(ownHeaders(reply)).toEqual(['content-length', 'content-type'])
+  })
+
+  test('answers also a caller whose credentials are wrong', async () => {
+    expect((await server.ask('GET', path, { key: 'wrong' })).status).toBe(200)
+  })
+})
+
+describe('getReadiness in trouble', () => {
+  test('answers 503 while the blob folder is gone, and 200 when it is back', async () => {
+    const own = await startApi()
+    const away = moveBlobsAway(own.dataDir)
+    const gone = await own.ask('GET', '/readyz', { key: 'none' })
+    away.moveBack()
+    const back = await own.ask('GET', '/readyz', { key: 'none' })
+    await own.stop()
+
+    expect([gone.status, gone.json(), back.status]).toEqual([503, { msg: 'the blob store is unavailable' }, 200])
+  })
+
+  test('getHealth goes on answering 200, because the process is alive', async () => {
+    const own = await startApi()
+    moveBlobsAway(own.dataDir)
+    loseTable(own.dataDir, 'accounts')
+    const reply = await own.ask('GET', '/healthz', { key: 'none' })
+    await own.stop()
+
+    expect(reply.status).toBe(200)
+  })
+})

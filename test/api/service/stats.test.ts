@@ -1,0 +1,135 @@
+// getStats: spec.md 2, 4 and 7, and what the numbers follow.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { indexOf, pushImage, putManifest } from '../../support/api-images.ts'
+import { api, ownHeaders, startApi } from '../../support/api-server.ts'
+import { addPerson } from '../../support/people.ts'
+
+const server = await startApi()
+afterAll(() => server.stop())
+
+async function imageCount(key?: string): Promise<number> {
+  const reply = await server.ask('GET', `${api}/stats`, key === undefined ? {} : { key })
+  return reply.json<{ imageCount: number }>().imageCount
+}
+
+/** How much the count differs after `act`. */
+async function changeBy(act: () => Promise<unknown>): Promise<number> {
+  const before = await imageCount()
+  await act()
+  return (await imageCount()) - before
+}
+
+describe('getStats', () => {
+  test('answers a StatsResponse of an integer and a string, and nothing else', async () => {
+    const reply = await server.ask('GET', `${api}/stats`)
+    const body = reply.json<Record<string, unknown>>()
+
+    expect(reply.status).toBe(200)
+    expect(Object.keys(body).sort()).toEqual(['imageCount', 'serverUrl'])
+    expect(Number.isInteger(body['imageCount'])).toBe(true)
+    expect(body['serverUrl']).toBe(server.url)
+  })
+
+  test('has exactly the content type application/json, and its length', async () => {
+    const reply = await server.ask('GET', `${api}/stats`)
+
+    expect(reply.headers.get('content-type')).toBe('application/json')
+    expect(ownHeaders(reply)).toEqual(['content-length', 'content-type'])
+  })
+
+  test('HEAD has the headers of GET and no body', async () => {
+    const [get, head] = [await server.ask('GET', `${api}/stats`), await server.ask('HEAD', `${api}/stats`)]
+
+    expect([head.status, head.text]).toEqual([200, ''])
+    expect(ownHeaders(head)).toEqual(ownHeaders(get))
+    expect(head.headers.get('content-length')).toBe(get.headers.get('content-length'))
+  })
+
+  test('answers 401 with {msg} to a stranger', async () => {
+    const reply = await server.ask('GET', `${api}/stats`, { key: 'none' })
+
+    expect([reply.status, reply.json()]).toEqual([401, { msg: 'authentication required' }])
+  })
+
+  test('answers 403 to a caller who may only pull and push', async () => {
+    const key = await addPerson(server, { name: 'stats-writer', roles: ['writer'] })
+    const reply = await server.ask('GET', `${api}/stats`, { key })
+
+    expect([reply.status, reply.json()]).toEqual([403, { msg: 'requested access to the resource is denied' }])
+  })
+
+  test("names the configured public address in place of the request's", async () => {
+    const own = await startApi({ BERTH_SERVER__PUBLIC_URL: 'https://registry.example.com' })
+    const reply = await own.ask('GET', `${api}/stats`)
+    await own.stop()
+
+    expect(reply.json()).toMatchObject({ serverUrl: 'https://registry.example.com' })
+  })
+
+  test('gives 0 images for an account that was never used', async () => {
+    const key = await addPerson(server, { name: 'stats-newcomer', roles: ['admin'], account: 'stats-new' })
+
+    expect(await imageCount(key)).toBe(0)
+  })
+})
+
+describe('imageCount', () => {
+  test('grows by one with the first manifest of a repository', async () => {
+    expect(await changeBy(() => pushImage(server, 'stats/first', 'a'))).toBe(1)
+  })
+
+  test('stays when another manifest or tag is pushed to the repository', async () => {
+    await pushImage(server, 'stats/second', 'a')
+
+    expect(await changeBy(() => pushImage(server, 'stats/second', 'b', { layers: ['more'] }))).toBe(0)
+  })
+
+  test('stays when the same manifest is pushed again', async () => {
+    const image = await pushImage(server, 'stats/again', 'a')
+
+    expect(await changeBy(() => putManifest(server, 'stats/again', 'a', image))).toBe(0)
+  })
+
+  test('stays when only a blob is uploaded to a new repository', async () => {
+    expect(await changeBy(() => server.ask('POST', '/v2/stats/blob-only/blobs/uploads/'))).toBe(0)
+  })
+
+  test('stays when a push is refused', async () => {
+    const index = indexOf([{ mediaType: 'a/b', digest: `sha256:${'0'.repeat(64)}`, size: 1 }])
+
+    expect(await changeBy(() => putManifest(server, 'stats/refused', 'a', index))).toBe(0)
+  })
+
+  test('stays when a tag is deleted, because its manifest stays', async () => {
+    await pushImage(server, 'stats/untagged', 'a')
+
+    expect(await changeBy(() => server.ask('DELETE', '/v2/stats/untagged/manifests/a'))).toBe(0)
+  })
+
+  test('shrinks by one with the last manifest of a repository', async () => {
+    const image = await pushImage(server, 'stats/last', 'a')
+
+    expect(await changeBy(() => server.ask('DELETE', `/v2/stats/last/manifests/${image.digest}`))).toBe(-1)
+  })
+
+  test('stays when one of two manifests is deleted', async () => {
+    const image = await pushImage(server, 'stats/one-of-two', 'a')
+    await pushImage(server, 'stats/one-of-two', 'b', { layers: ['other'] })
+
+    expect(await changeBy(() => server.ask('DELETE', `/v2/stats/one-of-two/manifests/${image.digest}`))).toBe(0)
+  })
+
+  test('grows again when an emptied repository is pushed to', async () => {
+    const image = await pushImage(server, 'stats/refilled', 'a')
+    await server.ask('DELETE', `/v2/stats/refilled/manifests/${image.digest}`)
+
+    expect(await changeBy(() => pushImage(server, 'stats/refilled', 'a'))).toBe(1)
+  })
+
+  test('does not count the images of another account', async () => {
+    const key = await addPerson(server, { name: 'stats-stranger', roles: ['admin'], account: 'stats-other' })
+    await pushImage(server, 'stats/ours', 'a')
+
+    expect(await imageCount(key)).toBe(0)
+  })
+})

@@ -1,0 +1,79 @@
+// Mounting a blob from another repository: distribution-spec end-11, with and without `from`.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { digestOf, pushBlob } from '../../support/api-images.ts'
+import { mounts, type Reply, startApi } from '../../support/api-server.ts'
+import { addPerson } from '../../support/people.ts'
+
+const server = await startApi()
+afterAll(() => server.stop())
+
+const digest = await pushBlob(server, 'mounts/source', 'mounted content')
+let made = 0
+
+describe.each(mounts)('mounting a blob at %s', (mount) => {
+  /** Into a repository that nobody has used. */
+  const mountBlob = async (query: string): Promise<{ reply: Reply; repository: string }> => {
+    made += 1
+    const repository = `mounts/target-${made}`
+    return { reply: await server.ask('POST', `${mount}/${repository}/blobs/uploads/?${query}`), repository }
+  }
+
+  test.each([
+    ['from the repository that has it', `mount=${digest}&from=mounts/source`],
+    ['from wherever it is, without from', `mount=${digest}`],
+    ['with parameters that other registries know', `mount=${digest}&from=mounts/source&origin=docker.io`],
+  ])('answers 201 with its new address, %s', async (_, query) => {
+    const { reply, repository } = await mountBlob(query)
+
+    expect([reply.status, reply.text]).toEqual([201, ''])
+    expect(reply.headers.get('location')).toBe(`${mount}/${repository}/blobs/${digest}`)
+    expect(reply.headers.get('docker-content-digest')).toBe(digest)
+  })
+
+  test('makes the blob readable there', async () => {
+    const { repository } = await mountBlob(`mount=${digest}&from=mounts/source`)
+
+    expect((await server.ask('GET', `${mount}/${repository}/blobs/${digest}`)).text).toBe('mounted content')
+  })
+
+  test.each([
+    ['when the repository has it not', `mount=${digest}&from=mounts/none`],
+    ['when nobody has it', `mount=${digestOf('nobody has this')}`],
+    ['when the repository has no valid name', `mount=${digest}&from=NOT/valid`],
+  ])('opens an upload instead %s', async (_, query) => {
+    const { reply, repository } = await mountBlob(query)
+
+    expect(reply.status).toBe(202)
+    expect(reply.headers.get('location')).toStartWith(`${mount}/${repository}/blobs/uploads/`)
+    expect(reply.headers.get('docker-content-digest')).toBeNull()
+  })
+
+  test.each(['sha256:short', '', 'md5:d41d8cd98f00b204e9800998ecf8427e'])(
+    'answers 400 DIGEST_INVALID to mount=%s',
+    async (bad) => {
+      const { reply } = await mountBlob(`mount=${bad}&from=mounts/source`)
+
+      expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'DIGEST_INVALID' }] }])
+    },
+  )
+})
+
+describe('what can be mounted', () => {
+  test('is nothing of another account, in the words for what is not there', async () => {
+    const key = await addPerson(server, { name: 'mounts-other', roles: ['admin'], account: 'another' })
+    const ask = (query: string) => server.ask('POST', `/v2/mine/blobs/uploads/?${query}`, { key })
+    const [named, any] = [await ask(`mount=${digest}&from=mounts/source`), await ask(`mount=${digest}`)]
+
+    expect([named.status, any.status]).toEqual([202, 202])
+  })
+
+  test('is nothing for a caller who may not pull', async () => {
+    const own = await startApi({ BERTH_IDENTITY__ROLES: 'admin=pull+push+delete+operate,pusher=push' })
+    await pushBlob(own, 'source', 'mounted content')
+    const key = await addPerson(own, { name: 'pusher', roles: ['pusher'] })
+    const reply = await own.ask('POST', `/v2/target/blobs/uploads/?mount=${digest}&from=source`, { key })
+    await own.stop()
+
+    expect(reply.status).toBe(202)
+  })
+})

@@ -1,0 +1,160 @@
+// getCatalog: spec.md 2, 4 and 7; pages as in knowledge/oci.md 5.23.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { pushBlob, pushImage } from '../../support/api-images.ts'
+import { mounts, ownHeaders, type Reply, startApi } from '../../support/api-server.ts'
+import { addPerson } from '../../support/people.ts'
+
+const server = await startApi()
+const empty = await startApi()
+afterAll(() => Promise.all([server.stop(), empty.stop()]))
+
+// Byte order is not the order of letters: `-` and `.` come before `/`, digits before letters.
+const names = ['app', 'app-two', 'app/one', 'lib/deep/er/name', 'zoo']
+for (const name of names.toReversed()) await pushImage(server, name, 'v1')
+await pushBlob(server, 'blob-only', 'no manifest yet')
+
+const repositories = (reply: Reply): readonly string[] => reply.json<{ repositories: string[] }>().repositories
+
+describe.each(mounts)('getCatalog at %s/_catalog', (mount) => {
+  const catalog = `${mount}/_catalog`
+
+  test('answers a CatalogResponse, in byte order, and nothing else', async () => {
+    const reply = await server.ask('GET', catalog)
+
+    expect(reply.status).toBe(200)
+    expect(reply.json()).toEqual({ repositories: names })
+  })
+
+  test('has exactly the content type application/json, and no Link on the only page', async () => {
+    const reply = await server.ask('GET', catalog)
+
+    expect(reply.headers.get('content-type')).toBe('application/json')
+    expect(ownHeaders(reply)).toEqual(['content-length', 'content-type'])
+  })
+
+  test('is an empty array, not null, where there is nothing', async () => {
+    expect((await empty.ask('GET', catalog)).text).toBe('{"repositories":[]}')
+  })
+
+  test('answers 401 to a stranger', async () => {
+    const reply = await server.ask('GET', catalog, { key: 'none' })
+
+    expect([reply.status, reply.json()]).toMatchObject([401, { errors: [{ code: 'UNAUTHORIZED' }] }])
+  })
+
+  test('answers 403 to a caller who may not pull', async () => {
+    const key = await addPerson(server, { name: 'catalog-nobody', roles: [] })
+    const reply = await server.ask('GET', catalog, { key })
+
+    expect([reply.status, reply.json()]).toMatchObject([403, { errors: [{ code: 'DENIED' }] }])
+  })
+
+  test('HEAD has the headers of GET and no body', async () => {
+    const [get, head] = [await server.ask('GET', catalog), await server.ask('HEAD', catalog)]
+
+    expect([head.status, head.text]).toEqual([200, ''])
+    expect(head.headers.get('content-length')).toBe(get.headers.get('content-length'))
+  })
+
+  test('gives n names and a Link to the rest, in the same mount', async () => {
+    const reply = await server.ask('GET', `${catalog}?n=2`)
+
+    expect(repositories(reply)).toEqual(['app', 'app-two'])
+    expect(reply.headers.get('link')).toBe(`<${catalog}?n=2&last=app-two>; rel="next"`)
+  })
+
+  test('can be walked by its Links to the end, and the last page has none', async () => {
+    const pages: (readonly string[])[] = []
+    let next: string | undefined = `${catalog}?n=2`
+    while (next !== undefined) {
+      const reply = await server.ask('GET', next)
+      pages.push(repositories(reply))
+      next = /^<(.+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1]
+    }
+
+    expect(pages).toEqual([['app', 'app-two'], ['app/one', 'lib/deep/er/name'], ['zoo']])
+  })
+
+  test('has no Link when exactly n are left', async () => {
+    const reply = await server.ask('GET', `${catalog}?n=5`)
+
+    expect([repositories(reply).length, reply.headers.get('link')]).toEqual([5, null])
+  })
+
+  test('begins behind last, whether there is such a name or not', async () => {
+    const [known, unknown] = [
+      await server.ask('GET', `${catalog}?last=app-two`),
+      await server.ask('GET', `${catalog}?last=appz`),
+    ]
+
+    expect([repositories(known)[0], repositories(unknown)[0]]).toEqual(['app/one', 'lib/deep/er/name'])
+  })
+
+  test('is empty and has no Link behind the last name', async () => {
+    const reply = await server.ask('GET', `${catalog}?last=zoo&n=1`)
+
+    expect([reply.text, reply.headers.get('link')]).toEqual(['{"repositories":[]}', null])
+  })
+
+  test('is empty and has no Link for n=0', async () => {
+    const reply = await server.ask('GET', `${catalog}?n=0`)
+
+    expect([reply.status, reply.text, reply.headers.get('link')]).toEqual([200, '{"repositories":[]}', null])
+  })
+
+  test.each(['-1', '1.5', 'ten', '', '1e2', '0x10', '%201'])('refuses n=%s with 400', async (n) => {
+    const reply = await server.ask('GET', `${catalog}?n=${n}`)
+
+    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'UNSUPPORTED' }] }])
+  })
+
+  test('takes an n of any size', async () => {
+    const reply = await server.ask('GET', `${catalog}?n=${'9'.repeat(400)}`)
+
+    expect([reply.status, repositories(reply).length]).toEqual([200, 5])
+  })
+
+  test('ignores parameters that it does not know', async () => {
+    expect((await server.ask('GET', `${catalog}?ns=docker.io`)).status).toBe(200)
+  })
+})
+
+describe('the limits of a catalog page', () => {
+  test('cut an n above the maximum down to it, and the Link says so', async () => {
+    const own = await startApi({ BERTH_LIMITS__PAGE_MAX: '2' })
+    for (const name of names) await pushImage(own, name, 'v1')
+    const reply = await own.ask('GET', '/v2/_catalog?n=1000')
+    await own.stop()
+
+    expect(repositories(reply)).toEqual(['app', 'app-two'])
+    expect(reply.headers.get('link')).toBe('</v2/_catalog?n=2&last=app-two>; rel="next"')
+  })
+
+  test('give the default length, and a Link, when n is absent', async () => {
+    const own = await startApi({ BERTH_LIMITS__PAGE_DEFAULT: '3' })
+    for (const name of names) await pushImage(own, name, 'v1')
+    const reply = await own.ask('GET', '/v2/_catalog')
+    await own.stop()
+
+    expect(repositories(reply)).toEqual(['app', 'app-two', 'app/one'])
+    expect(reply.headers.get('link')).toBe('</v2/_catalog?n=3&last=app%2Fone>; rel="next"')
+  })
+})
+
+describe('what the catalog shows', () => {
+  test('is nothing of another account', async () => {
+    const key = await addPerson(server, { name: 'catalog-other', roles: ['admin'], account: 'another' })
+
+    expect(repositories(await server.ask('GET', '/v2/_catalog', { key }))).toEqual([])
+  })
+
+  test('ends with the last manifest of a repository', async () => {
+    const own = await startApi()
+    const image = await pushImage(own, 'gone', 'v1')
+    await own.ask('DELETE', `/v2/gone/manifests/${image.digest}`)
+    const reply = await own.ask('GET', '/v2/_catalog')
+    await own.stop()
+
+    expect(repositories(reply)).toEqual([])
+  })
+})

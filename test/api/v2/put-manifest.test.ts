@@ -1,0 +1,252 @@
+// putImageTagManifest: spec.md 4 (rule 1) and 7; distribution-spec end-7a, end-7b.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import {
+  digestOf,
+  dockerManifest,
+  imageOf,
+  indexOf,
+  ociIndex,
+  ociManifest,
+  pushBlob,
+  pushImage,
+  putManifest,
+} from '../../support/api-images.ts'
+import { mounts, ownHeaders, startApi } from '../../support/api-server.ts'
+import { addPerson } from '../../support/people.ts'
+
+const server = await startApi()
+afterAll(() => server.stop())
+
+const name = 'put/deep/app'
+const image = imageOf({ layers: ['one'] })
+beforeAll(async () => {
+  for (const content of ['{}', 'one']) await pushBlob(server, name, content)
+})
+
+describe.each(mounts)('putImageTagManifest at %s', (mount) => {
+  const put = (reference: string, body: string, contentType: string = ociManifest) =>
+    server.ask('PUT', `${mount}/${name}/manifests/${reference}`, { body, headers: { 'content-type': contentType } })
+
+  test('answers 201 without a body, and says where the manifest is', async () => {
+    const reply = await put('v1', image.bytes)
+
+    expect([reply.status, reply.text]).toEqual([201, ''])
+    expect(ownHeaders(reply)).toEqual(['content-length', 'docker-content-digest', 'location'])
+    expect(reply.headers.get('docker-content-digest')).toBe(image.digest)
+    expect(reply.headers.get('location')).toBe(`${mount}/${name}/manifests/${image.digest}`)
+  })
+
+  test('registers the manifest under its tag and under its digest', async () => {
+    await put('both', image.bytes)
+    const [byTag, byDigest] = [
+      await server.ask('GET', `${mount}/${name}/manifests/both`),
+      await server.ask('GET', `${mount}/${name}/manifests/${image.digest}`),
+    ]
+
+    expect([byTag.text, byDigest.text]).toEqual([image.bytes, image.bytes])
+  })
+
+  test('registers by digest without making a tag', async () => {
+    const other = imageOf({ annotations: { mount } })
+    const reply = await put(other.digest, other.bytes)
+    const tags = await server.ask('GET', `${mount}/${name}/tags/list`)
+
+    expect(reply.status).toBe(201)
+    expect(tags.text).not.toContain(other.digest.slice('sha256:'.length))
+  })
+
+  test('registers by a sha512 digest, under which it is then found', async () => {
+    const digest = digestOf(image.bytes, 'sha512')
+    const reply = await put(digest, image.bytes)
+    const found = await server.ask('GET', `${mount}/${name}/manifests/${digest}`)
+
+    expect([reply.status, reply.headers.get('docker-content-digest')]).toEqual([201, digest])
+    expect([found.text, found.headers.get('docker-content-digest')]).toEqual([image.bytes, digest])
+  })
+
+  test.each([dockerManifest, ociManifest])('accepts %s', async (mediaType) => {
+    expect((await put('type', imageOf({ mediaType }).bytes, mediaType)).status).toBe(201)
+  })
+
+  test('accepts an index of manifests that are here', async () => {
+    await put('child', image.bytes)
+
+    expect((await put('index', indexOf([image.descriptor]).bytes, ociIndex)).status).toBe(201)
+  })
+
+  test('accepts a content type with parameters, and in capitals', async () => {
+    expect(
+      (await put('parameters', image.bytes, 'Application/vnd.OCI.image.manifest.v1+json; charset=utf-8')).status,
+    ).toBe(201)
+  })
+
+  test.each([
+    'application/json',
+    'application/vnd.docker.distribution.manifest.list.v2+json',
+    'application/vnd.docker.distribution.manifest.v1+prettyjws',
+    'application/vnd.oci.artifact.manifest.v1+json',
+    'text/plain',
+  ])('answers 400 MANIFEST_INVALID to %s', async (mediaType) => {
+    const reply = await put('other-type', image.bytes, mediaType)
+
+    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'MANIFEST_INVALID' }] }])
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['no JSON', 'hello'],
+    ['an array', '[]'],
+    ['a string', '"manifest"'],
+    ['an object that is no manifest', '{}'],
+    ['schema version 1', '{"schemaVersion":1}'],
+    ['the fields of an index in an image', JSON.stringify({ ...JSON.parse(image.bytes), manifests: [] })],
+    ['another mediaType than its content type', imageOf({ mediaType: dockerManifest }).bytes],
+    ['a key given twice', image.bytes.replace('{', '{"schemaVersion":2,')],
+    ['a key given in two cases', image.bytes.replace('{', '{"SchemaVersion":2,')],
+    ['nesting that is too deep', image.bytes.replace('{', `{"deep":${'['.repeat(40)}${']'.repeat(40)},`)],
+  ])('answers 400 MANIFEST_INVALID to %s', async (_, body) => {
+    const reply = await put('invalid', body)
+
+    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'MANIFEST_INVALID' }] }])
+  })
+
+  test('registers nothing when it refuses', async () => {
+    await put('never', '{}')
+
+    expect((await server.ask('GET', `${mount}/${name}/manifests/never`)).status).toBe(404)
+  })
+
+  test('answers 400 MANIFEST_BLOB_UNKNOWN with one entry for each digest that is missing', async () => {
+    const missing = imageOf({ config: 'no config', layers: ['one', 'no layer'] })
+    const reply = await put('missing', missing.bytes)
+
+    expect(reply.status).toBe(400)
+    expect(
+      reply.json<{ errors: { code: string; detail: unknown }[] }>().errors.map(({ code, detail }) => [code, detail]),
+    ).toEqual([
+      ['MANIFEST_BLOB_UNKNOWN', { digest: digestOf('no config') }],
+      ['MANIFEST_BLOB_UNKNOWN', { digest: digestOf('no layer') }],
+    ])
+  })
+
+  test('answers 400 MANIFEST_BLOB_UNKNOWN to an index of manifests that are missing', async () => {
+    const reply = await put('missing-child', indexOf([imageOf({ config: 'x' }).descriptor]).bytes, ociIndex)
+
+    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'MANIFEST_BLOB_UNKNOWN' }] }])
+  })
+
+  test('answers 400 DIGEST_INVALID when the bytes are not of the digest', async () => {
+    const reply = await put(digestOf('other bytes'), image.bytes)
+
+    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'DIGEST_INVALID' }] }])
+  })
+
+  test('answers 401 to a stranger', async () => {
+    const reply = await server.ask('PUT', `${mount}/${name}/manifests/v1`, { key: 'none', body: image.bytes })
+
+    expect([reply.status, reply.json()]).toMatchObject([401, { errors: [{ code: 'UNAUTHORIZED' }] }])
+  })
+
+  test('names the subject, present or not, in OCI-Subject', async () => {
+    const referrer = imageOf({ subject: imageOf({ config: 'not here' }).descriptor })
+    const reply = await put(referrer.digest, referrer.bytes)
+
+    expect([reply.status, reply.headers.get('oci-subject')]).toEqual([201, imageOf({ config: 'not here' }).digest])
+  })
+
+  test('sets the tags of tag parameters, and names them in OCI-Tag', async () => {
+    const reply = await put(`${image.digest}?tag=t1&tag=t2&tag=t1`, image.bytes)
+    const found = await server.ask('GET', `${mount}/${name}/manifests/t2`)
+
+    expect([reply.status, reply.headers.get('oci-tag'), found.text]).toEqual([201, 't1, t2', image.bytes])
+  })
+
+  test('answers 400 to tag parameters of a push by tag', async () => {
+    const reply = await put('v1?tag=t3', image.bytes)
+
+    expect([reply.status, reply.headers.get('oci-tag')]).toEqual([400, null])
+  })
+
+  test('sets no tag at all when one of the tag parameters is invalid', async () => {
+    const reply = await put(`${image.digest}?tag=fine&tag=-bad`, image.bytes)
+
+    expect([reply.status, (await server.ask('GET', `${mount}/${name}/manifests/fine`)).status]).toEqual([400, 404])
+  })
+
+  test('moves a tag, and the manifest that it left can still be had by digest', async () => {
+    const other = imageOf({ annotations: { moved: mount } })
+    await put('moving', image.bytes)
+    await put('moving', other.bytes)
+    const [byTag, byDigest] = [
+      await server.ask('GET', `${mount}/${name}/manifests/moving`),
+      await server.ask('GET', `${mount}/${name}/manifests/${image.digest}`),
+    ]
+
+    expect([byTag.text, byDigest.text]).toEqual([other.bytes, image.bytes])
+  })
+
+  test('moves a tag from an image to an index and back', async () => {
+    await put('kind', image.bytes)
+    const toIndex = await put('kind', indexOf([image.descriptor]).bytes, ociIndex)
+    const back = await put('kind', image.bytes)
+
+    expect([toIndex.status, back.status]).toEqual([201, 201])
+  })
+
+  test('takes a body without a length', async () => {
+    const reply = await server.ask('PUT', `${mount}/${name}/manifests/chunked`, {
+      headers: { 'content-type': ociManifest },
+      body: new Blob([image.bytes]).stream(),
+    })
+
+    expect([reply.status, reply.headers.get('docker-content-digest')]).toEqual([201, image.digest])
+  })
+})
+
+describe('the policies of a push', () => {
+  test('accept a manifest list once manifests.additional_media_types names it', async () => {
+    const list = 'application/vnd.docker.distribution.manifest.list.v2+json'
+    const own = await startApi({ BERTH_MANIFESTS__ADDITIONAL_MEDIA_TYPES: list })
+    const body = JSON.stringify({ schemaVersion: 2, mediaType: list, manifests: [] })
+    const reply = await own.ask('PUT', '/v2/app/manifests/list', { body, headers: { 'content-type': list } })
+    const found = await own.ask('GET', '/v2/app/manifests/list')
+    await own.stop()
+
+    expect([reply.status, found.headers.get('content-type'), found.text]).toEqual([201, list, body])
+  })
+
+  test('accept missing content with manifests.missing_content: allow', async () => {
+    const own = await startApi({ BERTH_MANIFESTS__MISSING_CONTENT: 'allow' })
+    const reply = await putManifest(own, 'app', 'v1', imageOf({ layers: ['nowhere'] }))
+    await own.stop()
+
+    expect(reply.status).toBe(201)
+  })
+
+  test('always accept a layer that is fetched from elsewhere', async () => {
+    await pushImage(server, 'put/foreign', 'base')
+    const body = JSON.parse(imageOf({ layers: ['windows'] }).bytes)
+    body.layers[0].urls = ['https://example.com/layer']
+    const reply = await server.ask('PUT', '/v2/put/foreign/manifests/v1', {
+      body: JSON.stringify(body),
+      headers: { 'content-type': ociManifest },
+    })
+
+    expect(reply.status).toBe(201)
+  })
+
+  test('want the right to push', async () => {
+    const key = await addPerson(server, { name: 'put-reader', roles: ['reader'] })
+    const reply = await server.ask('PUT', `/v2/${name}/manifests/v1`, { key, body: image.bytes })
+
+    expect([reply.status, reply.json()]).toMatchObject([403, { errors: [{ code: 'DENIED' }] }])
+  })
+
+  test('want the content in the same repository, not just in the account', async () => {
+    await pushBlob(server, 'put/elsewhere', 'elsewhere')
+    await pushBlob(server, 'put/here', '{}')
+    const reply = await putManifest(server, 'put/here', 'v1', imageOf({ layers: ['elsewhere'] }))
+
+    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'MANIFEST_BLOB_UNKNOWN' }] }])
+  })
+})

@@ -1,0 +1,225 @@
+// getImageDigestReferrers: spec.md 2, 4 (rule 3) and 7; distribution-spec end-12a, end-12b.
+import { afterAll, describe, expect, test } from 'bun:test'
+import {
+  type Descriptor,
+  imageOf,
+  indexOf,
+  ociIndex,
+  ociManifest,
+  pushImage,
+  putManifest,
+} from '../../support/api-images.ts'
+import { mounts, ownHeaders, type Reply, startApi } from '../../support/api-server.ts'
+import { addPerson } from '../../support/people.ts'
+
+const server = await startApi()
+afterAll(() => server.stop())
+
+interface ReferrerIndex {
+  readonly schemaVersion: number
+  readonly mediaType: string
+  readonly manifests: readonly (Descriptor & { artifactType?: string; annotations?: Record<string, string> })[]
+}
+
+const name = 'referrers/deep/app'
+const subject = await pushImage(server, name, 'v1', { layers: ['subject'] })
+const signature = await pushImage(server, name, 'signature', {
+  subject: subject.descriptor,
+  artifactType: 'application/vnd.example.signature+json',
+  annotations: { by: 'somebody' },
+})
+const sbom = await pushImage(server, name, 'sbom', { subject: subject.descriptor, configMediaType: 'application/sbom' })
+const list = indexOf([], { subject: subject.descriptor })
+await putManifest(server, name, 'list', list)
+const absent = `sha256:${'0'.repeat(64)}`
+
+const entriesOf = (reply: Reply) => reply.json<ReferrerIndex>().manifests
+const digestsOf = (reply: Reply) => entriesOf(reply).map((entry) => entry.digest)
+const byDigest = (digests: readonly string[]) => [...digests].sort()
+
+describe.each(mounts)('getImageDigestReferrers at %s', (mount) => {
+  const referrers = `${mount}/${name}/referrers`
+
+  test('answers an image index of all manifests that name the subject', async () => {
+    const reply = await server.ask('GET', `${referrers}/${subject.digest}`)
+    const { schemaVersion, mediaType } = reply.json<ReferrerIndex>()
+
+    expect([reply.status, schemaVersion, mediaType]).toEqual([200, 2, ociIndex])
+    expect(digestsOf(reply)).toEqual(byDigest([signature.digest, sbom.digest, list.digest]))
+  })
+
+  test('has exactly the content type of an image index, and nothing about filters', async () => {
+    const reply = await server.ask('GET', `${referrers}/${subject.digest}`)
+
+    expect(reply.headers.get('content-type')).toBe('application/vnd.oci.image.index.v1+json')
+    expect(ownHeaders(reply)).toEqual(['content-length', 'content-type'])
+  })
+
+  test('describes a referrer with its artifact type and its annotations', async () => {
+    const entries = entriesOf(await server.ask('GET', `${referrers}/${subject.digest}`))
+
+    expect(entries.find((entry) => entry.digest === signature.digest)).toEqual({
+      mediaType: ociManifest,
+      digest: signature.digest,
+      size: signature.bytes.length,
+      artifactType: 'application/vnd.example.signature+json',
+      annotations: { by: 'somebody' },
+    })
+  })
+
+  test('takes the media type of the config for the artifact type of an image without one', async () => {
+    const entries = entriesOf(await server.ask('GET', `${referrers}/${subject.digest}`))
+
+    expect(entries.find((entry) => entry.digest === sbom.digest)?.artifactType).toBe('application/sbom')
+  })
+
+  test('leaves out the artifact type of an index without one, and annotations that there are not', async () => {
+    const entries = entriesOf(await server.ask('GET', `${referrers}/${subject.digest}`))
+
+    expect(entries.find((entry) => entry.digest === list.digest)).toEqual({
+      mediaType: ociIndex,
+      digest: list.digest,
+      size: list.bytes.length,
+    })
+  })
+
+  test.each([
+    ['as it is written', 'application/vnd.example.signature%2Bjson'],
+    ['with a raw plus', 'application/vnd.example.signature+json'],
+  ])('filters by an artifact type %s, and says so', async (_, type) => {
+    const reply = await server.ask('GET', `${referrers}/${subject.digest}?artifactType=${type}`)
+
+    expect(digestsOf(reply)).toEqual([signature.digest])
+    expect(reply.headers.get('oci-filters-applied')).toBe('artifactType')
+  })
+
+  test('filters by any of several artifact types', async () => {
+    const query = 'artifactType=application/sbom&artifactType=application/vnd.example.signature%2Bjson'
+    const reply = await server.ask('GET', `${referrers}/${subject.digest}?${query}`)
+
+    expect(digestsOf(reply)).toEqual(byDigest([signature.digest, sbom.digest]))
+    expect(reply.headers.get('oci-filters-applied')).toBe('artifactType')
+  })
+
+  test('gives an empty list, and says that it filtered, for a type that nothing has', async () => {
+    const reply = await server.ask('GET', `${referrers}/${subject.digest}?artifactType=application/none`)
+
+    expect([reply.status, entriesOf(reply), reply.headers.get('oci-filters-applied')]).toEqual([
+      200,
+      [],
+      'artifactType',
+    ])
+  })
+
+  test('does not filter by an empty artifact type', async () => {
+    const reply = await server.ask('GET', `${referrers}/${subject.digest}?artifactType=`)
+
+    expect([entriesOf(reply).length, reply.headers.get('oci-filters-applied')]).toEqual([3, null])
+  })
+
+  test.each([
+    ['of a digest that is not here', `${name}/referrers/${absent}`],
+    ['of an image that is not here', `no/such/referrers/${absent}`],
+    ['of an algorithm that we do not compute', `${name}/referrers/blake3:abcdef`],
+  ])('answers 200 with an empty list for a subject %s', async (_, path) => {
+    const reply = await server.ask('GET', `${mount}/${path}`)
+
+    expect([reply.status, reply.json()]).toEqual([200, { schemaVersion: 2, mediaType: ociIndex, manifests: [] }])
+  })
+
+  test.each(['v1', 'sha256:short', `sha256:${'Z'.repeat(64)}`])('answers 400 DIGEST_INVALID for %s', async (digest) => {
+    const reply = await server.ask('GET', `${referrers}/${digest}`)
+
+    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'DIGEST_INVALID' }] }])
+  })
+
+  test('answers 401 to a stranger', async () => {
+    const reply = await server.ask('GET', `${referrers}/${subject.digest}`, { key: 'none' })
+
+    expect([reply.status, reply.json()]).toMatchObject([401, { errors: [{ code: 'UNAUTHORIZED' }] }])
+  })
+
+  test('HEAD has the headers of GET and no body', async () => {
+    const path = `${referrers}/${subject.digest}?artifactType=application/sbom`
+    const [get, head] = [await server.ask('GET', path), await server.ask('HEAD', path)]
+
+    expect([head.status, head.text]).toEqual([200, ''])
+    for (const header of ownHeaders(get)) expect(head.headers.get(header)).toBe(get.headers.get(header))
+  })
+})
+
+describe('the list of referrers', () => {
+  test('holds a referrer that was pushed before its subject', async () => {
+    const later = imageOf({ config: 'later' })
+    const early = await pushImage(server, 'referrers/early', 'ref', { subject: later.descriptor })
+    const reply = await server.ask('GET', `/v2/referrers/early/referrers/${later.digest}`)
+
+    expect(digestsOf(reply)).toEqual([early.digest])
+  })
+
+  test('loses a referrer that is deleted', async () => {
+    const gone = await pushImage(server, 'referrers/gone', 'ref', { subject: subject.descriptor })
+    await server.ask('DELETE', `/v2/referrers/gone/manifests/${gone.digest}`)
+
+    expect(digestsOf(await server.ask('GET', `/v2/referrers/gone/referrers/${subject.digest}`))).toEqual([])
+  })
+
+  test('holds nothing of another repository', async () => {
+    await pushImage(server, 'referrers/other', 'v1', { layers: ['subject'] })
+
+    expect(digestsOf(await server.ask('GET', `/v2/referrers/other/referrers/${subject.digest}`))).toEqual([])
+  })
+
+  test('holds nothing of another account', async () => {
+    const key = await addPerson(server, { name: 'referrers-other', roles: ['admin'], account: 'another' })
+
+    expect(digestsOf(await server.ask('GET', `/v2/${name}/referrers/${subject.digest}`, { key }))).toEqual([])
+  })
+})
+
+// Clients read at most 4 MiB of an index.
+describe('more referrers than 4 MiB can describe', () => {
+  const large = 'referrers/large'
+  const maxBytes = 4 * 1024 * 1024
+  const filler = 'x'.repeat(900_000)
+  const pushed: string[] = []
+
+  test('can be pushed', async () => {
+    for (let number = 0; number < 6; number += 1) {
+      const parts = {
+        subject: subject.descriptor,
+        artifactType: 'application/large',
+        annotations: { filler, number: `${number}` },
+      }
+      pushed.push((await pushImage(server, large, `r${number}`, parts)).digest)
+    }
+
+    expect(pushed.length).toBe(6)
+  })
+
+  test.each(mounts)('come in pages below 4 MiB, which Links of the same mount join, at %s', async (mount) => {
+    const found: string[] = []
+    const sizes: number[] = []
+    let next: string | undefined = `${mount}/${large}/referrers/${subject.digest}`
+    while (next !== undefined) {
+      expect(next).toStartWith(`${mount}/${large}/referrers/${subject.digest}`)
+      const reply = await server.ask('GET', next)
+      found.push(...digestsOf(reply))
+      sizes.push(reply.bytes.length)
+      next = /^<(.+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1]
+    }
+
+    expect(found).toEqual(byDigest(pushed))
+    expect(sizes.length).toBe(2)
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(maxBytes)
+  })
+
+  test('keep their filter from page to page', async () => {
+    const first = await server.ask('GET', `/v2/${large}/referrers/${subject.digest}?artifactType=application/large`)
+    const next = /^<(.+)>;/.exec(first.headers.get('link') ?? '')?.[1] ?? ''
+    const second = await server.ask('GET', next)
+
+    expect(second.headers.get('oci-filters-applied')).toBe('artifactType')
+    expect([...digestsOf(first), ...digestsOf(second)]).toEqual(byDigest(pushed))
+  })
+})

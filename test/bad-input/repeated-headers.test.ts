@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'bun:test'
+import { ociIndex, ociManifest } from '../../src/oci/media-types.ts'
+import { testApiKey } from '../support/berth-process.ts'
+import { authorization, GuardedServer, imageText, repository, verdictOfRaw } from '../support/guarded-server.ts'
+import { sendRaw } from '../support/raw-socket.ts'
+import { basic } from '../support/test-server.ts'
+
+const guard = new GuardedServer()
+
+/** A request with exactly these header lines. */
+async function verdict(method: string, target: string, lines: readonly string[], body = ''): Promise<string> {
+  const text = [`${method} ${target} HTTP/1.1`, 'Connection: close', ...lines, '', body].join('\r\n')
+  return verdictOfRaw(await sendRaw(guard.port, text))
+}
+
+const host = 'Host: 127.0.0.1'
+const good = basic('apikey', testApiKey)
+const bad = basic('apikey', 'a key that nobody has')
+
+describe('credentials that are given twice', () => {
+  test.each([
+    ['the same Authorization', [`Authorization: ${good}`, `Authorization: ${good}`]],
+    ['a good Authorization before a bad one', [`Authorization: ${good}`, `Authorization: ${bad}`]],
+    ['a bad Authorization before a good one', [`Authorization: ${bad}`, `Authorization: ${good}`]],
+    ['an empty Authorization before a good one', ['Authorization:', `Authorization: ${good}`]],
+    ['Authorization in another case', [`Authorization: ${good}`, `AUTHORIZATION: ${bad}`]],
+    ['the same X-API-KEY', [`X-API-KEY: ${testApiKey}`, `X-API-KEY: ${testApiKey}`]],
+    ['two X-API-KEYs', ['X-API-KEY: x', `X-API-KEY: ${testApiKey}`]],
+    ['two cookies in two lines', ['Cookie: svc-auth=a', 'Cookie: svc-auth=b']],
+    ['two cookies in one line', ['Cookie: svc-auth=a; svc-auth=b']],
+  ])('%s are refused', async (_what, lines) => {
+    expect(await verdict('GET', '/v2/_catalog', [host, ...lines])).toBe('400 UNAUTHORIZED')
+  })
+
+  test('two keys in the query are refused', async () => {
+    const target = `/v2/_catalog?apiKey=${testApiKey}&apiKey=${testApiKey}`
+    expect(await verdict('GET', target, [host])).toBe('400 UNAUTHORIZED')
+  })
+
+  test('by two carriers: the first of the order decides, for better or worse', async () => {
+    const key = `X-API-KEY: ${testApiKey}`
+    const ask = (target: string, ...lines: string[]) => verdict('GET', target, [host, ...lines])
+    expect(await ask('/v2/_catalog', `Authorization: ${bad}`, key)).toBe('401 UNAUTHORIZED')
+    expect(await ask('/v2/_catalog', `Authorization: ${good}`, 'X-API-KEY: wrong')).toBe('200')
+    expect(await ask(`/v2/_catalog?apiKey=${testApiKey}`, 'X-API-KEY: wrong')).toBe('401 UNAUTHORIZED')
+    expect(await ask('/v2/_catalog?apiKey=wrong', key)).toBe('200')
+    expect(await ask(`/v2/_catalog?apiKey=${testApiKey}`, 'Cookie: svc-auth=wrong')).toBe('200')
+    expect(await ask('/v2/_catalog?apiKey=', key, 'Authorization:')).toBe('401 UNAUTHORIZED')
+  })
+
+  guard.losesNothing()
+})
+
+describe('a Host', () => {
+  const ask = (...hosts: string[]) =>
+    verdict('GET', '/v2/_catalog', [...hosts.map((one) => `Host: ${one}`), authorization])
+
+  test('that is one name or address, with a port or without, is served', async () => {
+    for (const one of ['127.0.0.1', '127.0.0.1:5000', 'registry.example.com', '[::1]:5000', 'REGISTRY', 'a_b:80']) {
+      expect([one, await ask(one)]).toEqual([one, '200'])
+    }
+  })
+
+  test('that is there twice is refused: two readers could pick different ones', async () => {
+    for (const twice of [
+      ['127.0.0.1', 'evil.example'],
+      ['127.0.0.1', '127.0.0.1'],
+      ['', '127.0.0.1'],
+    ]) {
+      expect([twice, (await ask(...twice)).slice(0, 3)]).toEqual([twice, '400'])
+    }
+  })
+
+  test('that is none is refused', async () => {
+    for (const one of ['', 'a b', 'a/b', 'a?b', 'user:word@evil.example', 'a,b', 'a:port', '[::1', 'a"b', '<script>']) {
+      expect([one, (await ask(one)).slice(0, 3)]).toEqual([one, '400'])
+    }
+  })
+
+  test('that is missing is refused', async () => {
+    expect((await ask()).slice(0, 3)).toBe('400')
+  })
+
+  guard.losesNothing()
+})
+
+describe('a Content-Length that is given twice', () => {
+  const put = (lines: readonly string[], body: string) =>
+    verdict(
+      'POST',
+      `/v2/kept/twice/blobs/uploads/?digest=sha256:${Bun.CryptoHasher.hash('sha256', body, 'hex')}`,
+      [host, authorization, ...lines],
+      body,
+    )
+
+  test.each([
+    ['with two values', ['Content-Length: 3', 'Content-Length: 4']],
+    ['with two values, the other way round', ['Content-Length: 4', 'Content-Length: 3']],
+    ['as a list', ['Content-Length: 3, 3']],
+    ['as a list of two', ['Content-Length: 3, 4']],
+    ['once empty', ['Content-Length:', 'Content-Length: 3']],
+    ['with one value', ['Content-Length: 3', 'Content-Length: 3']],
+  ])('%s is refused', async (_what, lines) => {
+    expect((await put(lines, 'abc')).slice(0, 3)).toBe('400')
+  })
+
+  test.each(['+3', '-3', '0x3', '3.0', '3e0', ' 3 3', 'three', '99999999999999999999', '18446744073709551619', '٣'])(
+    'or is no number (%p) is refused',
+    async (length) => {
+      expect((await put([`Content-Length: ${length}`], 'abc')).slice(0, 3)).toBe('400')
+    },
+  )
+
+  guard.losesNothing()
+})
+
+describe('a Content-Range that is given twice', () => {
+  test.each([
+    ['0-2', '0-2'],
+    ['0-2', '3-5'],
+    ['3-5', '0-2'],
+  ])('%p and %p is refused, and nothing is appended', async (first, second) => {
+    const upload = await guard.startUpload()
+    const lines = [host, authorization, 'Content-Length: 3', `Content-Range: ${first}`, `Content-Range: ${second}`]
+    expect(await verdict('PATCH', upload, lines, 'abc')).toBe('400 BLOB_UPLOAD_INVALID')
+    expect(await guard.receivedRange(upload)).toBe('0-0')
+  })
+
+  guard.losesNothing()
+})
+
+describe('a Content-Type that is given twice', () => {
+  test.each([
+    ['two types', ociManifest, ociIndex],
+    ['one type', ociManifest, ociManifest],
+    ['two types, the first with a parameter', `${ociManifest}; a=b`, ociIndex],
+    ['a type and nothing', ociManifest, ''],
+  ])('with %s is refused', async (_what, first, second) => {
+    const body = imageText({ mediaType: undefined })
+    const lines = [
+      host,
+      authorization,
+      `Content-Length: ${body.length}`,
+      `Content-Type: ${first}`,
+      `Content-Type: ${second}`,
+    ]
+    expect(await verdict('PUT', `/v2/${repository}/manifests/twice`, lines, body)).toBe('400 MANIFEST_INVALID')
+  })
+
+  guard.losesNothing()
+})

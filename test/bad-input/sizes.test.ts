@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'bun:test'
+import { ociManifest } from '../../src/oci/media-types.ts'
+import {
+  GuardedServer,
+  imageText,
+  type RequestBody,
+  repository,
+  verdictOf,
+  verdictOfRaw,
+} from '../support/guarded-server.ts'
+import { sendRaw } from '../support/raw-socket.ts'
+
+const guard = new GuardedServer()
+const kibibyte = 1_024
+const manifestMax = 4 * kibibyte * kibibyte
+
+describe('a block of headers', () => {
+  const withHeader = (bytes: number) => guard.ask('GET', '/v2/_catalog', [`X-Padding: ${'a'.repeat(bytes)}`])
+
+  test('of 15 KiB is read', async () => {
+    expect((await withHeader(15 * kibibyte)).statuses).toEqual([200])
+  })
+
+  test.each([17, 64, 1_024])('of %p KiB is 431, in one line', async (size) => {
+    expect((await withHeader(size * kibibyte)).statuses).toEqual([431])
+  })
+
+  test('of a thousand lines is 431', async () => {
+    const lines = Array.from({ length: 1_000 }, (_, at) => `X-${at}: a`)
+    expect((await guard.ask('GET', '/v2/_catalog', lines)).statuses).toEqual([431])
+  })
+
+  test('that never ends is cut without being kept', async () => {
+    const pieces = Array.from({ length: 64 }, (_, at) => `X-${at}: ${'a'.repeat(kibibyte)}\r\n`)
+    expect((await sendRaw(guard.port, 'GET /v2/ HTTP/1.1\r\nHost: h\r\n', ...pieces)).statuses).toEqual([431])
+  })
+
+  guard.losesNothing()
+})
+
+describe('an address', () => {
+  const ofLength = (length: number) => `/v2/_catalog?last=${'a'.repeat(length - '/v2/_catalog?last='.length)}`
+
+  test('of nearly 8 KiB is read', async () => {
+    expect((await guard.ask('GET', ofLength(8_100))).statuses).toEqual([200])
+  })
+
+  test('of more than 8 KiB is 414, in the form of the registry', async () => {
+    for (const length of [8_200, 12_000])
+      expect(verdictOfRaw(await guard.ask('GET', ofLength(length)))).toBe('414 UNSUPPORTED')
+  })
+
+  test('that alone is more than the block of headers may be is refused', async () => {
+    expect((await guard.ask('GET', ofLength(20_000))).statuses).toEqual([431])
+    expect((await guard.ask('GET', ofLength(200_000))).statuses).toEqual([431])
+  })
+
+  test('with thousands of parameters is read or refused', async () => {
+    const { statuses } = await guard.ask('GET', `/v2/_catalog?${'a&'.repeat(3_500)}`)
+    expect(statuses).toEqual([200])
+  })
+
+  guard.losesNothing()
+})
+
+describe('a manifest', () => {
+  /** A good one of exactly this many bytes. */
+  function ofSize(bytes: number): string {
+    const empty = imageText({ annotations: { padding: '' } })
+    return imageText({ annotations: { padding: 'x'.repeat(bytes - empty.length) } })
+  }
+  const path = `/v2/${repository}-large/manifests/size`
+  const chunked = (text: string) =>
+    new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (let at = 0; at < text.length; at += 100_000) controller.enqueue(Buffer.from(text.slice(at, at + 100_000)))
+        controller.close()
+      },
+    })
+  const put = (body: RequestBody) =>
+    guard.fetch(path, { method: 'PUT', body, headers: { 'content-type': ociManifest } }).then(verdictOf)
+
+  test('of exactly the limit is taken, told its length or not (but for its content, which is elsewhere)', async () => {
+    expect(ofSize(manifestMax).length).toBe(manifestMax)
+    expect(await put(ofSize(manifestMax))).toBe('400 MANIFEST_BLOB_UNKNOWN')
+    expect(await put(chunked(ofSize(manifestMax)))).toBe('400 MANIFEST_BLOB_UNKNOWN')
+  })
+
+  test('of one byte more is 413, told its length or not', async () => {
+    expect(await put(ofSize(manifestMax + 1))).toBe('413 SIZE_INVALID')
+    expect(await put(chunked(ofSize(manifestMax + 1)))).toBe('413 SIZE_INVALID')
+  })
+
+  test('that is announced as larger is 413 before a byte of it is sent', async () => {
+    const lines = ['Connection: close', `Content-Type: ${ociManifest}`, `Content-Length: ${manifestMax + 1}`]
+    expect(verdictOfRaw(await sendRaw(guard.port, guard.request('PUT', path, lines)))).toBe('413 SIZE_INVALID')
+  })
+
+  test('of nothing is refused', async () => {
+    expect(await put('')).toBe('400 MANIFEST_INVALID')
+    const lines = ['Connection: close', `Content-Type: ${ociManifest}`]
+    expect(verdictOfRaw(await sendRaw(guard.port, guard.request('PUT', path, lines)))).toBe('400 MANIFEST_INVALID')
+  })
+
+  guard.losesNothing()
+})
+
+describe('a login', () => {
+  const login = (body: string, type = 'application/json') =>
+    guard.server
+      .fetchAsStranger('/api/2021-02-21/token/auth', { method: 'POST', body, headers: { 'content-type': type } })
+      .then(({ status }) => status)
+
+  test('that is too long, of another type, or not what is asked for, is refused', async () => {
+    const long = JSON.stringify({ username: 'admin', password: 'x'.repeat(5_000) })
+    expect(await login(long)).toBe(400)
+    expect(await login('username=admin&password=x', 'application/x-www-form-urlencoded')).toBe(400)
+    for (const body of [
+      '',
+      '{}',
+      '[]',
+      'null',
+      '{"username":"admin"}',
+      '{"username":1,"password":[]}',
+      '{"a":',
+      '\0',
+    ]) {
+      expect([body, await login(body)]).toEqual([body, 400])
+    }
+  })
+
+  test('that names its prototype is wrong and nothing else', async () => {
+    expect(await login('{"username":"__proto__","password":"constructor"}')).toBe(401)
+    expect(await login('{"__proto__":{"username":"admin","password":"x"}}')).toBe(400)
+  })
+
+  guard.losesNothing()
+})

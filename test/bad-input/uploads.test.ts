@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'bun:test'
+import { digestOf } from '../support/generated-bytes.ts'
+import { GuardedServer, repository, verdictOfRaw } from '../support/guarded-server.ts'
+import { sendRaw } from '../support/raw-socket.ts'
+
+const guard = new GuardedServer()
+
+interface Chunk {
+  readonly range?: string
+  readonly length?: number | 'chunked'
+  readonly body: string
+}
+
+/** A chunk by hand, so that what it says of itself can be wrong. */
+function request(method: string, target: string, { range, length, body }: Chunk): string {
+  const size = body.length.toString(16)
+  const lines = [
+    'Connection: close',
+    ...(range === undefined ? [] : [`Content-Range: ${range}`]),
+    length === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${length ?? body.length}`,
+  ]
+  return guard.request(method, target, lines, length === 'chunked' ? `${size}\r\n${body}\r\n0\r\n\r\n` : body)
+}
+
+async function send(method: string, target: string, chunk: Chunk): Promise<string> {
+  return verdictOfRaw(await sendRaw(guard.port, request(method, target, chunk)))
+}
+
+describe('a chunk that is not what it says', () => {
+  const cases: readonly (readonly [string, Chunk, string])[] = [
+    ['is longer than its range', { range: '0-1', body: 'abc' }, '400 SIZE_INVALID'],
+    ['is shorter than its range', { range: '0-4', body: 'abc' }, '400 SIZE_INVALID'],
+    ['is longer than its range, sent in chunks', { range: '0-1', body: 'abc', length: 'chunked' }, '400 SIZE_INVALID'],
+    ['is shorter than its range, sent in chunks', { range: '0-4', body: 'abc', length: 'chunked' }, '400 SIZE_INVALID'],
+    ['has a range and no bytes', { range: '0-0', body: '' }, '400 SIZE_INVALID'],
+    ['has a range beyond counting', { range: '0-9007199254740992', body: 'abc' }, '400 BLOB_UPLOAD_INVALID'],
+    ['has a range that ends before it begins', { range: '2-0', body: 'abc' }, '400 BLOB_UPLOAD_INVALID'],
+    ['has a range in the form of answers', { range: 'bytes 0-2/3', body: 'abc' }, '400 BLOB_UPLOAD_INVALID'],
+    ['has a range in the form of requests', { range: 'bytes=0-2', body: 'abc' }, '400 BLOB_UPLOAD_INVALID'],
+    ['has half a range', { range: '0-', body: 'abc' }, '400 BLOB_UPLOAD_INVALID'],
+    ['has an empty range', { range: '', body: 'abc' }, '400 BLOB_UPLOAD_INVALID'],
+    ['begins behind the end', { range: '1-3', body: 'abc' }, '416 BLOB_UPLOAD_INVALID'],
+    [
+      'begins far behind the end',
+      { range: '9007199254740989-9007199254740991', body: 'abc' },
+      '416 BLOB_UPLOAD_INVALID',
+    ],
+  ]
+  test.each(cases)('and %s is refused, and nothing of it stays', async (_what, chunk, expected) => {
+    for (const method of ['PATCH', 'PUT']) {
+      const upload = await guard.startUpload()
+      const target = method === 'PUT' ? `${upload}?digest=${digestOf(chunk.body)}` : upload
+      expect([method, await send(method, target, chunk)]).toEqual([method, expected])
+      expect(await guard.receivedRange(upload)).toBe('0-0')
+
+      expect(await send('PATCH', upload, { range: '0-2', body: 'abc' })).toBe('202')
+      expect(await guard.receivedRange(upload)).toBe('0-2')
+    }
+  })
+
+  test('and has a length that is not that of its range is refused before a byte of it is sent', async () => {
+    const upload = await guard.startUpload()
+    for (const length of [1, 5]) {
+      expect(await send('PATCH', upload, { range: '0-2', length, body: '' })).toBe('400 SIZE_INVALID')
+    }
+    expect(await guard.receivedRange(upload)).toBe('0-0')
+  })
+
+  guard.losesNothing()
+})
+
+describe('chunks in the wrong order', () => {
+  test('are refused with what is there, and those that are there stay', async () => {
+    const upload = await guard.startUpload()
+    expect(await send('PATCH', upload, { range: '0-4', body: 'hello' })).toBe('202')
+    for (const range of ['0-4', '4-8', '6-10', '10-14']) {
+      const { answers } = await sendRaw(guard.port, request('PATCH', upload, { range, body: 'again' }))
+      expect(answers.map(({ status, headers }) => [status, headers.get('range'), headers.get('location')])).toEqual([
+        [416, '0-4', upload],
+      ])
+    }
+    const closing = await send('PUT', `${upload}?digest=${digestOf('hello world')}`, { range: '5-10', body: ' world' })
+    expect(closing).toBe('201')
+    expect(await (await guard.fetch(`/v2/${repository}/blobs/${digestOf('hello world')}`)).text()).toBe('hello world')
+  })
+
+  guard.losesNothing()
+})
+
+describe('content that is not what its digest says', () => {
+  test('makes no blob, in one request or in several', async () => {
+    const digest = digestOf('what was meant')
+    const upload = await guard.startUpload()
+    expect(await send('PATCH', upload, { body: 'what was' })).toBe('202')
+    expect(await send('PUT', `${upload}?digest=${digest}`, { body: ' sent' })).toBe('400 DIGEST_INVALID')
+    const target = `/v2/${repository}/blobs/uploads/?digest=${digest}`
+    expect(await send('POST', target, { body: 'what was sent' })).toBe('400 DIGEST_INVALID')
+    expect(await send('POST', target, { body: '' })).toBe('400 DIGEST_INVALID')
+    expect((await guard.fetch(`/v2/${repository}/blobs/${digest}`)).status).toBe(404)
+  })
+
+  test('makes no manifest either', async () => {
+    const target = `/v2/${repository}/manifests/${digestOf('something else')}`
+    const answer = await guard.fetch(target, {
+      method: 'PUT',
+      body: '{"schemaVersion":2}',
+      headers: { 'content-type': 'application/vnd.oci.image.manifest.v1+json' },
+    })
+    expect(answer.status).toBe(400)
+    expect((await guard.fetch(target)).status).toBe(404)
+  })
+
+  guard.losesNothing()
+})
+
+describe('a closing request without a digest', () => {
+  test.each(['', '?', '?digest', '?digest=', '?Digest=x', '?digest=latest'])(
+    '(%p) is refused, and the upload goes on',
+    async (query) => {
+      const upload = await guard.startUpload()
+      expect(await send('PATCH', upload, { body: 'abc' })).toBe('202')
+      expect(await send('PUT', upload + query, { body: '' })).toBe('400 DIGEST_INVALID')
+      expect(await guard.receivedRange(upload)).toBe('0-2')
+      expect(await send('PUT', `${upload}?digest=${digestOf('abc')}`, { body: '' })).toBe('201')
+    },
+  )
+
+  guard.losesNothing()
+})
+
+describe('an encoded body', () => {
+  test.each(['gzip', 'GZIP', 'zstd', 'deflate', 'br', 'compress', 'identity, gzip', 'x', 'aws-chunked'])(
+    '(%p) is not taken: bytes in are bytes out',
+    async (encoding) => {
+      const upload = await guard.startUpload()
+      const headers = { 'content-encoding': encoding }
+      const digest = digestOf('abc')
+      const answers = await Promise.all([
+        guard.fetch(upload, { method: 'PATCH', body: 'abc', headers }),
+        guard.fetch(`/v2/${repository}/blobs/uploads/?digest=${digest}`, { method: 'POST', body: 'abc', headers }),
+        guard.fetch(`/v2/${repository}/manifests/encoded`, {
+          method: 'PUT',
+          body: '{}',
+          headers: { ...headers, 'content-type': 'application/vnd.oci.image.manifest.v1+json' },
+        }),
+      ])
+      expect(answers.map(({ status }) => status)).toEqual([415, 415, 415])
+      expect(await guard.receivedRange(upload)).toBe('0-0')
+    },
+  )
+
+  test('that says it is not encoded is taken', async () => {
+    const upload = await guard.startUpload()
+    const answer = await guard.fetch(upload, {
+      method: 'PATCH',
+      body: 'abc',
+      headers: { 'content-encoding': 'identity' },
+    })
+    expect(answer.status).toBe(202)
+  })
+
+  guard.losesNothing()
+})

@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { FilesystemBlobStore } from '../../src/adapters/blobs-filesystem/filesystem-blob-store.ts'
+import { MemoryBlobStore } from '../../src/adapters/blobs-memory/memory-blob-store.ts'
+import { Unavailable } from '../../src/oci/errors.ts'
+import type { StorageKey } from '../../src/ports/blob-store.ts'
+import { projectRoot } from '../support/berth-process.ts'
+import { generatedBytes } from '../support/generated-bytes.ts'
+import { errorOf } from '../support/outcomes.ts'
+import { emptyObject, freshKey, storeWhole } from '../support/stored-objects.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { blobStoreContract } from './blob-store.ts'
+
+const temporaryFolder = useTemporaryFolders('blobs')
+
+blobStoreContract('memory', async () => {
+  const store = new MemoryBlobStore()
+  return { store, reopen: async () => store }
+})
+
+blobStoreContract('filesystem', async () => {
+  const root = join(temporaryFolder(), 'blobs')
+  return { store: await FilesystemBlobStore.open(root), reopen: () => FilesystemBlobStore.open(root) }
+})
+
+async function openStore(): Promise<{ root: string; store: FilesystemBlobStore }> {
+  const root = join(temporaryFolder(), 'blobs')
+  return { root, store: await FilesystemBlobStore.open(root) }
+}
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o777
+}
+
+describe('blob store, filesystem: who may read', () => {
+  test('folders belong to their owner alone', async () => {
+    const { root } = await openStore()
+
+    const folders = [root, ...readdirSync(root).map((name) => join(root, name))]
+    expect(folders).toHaveLength(257)
+    expect(folders.filter((folder) => modeOf(folder) !== 0o700)).toEqual([])
+  })
+
+  test('files belong to their owner alone, whatever the umask is', async () => {
+    const { root, store } = await openStore()
+    const umask = process.umask(0)
+    const key = await storeWhole(store, generatedBytes(10)).finally(() => process.umask(umask))
+
+    expect(modeOf(join(root, key.slice(-2), key))).toBe(0o600)
+  })
+})
+
+describe('blob store, filesystem: keys never become paths', () => {
+  test.each([
+    '../x',
+    '../../etc/passwd',
+    '/etc/passwd',
+    '',
+    '.',
+    'a'.repeat(36),
+    '0193A7C2-0000-7000-8000-000000000000',
+    '0193a7c2-0000-7000-8000-000000000000/../../x',
+    '0193a7c2-0000-7000-8000-00000000000\n',
+    '0193a7c2-0000-7000-8000-0000000000\u0000a',
+  ])('%j is refused by every operation', async (text) => {
+    const { root, store } = await openStore()
+    const bystander = join(root, '..', 'x')
+    writeFileSync(bystander, 'not ours')
+    const key = text as StorageKey
+
+    await errorOf(store.openWriter(key, emptyObject))
+    await errorOf(store.open(key, 8))
+    await errorOf(store.remove(key))
+    expect(existsSync(bystander)).toBe(true)
+  })
+})
+
+describe('blob store, filesystem: when the disk fails', () => {
+  // A device in the file's place fails as a disk does: /dev/full takes no bytes, /dev/null cannot be synced.
+  async function writerOn(device: string) {
+    const { root, store } = await openStore()
+    const key = freshKey()
+    symlinkSync(device, join(root, key.slice(-2), key))
+    return store.openWriter(key, emptyObject)
+  }
+
+  test('a failed write is final for its writer, and told as trouble', async () => {
+    const writer = await writerOn('/dev/full')
+
+    await writer.write(generatedBytes(10))
+    expect(await writer.flush().catch((error: unknown) => error)).toBeInstanceOf(Unavailable)
+    expect(await writer.flush().catch((error: unknown) => error)).toBeInstanceOf(Unavailable)
+    expect(await writer.complete().catch((error: unknown) => error)).toBeInstanceOf(Unavailable)
+    await writer.close()
+  })
+
+  test('a failed write is told at the latest two batches later, so that a long body is not read in vain', async () => {
+    const writer = await writerOn('/dev/full')
+    const write = async (): Promise<number> => {
+      for (let count = 1; count < 100; count += 1) {
+        if (await writer.write(generatedBytes(524_288)).catch(() => 'failed')) return count
+      }
+      return 100
+    }
+
+    expect(await write()).toBeLessThanOrEqual(2)
+    await writer.close()
+  })
+
+  test('a failed sync is final: it is not tried again and then believed', async () => {
+    const writer = await writerOn('/dev/null')
+
+    await writer.write(generatedBytes(10))
+    expect(await writer.complete().catch((error: unknown) => error)).toBeInstanceOf(Unavailable)
+    expect(await writer.complete().catch((error: unknown) => error)).toBeInstanceOf(Unavailable)
+    expect(await writer.flush().catch((error: unknown) => error)).toBeInstanceOf(Unavailable)
+    await writer.close()
+  })
+
+  test('a folder that is gone is trouble, not a mistake', async () => {
+    const { root, store } = await openStore()
+    rmSync(root, { recursive: true })
+
+    expect(await store.openWriter(freshKey(), emptyObject).catch((error: unknown) => error)).toBeInstanceOf(Unavailable)
+    expect(await store.probe().catch((error: unknown) => error)).toBeInstanceOf(Unavailable)
+  })
+})
+
+test('blob store, filesystem: memory does not grow with what streams through a writer', async () => {
+  const run = Bun.spawnSync(
+    [process.execPath, 'test/support/stream-to-store.ts', join(temporaryFolder(), 'blobs'), String(512 * 1024 * 1024)],
+    { cwd: projectRoot },
+  )
+  const { grownBytes } = JSON.parse(run.stdout.toString())
+
+  // 512 MiB went through; a store that gathers would grow by all of it.
+  expect(grownBytes).toBeLessThan(128 * 1024 * 1024)
+})

@@ -1,0 +1,129 @@
+// What every blob store promises (src/ports/blob-store.ts), as tests.
+import { describe, expect, test } from 'bun:test'
+import { generatedBytes } from '../support/generated-bytes.ts'
+import { emptyObject, freshKey, type OpenedBlobStore, readAll, storeWhole } from '../support/stored-objects.ts'
+import { appending, streaming } from './blob-writer.ts'
+
+export function blobStoreContract(name: string, open: () => Promise<OpenedBlobStore>): void {
+  describe(`blob store, ${name}`, () => {
+    reading(open)
+    appending(open)
+    removing(open)
+    streaming(open)
+  })
+}
+
+function reading(open: () => Promise<OpenedBlobStore>): void {
+  const bytes = generatedBytes(1_000)
+
+  test('gives a complete object back byte for byte', async () => {
+    const { store } = await open()
+    const key = await storeWhole(store, bytes)
+
+    expect(await readAll(await store.open(key, 1_000))).toEqual(bytes)
+  })
+
+  test('gives a complete object back after it was opened anew', async () => {
+    const { store, reopen } = await open()
+    const key = await storeWhole(store, bytes)
+
+    expect(await readAll(await (await reopen()).open(key, 1_000))).toEqual(bytes)
+  })
+
+  test.each([
+    [0, 0],
+    [0, 999],
+    [1, 1],
+    [10, 19],
+    [999, 999],
+  ])('gives the part %d-%d, both ends included', async (first, last) => {
+    const { store } = await open()
+    const key = await storeWhole(store, bytes)
+
+    expect(await readAll(await store.open(key, 1_000, { first, last }))).toEqual(bytes.slice(first, last + 1))
+  })
+
+  test('keeps an empty object', async () => {
+    const { store } = await open()
+    const key = await storeWhole(store, new Uint8Array())
+
+    expect(await readAll(await store.open(key, 0))).toEqual(new Uint8Array())
+  })
+
+  test('does not give an object that is shorter or longer than was promised', async () => {
+    const { store } = await open()
+    const key = await storeWhole(store, bytes)
+
+    expect(await store.open(key, 999)).toBeUndefined()
+    expect(await store.open(key, 1_001)).toBeUndefined()
+    expect(await store.open(key, 1_001, { first: 0, last: 9 })).toBeUndefined()
+  })
+
+  test('gives nothing for a key that was never used', async () => {
+    const { store } = await open()
+
+    expect(await store.open(freshKey(), 0)).toBeUndefined()
+  })
+
+  test('keeps two objects apart, though their bytes are the same', async () => {
+    const { store } = await open()
+    const [one, other] = [await storeWhole(store, bytes), await storeWhole(store, bytes)]
+
+    await store.remove(one, undefined)
+
+    expect(await store.open(one, 1_000)).toBeUndefined()
+    expect(await readAll(await store.open(other, 1_000))).toEqual(bytes)
+  })
+
+  test('says that it can be used', async () => {
+    const { store } = await open()
+
+    await store.probe()
+  })
+}
+
+function removing(open: () => Promise<OpenedBlobStore>): void {
+  test('removes an object once and for all, and removing it again is a success', async () => {
+    const { store } = await open()
+    const key = await storeWhole(store, generatedBytes(100))
+
+    await store.remove(key, undefined)
+    await store.remove(key, undefined)
+
+    expect(await store.open(key, 100)).toBeUndefined()
+  })
+
+  test('removes what was never there', async () => {
+    const { store } = await open()
+
+    await store.remove(freshKey(), undefined)
+  })
+
+  test('removes an object that was never finished', async () => {
+    const { store } = await open()
+    const key = freshKey()
+    const writer = await store.openWriter(key, emptyObject)
+    await writer.write(generatedBytes(100))
+    const { notes } = await writer.flush()
+    await writer.close()
+
+    await store.remove(key, notes)
+
+    expect(await store.open(key, 100)).toBeUndefined()
+  })
+
+  test('lets a reader that has begun come to its end', async () => {
+    const { store } = await open()
+    const bytes = generatedBytes(3_000_000)
+    const key = await storeWhole(store, bytes)
+    const opened = await store.open(key, bytes.length)
+    if (opened === undefined) throw new Error('nothing was opened')
+    const reader = (opened instanceof Blob ? opened.stream() : opened).getReader()
+    const chunks = [(await reader.read()).value ?? new Uint8Array()]
+
+    await store.remove(key, undefined)
+    for (let next = await reader.read(); !next.done; next = await reader.read()) chunks.push(next.value)
+
+    expect(new Uint8Array(Buffer.concat(chunks))).toEqual(bytes)
+  })
+}

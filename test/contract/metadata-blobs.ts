@@ -1,0 +1,176 @@
+// The contract of blobs and of the links by which repositories claim them.
+import { expect, test } from 'bun:test'
+import { digestOf } from '../support/generated-bytes.ts'
+import { addBlob, addManifest, hourMs, openShelf, passTime } from '../support/metadata-rows.ts'
+import { freshKey } from '../support/stored-objects.ts'
+import type { OpenMetadataStore } from './metadata-store.ts'
+
+export function blobLinksContract(open: OpenMetadataStore): void {
+  linking(open)
+  leasing(open)
+}
+
+function linking(open: OpenMetadataStore): void {
+  test('are found by the repository that links them', async () => {
+    const shelf = await openShelf(await open())
+    const { id, digest, key } = await addBlob(shelf, 'layer')
+
+    const found = await shelf.metadata.blobs.find(shelf.scope, digest)
+
+    expect(found).toMatchObject({ blobId: id, repositoryId: shelf.repository.id, sizeBytes: 5, storageKey: key })
+  })
+
+  test('are not found by a repository that does not link them, nor once the link is gone', async () => {
+    const shelf = await openShelf(await open())
+    const other = await openShelf(shelf.metadata, 'acme', 'other')
+    const { id, digest } = await addBlob(shelf, 'layer')
+    const { metadata } = shelf
+
+    expect(await metadata.blobs.find(other.scope, digest)).toBeUndefined()
+    await metadata.transaction((tables) => tables.blobs.link(other.repository, id, digest))
+    await metadata.transaction((tables) => tables.blobs.unlink(shelf.repository, id))
+
+    expect(await metadata.blobs.find(shelf.scope, digest)).toBeUndefined()
+    expect((await metadata.blobs.find(other.scope, digest))?.blobId).toBe(id)
+  })
+
+  test('of no bytes at all, and of more than 2^32 bytes, keep their size', async () => {
+    const { metadata, repository, scope } = await openShelf(await open())
+
+    for (const sizeBytes of [0, 5_000_000_000, 2 ** 50]) {
+      const digest = digestOf(String(sizeBytes))
+      await metadata.transaction(async ({ blobs }) => {
+        const made = await blobs.insert(repository.accountId, digest, sizeBytes, freshKey())
+        if (made !== undefined) await blobs.link(repository, made.id, digest)
+      })
+      expect((await metadata.blobs.find(scope, digest))?.sizeBytes).toBe(sizeBytes)
+    }
+  })
+
+  test('that the account has already are not inserted twice', async () => {
+    const { metadata, repository, ...shelf } = await openShelf(await open())
+    const { id, digest, key } = await addBlob({ metadata, repository, ...shelf }, 'layer')
+
+    const second = await metadata.transaction(async ({ blobs }) => ({
+      inserted: await blobs.insert(repository.accountId, digest, 5, freshKey()),
+      found: await blobs.findLocked(repository.accountId, digest),
+    }))
+
+    expect(second).toEqual({ inserted: undefined, found: { id, sizeBytes: 5 } })
+    expect((await metadata.blobs.find(shelf.scope, digest))?.storageKey).toBe(key)
+  })
+
+  test('of the account are found whether linked or not, and no others', async () => {
+    const { metadata, repository } = await openShelf(await open())
+    const digest = digestOf('unlinked')
+
+    const found = await metadata.transaction(async ({ blobs }) => ({
+      made: await blobs.insert(repository.accountId, digest, 8, freshKey()),
+      found: await blobs.findLocked(repository.accountId, digest),
+      missing: await blobs.findLocked(repository.accountId, digestOf('missing')),
+    }))
+
+    expect(found.found).toEqual(found.made)
+    expect(found.missing).toBeUndefined()
+  })
+
+  test('inserted by many at once are inserted by one', async () => {
+    const { metadata, repository } = await openShelf(await open())
+
+    const made = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        metadata.transaction(({ blobs }) => blobs.insert(repository.accountId, digestOf('layer'), 5, freshKey())),
+      ),
+    )
+
+    expect(made.filter((row) => row !== undefined)).toHaveLength(1)
+  })
+
+  test('are locked by their digests, those of other repositories left out', async () => {
+    const shelf = await openShelf(await open())
+    const [one, two] = [await addBlob(shelf, 'one'), await addBlob(shelf, 'two')]
+    const foreign = await addBlob(await openShelf(shelf.metadata, 'acme', 'other'), 'three')
+    const digests = [two, one, foreign].map((blob) => blob.digest)
+
+    const locked = await shelf.metadata.transaction((tables) => tables.blobs.lockByDigests(shelf.repository, digests))
+
+    expect([...locked].toSorted()).toEqual(
+      [one, two].map((blob): [string, number] => [blob.digest, blob.id]).toSorted(),
+    )
+  })
+
+  test('tell who else of the account holds them, as many as are asked for', async () => {
+    const { metadata } = await openShelf(await open())
+    const first = await openShelf(metadata, 'acme', 'first')
+    const { id, digest } = await addBlob(first, 'layer')
+    for (const name of ['second', 'third']) {
+      const { repository } = await openShelf(metadata, 'acme', name)
+      await metadata.transaction((tables) => tables.blobs.link(repository, id, digest))
+    }
+
+    const holders = await metadata.blobs.listHolders(first.accountId, digest, 10)
+    expect(holders.map(String).toSorted()).toEqual(['first', 'second', 'third'])
+    expect(await metadata.blobs.listHolders(first.accountId, digest, 2)).toHaveLength(2)
+    expect(await metadata.blobs.listHolders(first.accountId, digestOf('missing'), 10)).toEqual([])
+  })
+}
+
+function leasing(open: OpenMetadataStore): void {
+  test('are linked with a fresh lease', async () => {
+    const shelf = await openShelf(await open())
+    const { digest } = await addBlob(shelf, 'layer')
+
+    const age = (await shelf.metadata.blobs.find(shelf.scope, digest))?.leaseAgeMs
+
+    expect(age).toBeGreaterThanOrEqual(0)
+    expect(age).toBeLessThan(hourMs)
+  })
+
+  test('begin their lease anew when they are linked again or renewed', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, repository, scope } = shelf
+    const { id, digest } = await addBlob(shelf, 'layer')
+    const begunAt = async () => Date.now() - ((await metadata.blobs.find(scope, digest))?.leaseAgeMs ?? 0)
+    const first = await begunAt()
+    await Bun.sleep(50)
+
+    await metadata.transaction((tables) => tables.blobs.link(repository, id, digest))
+    const second = await begunAt()
+    await Bun.sleep(50)
+    await metadata.transaction((tables) => tables.blobs.renewLeases(repository, [id]))
+    const third = await begunAt()
+
+    expect(second - first).toBeGreaterThan(20)
+    expect(third - second).toBeGreaterThan(20)
+  })
+
+  test('are queued for the collector when they are linked, renewed or unlinked', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, repository } = shelf
+    const { id, digest } = await addBlob(shelf, 'layer')
+    await addManifest(shelf, 'one', { blobs: [{ id, digest, key: freshKey() }] })
+    const other = await openShelf(metadata, 'acme', 'other')
+    const dequeue = () =>
+      metadata.transaction(async ({ garbage }) => {
+        const candidate = await garbage.lockNextDue(0)
+        if (candidate !== undefined) await garbage.keep(candidate, hourMs)
+        return candidate?.blobId
+      })
+
+    expect(await dequeue()).toBe(id)
+    expect(await dequeue()).toBeUndefined()
+    await metadata.transaction((tables) => tables.blobs.link(other.repository, id, digest))
+    await passTime()
+    expect(await dequeue()).toBe(id)
+    await metadata.transaction((tables) => tables.blobs.renewLeases(repository, [id]))
+    expect(await dequeue()).toBe(id)
+    await metadata.transaction((tables) => tables.blobs.unlink(other.repository, id))
+    expect(await dequeue()).toBe(id)
+  })
+
+  test('of nobody may be renewed', async () => {
+    const { metadata, repository } = await openShelf(await open())
+
+    await metadata.transaction((tables) => tables.blobs.renewLeases(repository, []))
+  })
+}

@@ -1,0 +1,240 @@
+// The contract of the collector's tables: what is due, what is live, what is buried, what is purged.
+import { expect, test } from 'bun:test'
+import {
+  addBlob,
+  addManifest,
+  freshUploadId,
+  hourMs,
+  longAges,
+  noAges,
+  openShelf,
+  passTime,
+  type Shelf,
+} from '../support/metadata-rows.ts'
+import { outcomeOf } from '../support/outcomes.ts'
+import { freshKey } from '../support/stored-objects.ts'
+import type { OpenMetadataStore } from './metadata-store.ts'
+
+/** One look of the collector: keeps or buries, and tells which. */
+async function look({ metadata }: Shelf, leaseMs: number): Promise<'nothing' | 'kept' | 'buried'> {
+  return metadata.transaction(async ({ garbage }) => {
+    const candidate = await garbage.lockNextDue(leaseMs)
+    if (candidate === undefined) return 'nothing'
+    if (await garbage.isLive(candidate, leaseMs)) {
+      await garbage.keep(candidate, leaseMs)
+      return 'kept'
+    }
+    await garbage.bury(candidate)
+    return 'buried'
+  })
+}
+
+export function garbageContract(open: OpenMetadataStore): void {
+  queueing(open)
+  burying(open)
+  purging(open)
+  tidying(open)
+}
+
+function queueing(open: OpenMetadataStore): void {
+  test('gives blobs whose lease time is over, the one that waits longest first', async () => {
+    const shelf = await openShelf(await open())
+    const first = await addBlob(shelf, 'first')
+    await passTime()
+    await addBlob(shelf, 'second')
+    const next = (leaseMs: number) => shelf.metadata.transaction((tables) => tables.garbage.lockNextDue(leaseMs))
+
+    expect(await next(hourMs)).toBeUndefined()
+    expect(await next(0)).toEqual({
+      accountId: shelf.accountId,
+      blobId: first.id,
+      storageKey: first.key,
+      sizeBytes: 5,
+    })
+  })
+
+  test('holds a blob for live while a link is leased or a manifest names it, in any repository', async () => {
+    const shelf = await openShelf(await open())
+    const other = await openShelf(shelf.metadata, 'acme', 'other')
+    const { id, digest, key } = await addBlob(shelf, 'layer')
+    const candidate = { accountId: shelf.accountId, blobId: id, storageKey: key, sizeBytes: 5 }
+    const isLive = (leaseMs: number) => shelf.metadata.transaction(({ garbage }) => garbage.isLive(candidate, leaseMs))
+
+    expect(await isLive(hourMs)).toBe(true)
+    expect(await isLive(0)).toBe(false)
+    await shelf.metadata.transaction((tables) => tables.blobs.link(other.repository, id, digest))
+    await addManifest(other, 'one', { blobs: [{ id, digest, key }] })
+    expect(await isLive(0)).toBe(true)
+  })
+
+  test('takes a blob that a manifest names off the queue, and has it back when the manifest ends', async () => {
+    const shelf = await openShelf(await open())
+    const blob = await addBlob(shelf, 'layer')
+    const { id } = await addManifest(shelf, 'one', { blobs: [blob] })
+
+    expect(await look(shelf, 0)).toBe('kept')
+    expect(await look(shelf, 0)).toBe('nothing')
+    await shelf.metadata.transaction(async ({ blobs, manifests }) => {
+      await blobs.renewLeases(shelf.repository, await manifests.listBlobs(shelf.repository, id))
+      await manifests.remove(shelf.repository, id)
+    })
+    expect(await look(shelf, hourMs)).toBe('nothing')
+    expect(await look(shelf, 0)).toBe('buried')
+  })
+
+  test('keeps a leased blob in the queue, at its end', async () => {
+    const shelf = await openShelf(await open())
+    const [first, second] = [await addBlob(shelf, 'first'), await addBlob(shelf, 'second')]
+    await passTime()
+    const kept: (number | undefined)[] = []
+
+    for (let turn = 0; turn < 3; turn += 1) {
+      await shelf.metadata.transaction(async ({ garbage }) => {
+        const candidate = await garbage.lockNextDue(0)
+        if (candidate !== undefined) await garbage.keep(candidate, hourMs)
+        kept.push(candidate?.blobId)
+      })
+      await passTime()
+    }
+
+    expect(kept.slice(0, 2).toSorted()).toEqual([first.id, second.id])
+    expect(kept[2]).toBe(kept[0])
+  })
+
+  test('drops links without a use whose lease is over when it keeps a blob, and no others', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata } = shelf
+    const unused = await openShelf(metadata, 'acme', 'unused')
+    const blob = await addBlob(shelf, 'layer')
+    await metadata.transaction((tables) => tables.blobs.link(unused.repository, blob.id, blob.digest))
+    await addManifest(shelf, 'one', { blobs: [blob] })
+
+    expect(await look(shelf, 0)).toBe('kept')
+
+    expect(await metadata.blobs.find(shelf.scope, blob.digest)).toBeDefined()
+    expect(await metadata.blobs.find(unused.scope, blob.digest)).toBeUndefined()
+  })
+
+  test('leaves disabled accounts alone, and goes on when they are enabled again', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, repository } = shelf
+    await addBlob(shelf, 'layer')
+    await metadata.uploads.begin(repository, 'alice', freshUploadId(), freshKey(), 0)
+    const expire = () => metadata.transaction((tables) => tables.garbage.expireUploads(noAges, 10))
+    await metadata.accounts.setState('acme', 'disabled')
+
+    expect(await look(shelf, 0)).toBe('nothing')
+    expect(await expire()).toBe(0)
+    expect(await metadata.garbage.forecast(noAges)).toEqual({ blobs: 0, bytes: 0, uploads: 0, trashed: 0 })
+    await metadata.accounts.setState('acme', 'enabled')
+
+    expect(await look(shelf, 0)).toBe('buried')
+    expect(await expire()).toBe(1)
+  })
+}
+
+function burying(open: OpenMetadataStore): void {
+  test('buries a blob with all its links, and its key goes to the trash', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata } = shelf
+    const other = await openShelf(metadata, 'acme', 'other')
+    const { id, digest, key } = await addBlob(shelf, 'layer')
+    await metadata.transaction((tables) => tables.blobs.link(other.repository, id, digest))
+
+    expect(await look(shelf, 0)).toBe('buried')
+
+    expect(await metadata.blobs.find(shelf.scope, digest)).toBeUndefined()
+    expect(await metadata.blobs.find(other.scope, digest)).toBeUndefined()
+    expect(await metadata.transaction((tables) => tables.blobs.findLocked(shelf.accountId, digest))).toBeUndefined()
+    expect(await metadata.garbage.listPurgeable(0, 10)).toEqual([{ storageKey: key, notes: undefined }])
+    expect(await look(shelf, 0)).toBe('nothing')
+  })
+
+  test('cannot bury a blob that a manifest names, whatever the collector believes', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata } = shelf
+    const { id, digest, key } = await addBlob(shelf, 'layer')
+    await addManifest(shelf, 'one', { blobs: [{ id, digest, key }] })
+    const candidate = { accountId: shelf.accountId, blobId: id, storageKey: key, sizeBytes: 5 }
+
+    expect(await outcomeOf(metadata.transaction(({ garbage }) => garbage.bury(candidate)))).toBe('refused')
+
+    expect((await metadata.blobs.find(shelf.scope, digest))?.storageKey).toBe(key)
+    expect(await metadata.garbage.listPurgeable(0, 10)).toEqual([])
+  })
+
+  test('takes a blob of the same digest that comes after the burial for a new one', async () => {
+    const shelf = await openShelf(await open())
+    const old = await addBlob(shelf, 'layer')
+    await look(shelf, 0)
+
+    const fresh = await addBlob(shelf, 'layer')
+
+    expect(fresh.id).not.toBe(old.id)
+    expect((await shelf.metadata.blobs.find(shelf.scope, fresh.digest))?.storageKey).toBe(fresh.key)
+    const purgeable = await shelf.metadata.garbage.listPurgeable(0, 10)
+    expect(purgeable.map((object) => object.storageKey)).toEqual([old.key])
+  })
+}
+
+function purging(open: OpenMetadataStore): void {
+  test('gives trash whose quarantine is over, at most as much as is asked for, until it is forgotten', async () => {
+    const { metadata } = await openShelf(await open())
+    const keys = [freshKey(), freshKey(), freshKey()]
+    for (const storageKey of keys) {
+      await metadata.transaction(({ garbage }) => garbage.trash({ storageKey, notes: 'a note' }))
+      await passTime()
+    }
+    const list = async (quarantineMs: number, limit: number) =>
+      (await metadata.garbage.listPurgeable(quarantineMs, limit)).map((object) => object.storageKey)
+
+    expect(await list(hourMs, 10)).toEqual([])
+    expect(await list(0, 2)).toEqual(keys.slice(0, 2))
+    await metadata.garbage.forget(keys[0] ?? freshKey())
+    await metadata.garbage.forget(keys[0] ?? freshKey())
+    expect(await list(0, 10)).toEqual(keys.slice(1))
+  })
+}
+
+function tidying(open: OpenMetadataStore): void {
+  test('removes repositories that hold nothing, and none that holds a manifest, a link or a session', async () => {
+    const metadata = await open()
+    const [empty, linked, pushed, begun] = [
+      await openShelf(metadata, 'acme', 'empty'),
+      await openShelf(metadata, 'acme', 'linked'),
+      await openShelf(metadata, 'acme', 'pushed'),
+      await openShelf(metadata, 'acme', 'begun'),
+    ]
+    await addBlob(linked, 'layer')
+    await addManifest(pushed, 'one')
+    await metadata.repositories.addManifests(pushed.repository, 1)
+    await metadata.uploads.begin(begun.repository, 'alice', freshUploadId(), freshKey(), 0)
+    const remove = (idleMs: number) =>
+      metadata.transaction(({ garbage }) => garbage.removeEmptyRepositories(idleMs, 10))
+
+    expect(await remove(hourMs)).toBe(0)
+    expect(await remove(0)).toBe(1)
+
+    expect(await metadata.repositories.find(empty.scope)).toBeUndefined()
+    for (const shelf of [linked, pushed, begun]) expect(await metadata.repositories.find(shelf.scope)).toBeDefined()
+  })
+
+  test('forecasts what a collection would do, and changes nothing by it', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, repository } = shelf
+    await addManifest(shelf, 'one', { blobs: [await addBlob(shelf, 'used')] })
+    await addBlob(shelf, 'unused')
+    await addBlob(shelf, 'unused too')
+    await metadata.uploads.begin(repository, 'alice', freshUploadId(), freshKey(), 0)
+    await metadata.transaction(({ garbage }) => garbage.trash({ storageKey: freshKey(), notes: undefined }))
+
+    const forecast = { blobs: 2, bytes: 'unused'.length + 'unused too'.length, uploads: 1, trashed: 1 }
+    expect(await metadata.garbage.forecast(noAges)).toEqual(forecast)
+    expect(await metadata.garbage.forecast(noAges)).toEqual(forecast)
+    expect(await metadata.garbage.forecast(longAges)).toEqual({ blobs: 0, bytes: 0, uploads: 0, trashed: 0 })
+
+    expect([await look(shelf, 0), await look(shelf, 0), await look(shelf, 0), await look(shelf, 0)].toSorted()).toEqual(
+      ['buried', 'buried', 'kept', 'nothing'],
+    )
+  })
+}

@@ -1,0 +1,140 @@
+// What a metadata store keeps by itself, whatever the deeds do wrong: storage keys, and accounts apart.
+import { expect, test } from 'bun:test'
+import type { StorageKey } from '../../src/ports/blob-store.ts'
+import { digestOf } from '../support/generated-bytes.ts'
+import { addBlob, addManifest, freshUploadId, openShelf, type Shelf, tagged } from '../support/metadata-rows.ts'
+import { outcomeOf } from '../support/outcomes.ts'
+import { freshKey } from '../support/stored-objects.ts'
+import type { OpenMetadataStore } from './metadata-store.ts'
+
+const places = {
+  uploads: ({ metadata, repository }: Shelf, key: StorageKey) =>
+    metadata.transaction((tables) => tables.uploads.begin(repository, 'alice', freshUploadId(), key, 0)),
+  blobs: ({ metadata, accountId }: Shelf, key: StorageKey) =>
+    metadata.transaction((tables) => tables.blobs.insert(accountId, digestOf(freshKey()), 1, key)),
+  trash: ({ metadata }: Shelf, storageKey: StorageKey) =>
+    metadata.transaction((tables) => tables.garbage.trash({ storageKey, notes: undefined })),
+}
+type Place = keyof typeof places
+
+export function storageKeysContract(open: OpenMetadataStore): void {
+  const names: Place[] = ['uploads', 'blobs', 'trash']
+
+  test.each(names)('one that stands in %s already is refused there', async (place) => {
+    const shelf = await openShelf(await open())
+    const key = freshKey()
+    await places[place](shelf, key)
+
+    expect(await outcomeOf(places[place](shelf, key))).toBe('refused')
+  })
+
+  // What stands in the trash loses its bytes, so this is the one that must hold whatever the deeds do wrong.
+  test.each(['uploads', 'blobs'] as const)('one that stands in %s is refused by the trash', async (place) => {
+    const shelf = await openShelf(await open())
+    const key = freshKey()
+    await places[place](shelf, key)
+
+    expect(await outcomeOf(places.trash(shelf, key))).toBe('refused')
+    expect(await shelf.metadata.garbage.listPurgeable(0, 10)).toEqual([])
+  })
+
+  test.each(names)('different ones may stand in %s', async (place) => {
+    const shelf = await openShelf(await open())
+
+    await places[place](shelf, freshKey())
+    await places[place](shelf, freshKey())
+  })
+
+  test('one of another account is refused as well', async () => {
+    const metadata = await open()
+    const { key } = await addBlob(await openShelf(metadata), 'layer')
+
+    expect(await outcomeOf(places.blobs(await openShelf(metadata, 'rival'), key))).toBe('refused')
+  })
+}
+
+export function isolationContract(open: OpenMetadataStore): void {
+  async function openTwo() {
+    const metadata = await open()
+    return { metadata, mine: await openShelf(metadata), theirs: await openShelf(metadata, 'rival') }
+  }
+
+  test('with the same repository, tags and digests, each sees and changes only its own', async () => {
+    const { metadata, mine, theirs } = await openTwo()
+    for (const shelf of [mine, theirs]) {
+      await addManifest(shelf, 'one', { blobs: [await addBlob(shelf, 'layer')], tag: 'latest' })
+    }
+    const look = async ({ scope, repository }: Shelf) => ({
+      manifest: (await metadata.manifests.find(scope, { tag: tagged('latest') }))?.digest,
+      tags: await metadata.tags.list(repository, undefined, undefined),
+      blob: (await metadata.blobs.find(scope, digestOf('layer')))?.sizeBytes,
+    })
+    const before = await look(theirs)
+
+    await metadata.transaction(async ({ blobs, manifests, tags }) => {
+      const id = await manifests.findLocked(mine.repository, digestOf('one'))
+      if (id === undefined) throw new Error('the manifest was there')
+      await tags.removeAllOf(mine.repository, id)
+      const [blobId] = await manifests.listBlobs(mine.repository, id)
+      await manifests.remove(mine.repository, id)
+      if (blobId !== undefined) await blobs.unlink(mine.repository, blobId)
+    })
+
+    expect(await look(mine)).toEqual({ manifest: undefined, tags: [], blob: undefined })
+    expect(await look(theirs)).toEqual(before)
+  })
+
+  test('the same digest is stored once for each, under a key of its own', async () => {
+    const { mine, theirs } = await openTwo()
+
+    const [one, other] = [await addBlob(mine, 'layer'), await addBlob(theirs, 'layer')]
+
+    expect(one.digest).toBe(other.digest)
+    expect(one.key).not.toBe(other.key)
+  })
+
+  test('one is not told that the other holds a blob', async () => {
+    const { metadata, mine, theirs } = await openTwo()
+    const { digest } = await addBlob(theirs, 'layer')
+
+    expect(await metadata.blobs.listHolders(mine.accountId, digest, 10)).toEqual([])
+    expect(await metadata.transaction((tables) => tables.blobs.findLocked(mine.accountId, digest))).toBeUndefined()
+    expect(await metadata.repositories.list(mine.accountId, undefined, 10)).toEqual([])
+  })
+
+  test('rows of one cannot be joined to rows of the other', async () => {
+    const { metadata, mine, theirs } = await openTwo()
+    const [blob, manifest] = [await addBlob(theirs, 'layer'), await addManifest(theirs, 'one')]
+    const mixed = { accountId: mine.accountId, id: theirs.repository.id }
+    const transaction = metadata.transaction.bind(metadata)
+    const attempts: Record<string, Promise<unknown>> = {
+      'a tag of mine to a manifest of theirs': metadata.tags.point(mine.repository, tagged('a'), manifest.id),
+      'a link of mine to a blob of theirs': transaction(({ blobs }) =>
+        blobs.link(mine.repository, blob.id, blob.digest),
+      ),
+      'a manifest of mine to a blob of theirs': addManifest(mine, 'two', { blobs: [blob] }),
+      'an index of mine to a manifest of theirs': addManifest(mine, 'three', { children: [manifest] }),
+      'an upload of mine in a repository of theirs': transaction(({ uploads }) =>
+        uploads.begin(mixed, 'alice', freshUploadId(), freshKey(), 0),
+      ),
+      'a manifest of mine in a repository of theirs': addManifest({ ...mine, repository: mixed }, 'four'),
+    }
+
+    for (const [what, attempt] of Object.entries(attempts)) {
+      expect({ what, outcome: await outcomeOf(attempt) }).toEqual({ what, outcome: 'refused' })
+    }
+  })
+
+  test('changes with the wrong account change nothing', async () => {
+    const { metadata, mine, theirs } = await openTwo()
+    const { id, digest } = await addManifest(theirs, 'one', { tag: 'latest' })
+    const mixed = { accountId: mine.accountId, id: theirs.repository.id }
+
+    await metadata.transaction(async ({ manifests, tags }) => {
+      await tags.removeAllOf(mixed, id)
+      await manifests.remove(mixed, id)
+    })
+
+    expect((await metadata.manifests.find(theirs.scope, { tag: tagged('latest') }))?.digest).toBe(digest)
+  })
+}

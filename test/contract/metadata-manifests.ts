@@ -1,0 +1,205 @@
+// The contract of manifests: their bytes, and who refers to whom.
+import { expect, test } from 'bun:test'
+import { digestOf } from '../support/generated-bytes.ts'
+import { addManifest, manifestOf, openShelf, tagged } from '../support/metadata-rows.ts'
+import { outcomeOf } from '../support/outcomes.ts'
+import type { OpenMetadataStore } from './metadata-store.ts'
+
+export function manifestsContract(open: OpenMetadataStore): void {
+  keeping(open)
+  referring(open)
+}
+
+function keeping(open: OpenMetadataStore): void {
+  test('give back exactly the bytes and the type that were stored, by digest and by tag', async () => {
+    const shelf = await openShelf(await open())
+    const bytes = new Uint8Array([0, 255, 10, 13, 0, 123])
+    const more = { bytes, digest: digestOf(bytes), sizeBytes: 6, mediaType: 'application/vnd.oci.image.index.v1+json' }
+    const { digest } = await addManifest(shelf, '', { tag: 'latest', more })
+    const { metadata, scope } = shelf
+    const summary = { digest, mediaType: more.mediaType, sizeBytes: 6 }
+
+    for (const reference of [{ digest }, { tag: tagged('latest') }]) {
+      const found = await metadata.manifests.find(scope, reference)
+      expect(found).toMatchObject(summary)
+      expect(new Uint8Array(found?.bytes ?? [])).toEqual(bytes)
+      expect(await metadata.manifests.describe(scope, reference)).toEqual(summary)
+    }
+  })
+
+  test('of 4 MiB come back whole', async () => {
+    const shelf = await openShelf(await open())
+    const { digest } = await addManifest(shelf, 'x'.repeat(4 * 1024 * 1024))
+
+    const found = await shelf.metadata.manifests.find(shelf.scope, { digest })
+
+    expect(found && digestOf(found.bytes)).toBe(digest)
+  })
+
+  test('under a sha512 digest are found by it', async () => {
+    const shelf = await openShelf(await open())
+    const digest = digestOf('one', 'sha512')
+    await addManifest(shelf, 'one', { more: { digest } })
+
+    expect((await shelf.metadata.manifests.describe(shelf.scope, { digest }))?.digest).toBe(digest)
+  })
+
+  test('that are not there, by tag, digest or repository, are not found', async () => {
+    const shelf = await openShelf(await open())
+    const { digest } = await addManifest(shelf, 'one', { tag: 'latest' })
+    const { metadata, scope } = shelf
+    const elsewhere = { ...scope, repository: 'elsewhere' as typeof scope.repository }
+
+    expect(await metadata.manifests.find(scope, { digest: digestOf('another') })).toBeUndefined()
+    expect(await metadata.manifests.find(scope, { tag: tagged('another') })).toBeUndefined()
+    expect(await metadata.manifests.find(scope, { tag: tagged('LATEST') })).toBeUndefined()
+    expect(await metadata.manifests.find(elsewhere, { digest })).toBeUndefined()
+    expect(await metadata.manifests.describe(elsewhere, { tag: tagged('latest') })).toBeUndefined()
+  })
+
+  test('pushed again stay themselves, and may bring another media type', async () => {
+    const shelf = await openShelf(await open())
+    const first = await addManifest(shelf, 'one')
+
+    const again = await addManifest(shelf, 'one', { more: { mediaType: 'application/another' } })
+
+    expect(again).toEqual({ ...first, isNew: false })
+    const found = await shelf.metadata.manifests.describe(shelf.scope, { digest: first.digest })
+    expect(found?.mediaType).toBe('application/another')
+  })
+
+  test('are locked by their digests, those of other repositories left out', async () => {
+    const shelf = await openShelf(await open())
+    const other = await openShelf(shelf.metadata, 'acme', 'other')
+    const [one, two] = [await addManifest(shelf, 'one'), await addManifest(shelf, 'two')]
+    const foreign = await addManifest(other, 'three')
+    const digests = [one.digest, two.digest, foreign.digest, digestOf('nobody')]
+
+    const locked = await shelf.metadata.transaction(async ({ manifests }) => ({
+      many: await manifests.lockByDigests(shelf.repository, digests),
+      none: await manifests.lockByDigests(shelf.repository, []),
+      found: await manifests.findLocked(shelf.repository, two.digest),
+      foreign: await manifests.findLocked(shelf.repository, foreign.digest),
+    }))
+
+    expect([...locked.many]).toEqual([
+      [one.digest, one.id],
+      [two.digest, two.id],
+    ])
+    expect(locked.none.size).toBe(0)
+    expect(locked.found).toBe(two.id)
+    expect(locked.foreign).toBeUndefined()
+  })
+
+  test('are gone when they are removed, and may come back as new ones', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, scope, repository } = shelf
+    const { id, digest } = await addManifest(shelf, 'one', { waiting: ['a layer'] })
+
+    await metadata.transaction((tables) => tables.manifests.remove(repository, id))
+
+    expect(await metadata.manifests.find(scope, { digest })).toBeUndefined()
+    expect((await addManifest(shelf, 'one')).isNew).toBe(true)
+  })
+
+  test('cannot be removed while a tag points to them', async () => {
+    const shelf = await openShelf(await open())
+    const { id, digest } = await addManifest(shelf, 'one', { tag: 'latest' })
+
+    const removal = shelf.metadata.transaction((tables) => tables.manifests.remove(shelf.repository, id))
+
+    expect(await outcomeOf(removal)).toBe('refused')
+    expect(await shelf.metadata.manifests.describe(shelf.scope, { digest })).toBeDefined()
+  })
+
+  test('cannot be removed while an index lists them', async () => {
+    const shelf = await openShelf(await open())
+    const child = await addManifest(shelf, 'child')
+    await addManifest(shelf, 'index', { children: [child] })
+
+    const removal = shelf.metadata.transaction((tables) => tables.manifests.remove(shelf.repository, child.id))
+
+    expect(await outcomeOf(removal)).toBe('refused')
+    expect(await shelf.metadata.manifests.describe(shelf.scope, { digest: child.digest })).toBeDefined()
+  })
+}
+
+function referring(open: OpenMetadataStore): void {
+  const subject = digestOf('the subject')
+  const all = { subject, artifactTypes: [], after: undefined, limit: 100 }
+
+  async function openReferrers() {
+    const shelf = await openShelf(await open())
+    const annotations = { 'org.example.note': 'ein "Wort" – 字', empty: '' }
+    await addManifest(shelf, 'signature', { more: { subject, artifactType: 'application/sig', annotations } })
+    await addManifest(shelf, 'list', { more: { subject, artifactType: 'application/sbom' } })
+    await addManifest(shelf, 'bare', { more: { subject } })
+    await addManifest(shelf, 'of another', { more: { subject: digestOf('another subject') } })
+    await addManifest(shelf, 'of nobody')
+    return { shelf, annotations }
+  }
+
+  test('that name a subject are listed with it in digest order, whether the subject is here or not', async () => {
+    const { shelf, annotations } = await openReferrers()
+
+    const listed = await shelf.metadata.manifests.listReferrers(shelf.scope, all)
+
+    const digests = ['signature', 'list', 'bare'].map((text) => digestOf(text))
+    expect(listed.map((referrer) => referrer.digest)).toEqual(digests.toSorted())
+    expect(listed.find((referrer) => referrer.digest === digests[0])).toEqual({
+      digest: digestOf('signature'),
+      mediaType: manifestOf('').mediaType,
+      sizeBytes: 9,
+      artifactType: 'application/sig',
+      annotations,
+    })
+    expect(listed.find((referrer) => referrer.digest === digests[2])).toMatchObject({ artifactType: undefined })
+  })
+
+  test('that name a subject are listed by any of several artifact types', async () => {
+    const { shelf } = await openReferrers()
+    const list = async (...artifactTypes: string[]) =>
+      (await shelf.metadata.manifests.listReferrers(shelf.scope, { ...all, artifactTypes })).map(
+        (found) => found.digest,
+      )
+
+    expect(await list('application/sig')).toEqual([digestOf('signature')])
+    expect(await list('application/sig', 'application/sbom')).toEqual(
+      [digestOf('signature'), digestOf('list')].toSorted(),
+    )
+    expect(await list('application/another')).toEqual([])
+  })
+
+  test('that name a subject are listed page by page', async () => {
+    const { shelf } = await openReferrers()
+    const { manifests } = shelf.metadata
+    const whole = await manifests.listReferrers(shelf.scope, all)
+
+    const first = await manifests.listReferrers(shelf.scope, { ...all, limit: 2 })
+    const second = await manifests.listReferrers(shelf.scope, { ...all, limit: 2, after: first.at(-1)?.digest })
+
+    expect([...first, ...second]).toEqual(whole)
+  })
+
+  test('that name a subject are not listed in another repository, nor once they are removed', async () => {
+    const { shelf } = await openReferrers()
+    const { metadata, repository, scope } = shelf
+    const other = await openShelf(metadata, 'acme', 'other')
+
+    await metadata.transaction(async ({ manifests }) => {
+      const id = await manifests.findLocked(repository, digestOf('bare'))
+      if (id !== undefined) await manifests.remove(repository, id)
+    })
+
+    expect(await metadata.manifests.listReferrers(other.scope, all)).toEqual([])
+    expect(await metadata.manifests.listReferrers(scope, all)).toHaveLength(2)
+  })
+
+  test('may name a subject of an algorithm that nobody computes', async () => {
+    const shelf = await openShelf(await open())
+    const strange = 'blake3:abc' as typeof subject
+    await addManifest(shelf, 'one', { more: { subject: strange } })
+
+    expect(await shelf.metadata.manifests.listReferrers(shelf.scope, { ...all, subject: strange })).toHaveLength(1)
+  })
+}

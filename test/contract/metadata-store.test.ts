@@ -1,0 +1,114 @@
+import { Database as Sqlite } from 'bun:sqlite'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.ts'
+import { Unavailable } from '../../src/oci/errors.ts'
+import { projectRoot } from '../support/berth-process.ts'
+import { addManifest, openShelf, tagged } from '../support/metadata-rows.ts'
+import { errorOf } from '../support/outcomes.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { metadataStoreContract } from './metadata-store.ts'
+
+const temporaryFolder = useTemporaryFolders('metadata')
+const opened: SqlMetadataStore[] = []
+
+afterAll(async () => {
+  for (const metadata of opened) await metadata.close()
+})
+
+async function openSqlite(path = join(temporaryFolder(), 'metadata.sqlite')): Promise<SqlMetadataStore> {
+  const metadata = await SqlMetadataStore.open(new SqliteDatabase(path))
+  opened.push(metadata)
+  return metadata
+}
+
+metadataStoreContract('SQLite', openSqlite)
+
+describe('metadata store, SQLite: settings of each connection', () => {
+  // The reader answers `first` outside a transaction, the writer inside one.
+  async function settingsOf(database: SqliteDatabase) {
+    const names = ['journal_mode', 'synchronous', 'foreign_keys']
+    const read = (queries: Pick<SqliteDatabase, 'first'>) =>
+      Promise.all(names.map(async (name) => Object.values((await queries.first(`PRAGMA ${name}`, [])) ?? {})[0]))
+    return { reader: await read(database), writer: await database.transaction((queries) => read(queries)) }
+  }
+  const durable = ['wal', 2, 1]
+
+  test('are WAL, FULL and foreign keys on in a new database', async () => {
+    const database = new SqliteDatabase(join(temporaryFolder(), 'metadata.sqlite'))
+
+    expect(await settingsOf(database)).toEqual({ reader: durable, writer: durable })
+    await database.close()
+  })
+
+  test('are WAL, FULL and foreign keys on in a database that is opened again', async () => {
+    const path = join(temporaryFolder(), 'metadata.sqlite')
+    await (await SqlMetadataStore.open(new SqliteDatabase(path))).close()
+    const database = new SqliteDatabase(path)
+
+    expect(await settingsOf(database)).toEqual({ reader: durable, writer: durable })
+    await database.close()
+  })
+
+  test('are set by us: a plain connection to the same database has others', async () => {
+    const path = join(temporaryFolder(), 'metadata.sqlite')
+    await (await SqlMetadataStore.open(new SqliteDatabase(path))).close()
+    using plain = new Sqlite(path)
+
+    const settings = ['synchronous', 'foreign_keys'].map(
+      (name) => Object.values(plain.query(`PRAGMA ${name}`).get() ?? {})[0],
+    )
+    expect(settings).not.toEqual([2, 1])
+  })
+})
+
+describe('metadata store, SQLite: more than one process', () => {
+  test('two stores on one file see each other at once', async () => {
+    const path = join(temporaryFolder(), 'metadata.sqlite')
+    const [one, other] = [await openSqlite(path), await openSqlite(path)]
+    const shelf = await openShelf(one)
+
+    for (const text of ['one', 'two', 'three']) {
+      const { digest } = await addManifest(shelf, text, { tag: 'latest' })
+      // The reads of one turn of the event loop share a snapshot; what another process wrote is seen in the next turn.
+      await new Promise(setImmediate)
+      expect((await other.manifests.find(shelf.scope, { tag: tagged('latest') }))?.digest).toBe(digest)
+    }
+  })
+
+  test('several processes may be the first to bring a database up to date', async () => {
+    const env = { ...process.env, BERTH_DATA_DIR: join(temporaryFolder(), 'data') }
+
+    const commands = Array.from({ length: 3 }, () =>
+      Bun.spawn([process.execPath, 'src/main.ts', 'gc'], { cwd: projectRoot, env, stdout: 'ignore', stderr: 'pipe' }),
+    )
+
+    for (const command of commands) {
+      expect({ code: await command.exited, said: await command.stderr.text() }).toEqual({ code: 0, said: '' })
+    }
+  })
+})
+
+describe('metadata store, SQLite: when the engine fails', () => {
+  test('a file that is no database is trouble', async () => {
+    const path = join(temporaryFolder(), 'metadata.sqlite')
+    await Bun.write(path, 'this is not a database, whatever its name says'.repeat(100))
+
+    expect(await errorOf((async () => openSqlite(path))())).toBeInstanceOf(Unavailable)
+  })
+
+  test('a folder that is not there is trouble', async () => {
+    const path = join(temporaryFolder(), 'missing', 'metadata.sqlite')
+
+    expect(await errorOf((async () => openSqlite(path))())).toBeInstanceOf(Unavailable)
+  })
+
+  test('a store that was closed is trouble, not a mistake of ours', async () => {
+    const metadata = await SqlMetadataStore.open(new SqliteDatabase(join(temporaryFolder(), 'metadata.sqlite')))
+    await metadata.close()
+
+    expect(await errorOf(metadata.probe())).toBeInstanceOf(Unavailable)
+    expect(await errorOf(metadata.accounts.ensure('acme'))).toBeInstanceOf(Unavailable)
+  })
+})

@@ -1,0 +1,48 @@
+// What every metadata store promises (src/ports/metadata-store.ts and the nouns beside it), as tests.
+import { describe, expect, test } from 'bun:test'
+import type { MetadataStore } from '../../src/ports/metadata-store.ts'
+import { openShelf } from '../support/metadata-rows.ts'
+import { accountsContract, repositoriesContract } from './metadata-accounts.ts'
+import { blobLinksContract } from './metadata-blobs.ts'
+import { garbageContract } from './metadata-garbage.ts'
+import { isolationContract, storageKeysContract } from './metadata-invariants.ts'
+import { manifestEntriesContract } from './metadata-manifest-entries.ts'
+import { manifestsContract } from './metadata-manifests.ts'
+import { tagsContract } from './metadata-tags.ts'
+import { transactionsContract } from './metadata-transactions.ts'
+import { uploadTurnsContract } from './metadata-upload-turns.ts'
+import { uploadsContract } from './metadata-uploads.ts'
+
+/** Gives a store that nobody has used yet; whoever gives it closes and removes it. */
+export type OpenMetadataStore = () => Promise<MetadataStore>
+
+export function metadataStoreContract(name: string, open: OpenMetadataStore): void {
+  describe(`metadata store, ${name}`, () => {
+    describe('transactions', () => transactionsContract(open))
+    describe('accounts', () => accountsContract(open))
+    describe('repositories', () => repositoriesContract(open))
+    describe('manifests', () => manifestsContract(open))
+    describe('manifest entries', () => manifestEntriesContract(open))
+    describe('tags', () => tagsContract(open))
+    describe('blobs', () => blobLinksContract(open))
+    describe('uploads', () => uploadsContract(open))
+    describe('turns at an upload', () => uploadTurnsContract(open))
+    describe('garbage', () => garbageContract(open))
+    describe('storage keys', () => storageKeysContract(open))
+    describe('accounts are apart', () => isolationContract(open))
+
+    test('says that it can be used', async () => {
+      const metadata = await open()
+
+      await metadata.probe()
+    })
+
+    test('finds nothing in an empty store', async () => {
+      const { metadata, scope, accountId } = await openShelf(await open())
+
+      expect(await metadata.repositories.list(accountId, undefined, 10)).toEqual([])
+      expect(await metadata.manifests.find(scope, { tag: 'latest' as never })).toBeUndefined()
+      expect(await metadata.accounts.find('somebody else')).toBeUndefined()
+    })
+  })
+}

@@ -1,0 +1,203 @@
+// The contract of upload sessions: whose they are, how they end, what is left of them.
+import { expect, test } from 'bun:test'
+import { digestOf } from '../support/generated-bytes.ts'
+import { freshUploadId, hourMs, named, noAges, openShelf, type Shelf } from '../support/metadata-rows.ts'
+import { errorOf } from '../support/outcomes.ts'
+import { freshKey } from '../support/stored-objects.ts'
+import type { OpenMetadataStore } from './metadata-store.ts'
+
+const digest = digestOf('the whole')
+
+async function beginUpload({ metadata, repository, owner }: Shelf, turnMs = 0) {
+  return metadata.transaction((tables) =>
+    tables.uploads.begin(repository, owner.subject, freshUploadId(), freshKey(), turnMs),
+  )
+}
+
+export function uploadsContract(open: OpenMetadataStore): void {
+  beginning(open)
+  finishing(open)
+  discarding(open)
+}
+
+function beginning(open: OpenMetadataStore): void {
+  test('begin empty and are found by their owner', async () => {
+    const shelf = await openShelf(await open())
+
+    const upload = await beginUpload(shelf)
+
+    expect(upload).toMatchObject({ repository: shelf.repository, object: { sizeBytes: 0, notes: undefined } })
+    expect(await shelf.metadata.uploads.find(shelf.owner, upload.id)).toEqual({ open: upload })
+  })
+
+  test('do not exist for another person, repository or account, whatever they try', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, owner, scope } = shelf
+    const other = await openShelf(metadata, 'acme', 'other')
+    const foreign = await openShelf(metadata, 'rival')
+    const upload = await beginUpload(shelf)
+    const strangers = [
+      { ...scope, subject: 'mallory' },
+      other.owner,
+      foreign.owner,
+      { ...owner, repository: named('none') },
+    ]
+
+    for (const stranger of strangers) {
+      expect(await metadata.uploads.find(stranger, upload.id)).toBeUndefined()
+      expect(await metadata.uploads.claim(stranger, upload.id, hourMs)).toBeUndefined()
+      expect(await metadata.transaction((tables) => tables.uploads.discard(stranger, upload.id))).toBe(false)
+    }
+    expect(await metadata.uploads.find(owner, upload.id)).toEqual({ open: upload })
+  })
+
+  test('with the same id in two accounts are two', async () => {
+    const metadata = await open()
+    const [mine, theirs] = [await openShelf(metadata), await openShelf(metadata, 'rival')]
+    const id = freshUploadId()
+    for (const { repository } of [mine, theirs]) {
+      await metadata.transaction((tables) => tables.uploads.begin(repository, 'alice', id, freshKey(), 0))
+    }
+
+    await metadata.transaction((tables) => tables.uploads.discard(mine.owner, id))
+
+    expect(await metadata.uploads.find(mine.owner, id)).toBeUndefined()
+    expect(await metadata.uploads.find(theirs.owner, id)).toBeDefined()
+  })
+
+  test('that are open are counted, finished ones are not', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, repository } = shelf
+    const other = await openShelf(metadata, 'acme', 'other')
+    const [first] = [await beginUpload(shelf), await beginUpload(shelf), await beginUpload(other)]
+    expect(await metadata.uploads.countOpen(repository)).toBe(2)
+
+    await metadata.transaction((tables) => tables.uploads.finish(first, digest))
+
+    expect(await metadata.uploads.countOpen(repository)).toBe(1)
+    expect(await metadata.uploads.countOpen(other.repository)).toBe(1)
+  })
+}
+
+function finishing(open: OpenMetadataStore): void {
+  test('leave a note of how they ended, and can neither be claimed nor discarded any more', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, owner } = shelf
+    const upload = await beginUpload(shelf)
+
+    expect(await metadata.transaction((tables) => tables.uploads.finish(upload, digest))).toBe(true)
+
+    expect(await metadata.uploads.find(owner, upload.id)).toEqual({ done: digest })
+    expect(await metadata.uploads.claim(owner, upload.id, 0)).toBeUndefined()
+    expect(await metadata.uploads.advance(upload, { sizeBytes: 1, notes: undefined })).toBe(false)
+    expect(await metadata.transaction((tables) => tables.uploads.finish(upload, digestOf('another')))).toBe(false)
+    expect(await metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))).toBe(false)
+    expect(await metadata.uploads.find(owner, upload.id)).toEqual({ done: digest })
+  })
+
+  test('free their key for the blob that they become, in the same transaction', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, repository, scope } = shelf
+    const upload = await beginUpload(shelf)
+
+    await metadata.transaction(async ({ uploads, blobs }) => {
+      await uploads.finish(upload, digest)
+      const made = await blobs.insert(repository.accountId, digest, 9, upload.storageKey)
+      if (made !== undefined) await blobs.link(repository, made.id, digest)
+    })
+
+    expect((await metadata.blobs.find(scope, digest))?.storageKey).toBe(upload.storageKey)
+  })
+
+  test('stay open when the transaction that finishes them fails', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, owner } = shelf
+    const upload = await beginUpload(shelf)
+
+    const fault = await errorOf(
+      metadata.transaction(async ({ uploads }) => {
+        await uploads.finish(upload, digest)
+        throw new Error('changed our mind')
+      }),
+    )
+
+    expect(fault).toBeInstanceOf(Error)
+    expect(await metadata.uploads.find(owner, upload.id)).toEqual({ open: upload })
+  })
+
+  test('are forgotten when their note is old enough, and their key is not trashed with it', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, owner } = shelf
+    const upload = await beginUpload(shelf)
+    await metadata.transaction((tables) => tables.uploads.finish(upload, digest))
+    const expire = (uploadDoneMs: number) =>
+      metadata.transaction((tables) => tables.garbage.expireUploads({ ...noAges, uploadDoneMs }, 10))
+
+    expect(await expire(hourMs)).toBe(0)
+    expect(await metadata.uploads.find(owner, upload.id)).toEqual({ done: digest })
+    expect(await expire(0)).toBe(1)
+
+    expect(await metadata.uploads.find(owner, upload.id)).toBeUndefined()
+    expect(await metadata.garbage.listPurgeable(0, 10)).toEqual([])
+  })
+}
+
+function discarding(open: OpenMetadataStore): void {
+  test('that are discarded are gone, and their key and notes are in the trash', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, owner } = shelf
+    const upload = await beginUpload(shelf)
+    const claimed = await metadata.uploads.claim(owner, upload.id, hourMs)
+    if (claimed === undefined) throw new Error('the turn was free')
+    await metadata.uploads.advance(claimed, { sizeBytes: 7, notes: 'part 1' })
+
+    expect(await metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))).toBe(true)
+    expect(await metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))).toBe(false)
+
+    expect(await metadata.uploads.find(owner, upload.id)).toBeUndefined()
+    expect(await metadata.garbage.listPurgeable(0, 10)).toEqual([{ storageKey: upload.storageKey, notes: 'part 1' }])
+  })
+
+  test('may be discarded while another writes, who then can record nothing', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, owner } = shelf
+    const upload = await beginUpload(shelf)
+    const writer = await metadata.uploads.claim(owner, upload.id, hourMs)
+    if (writer === undefined) throw new Error('the turn was free')
+
+    expect(await metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))).toBe(true)
+
+    expect(await metadata.uploads.keepTurn(writer, hourMs)).toBe(false)
+    expect(await metadata.uploads.advance(writer, { sizeBytes: 1, notes: undefined })).toBe(false)
+    expect(await metadata.transaction((tables) => tables.uploads.finish(writer, digest))).toBe(false)
+  })
+
+  test('expire when nobody continues them, but not while somebody has the turn', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, owner } = shelf
+    const idle = await beginUpload(shelf)
+    const written = await beginUpload(shelf)
+    await metadata.uploads.claim(owner, written.id, hourMs)
+    const writtenAtOnce = await beginUpload(shelf, hourMs)
+
+    expect(await metadata.transaction((tables) => tables.garbage.expireUploads(noAges, 10))).toBe(1)
+
+    expect(await metadata.uploads.find(owner, idle.id)).toBeUndefined()
+    expect(await metadata.uploads.find(owner, written.id)).toBeDefined()
+    expect(await metadata.uploads.find(owner, writtenAtOnce.id)).toBeDefined()
+    expect(await metadata.garbage.listPurgeable(0, 10)).toEqual([{ storageKey: idle.storageKey, notes: undefined }])
+  })
+
+  test('expire by their age or by their idleness, at most so many at once', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata } = shelf
+    for (let count = 0; count < 5; count += 1) await beginUpload(shelf)
+    const expire = (uploadIdleMs: number, uploadMaxMs: number, limit: number) =>
+      metadata.transaction((tables) => tables.garbage.expireUploads({ ...noAges, uploadIdleMs, uploadMaxMs }, limit))
+
+    expect(await expire(hourMs, hourMs, 10)).toBe(0)
+    expect(await expire(0, hourMs, 2)).toBe(2)
+    expect(await expire(hourMs, 0, 10)).toBe(3)
+    expect(await metadata.garbage.listPurgeable(0, 10)).toHaveLength(5)
+  })
+}

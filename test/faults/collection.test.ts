@@ -1,0 +1,190 @@
+// `berth gc` beside a running server, as an operator runs it.
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { runBerth } from '../support/berth-command.ts'
+import { type BerthProcess, startBerth } from '../support/berth-process.ts'
+import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import {
+  ask,
+  checkBlob,
+  expectStatus,
+  manifestOfBlobs,
+  openSession,
+  type PushedImage,
+  patch,
+  pushBlob,
+  pushImage,
+  putManifest,
+} from '../support/registry-client.ts'
+import { beginDownload } from '../support/slow-request.ts'
+import { auditStores, countRows, listFiles } from '../support/store-audit.ts'
+
+const atOnce = ['gc', '--lease', '0s', '--quarantine', '0s']
+const service = '/api/2023-12-28'
+
+let berth: BerthProcess
+
+beforeAll(async () => {
+  berth = await startBerth({ settings: { BERTH_GARBAGE__EVERY: '0s' } })
+})
+
+afterAll(async () => {
+  await berth.stop()
+})
+
+async function gc(...options: string[]): Promise<string> {
+  const { code, output } = await runBerth(berth.dataDir, options.length === 0 ? atOnce : ['gc', ...options])
+  expect({ code, output }).toMatchObject({ code: 0 })
+  return output
+}
+
+/** Every row of every table, and every file with its size and time. */
+function everything(): { rows: unknown; files: unknown } {
+  using database = new Database(join(berth.dataDir, 'metadata.sqlite'), { readwrite: true })
+  const tables = database.query<{ name: string }, []>("SELECT name FROM sqlite_master WHERE type = 'table'").all()
+  const rows = tables.map(({ name }) => [name, database.query(`SELECT * FROM ${name}`).all()])
+  const root = join(berth.dataDir, 'blobs')
+  const files = readdirSync(root, { recursive: true })
+    .map(String)
+    .toSorted()
+    .map((name) => [name, statSync(join(root, name)).size, statSync(join(root, name)).mtimeMs])
+  return { rows, files }
+}
+
+describe('berth gc beside a server', () => {
+  test('after everything was deleted leaves no file behind', async () => {
+    const images = await Promise.all(
+      [1, 2, 3].map((seed) => pushImage(berth, 'gone/app', `v${seed}`, [generatedBytes(50_000, seed)])),
+    )
+    const loose = await pushBlob(berth, 'gone/app', generatedBytes(1_000, 9))
+    await gc()
+    expect(await checkBlob(berth, 'gone/app', loose)).toBe('status 404')
+    for (const { digest, blobs } of images) {
+      for (const blob of blobs) expect(await checkBlob(berth, 'gone/app', blob)).toBe('whole')
+      await expectStatus(202, ask(berth, 'DELETE', `/v2/gone/app/manifests/${digest}`))
+    }
+    const blobs = new Set(images.flatMap((image) => image.blobs))
+    for (const blob of blobs) await expectStatus(202, ask(berth, 'DELETE', `/v2/gone/app/blobs/${blob}`))
+
+    const output = await gc()
+
+    expect(output).toContain(`collected ${blobs.size} blobs`)
+    expect(listFiles(berth.dataDir)).toEqual([])
+    expect(['blobs', 'blob_links', 'blob_queue', 'trash'].map((table) => countRows(berth.dataDir, table))).toEqual([
+      0, 0, 0, 0,
+    ])
+  })
+
+  test('with --dry-run says what would go, and changes nothing', async () => {
+    await pushImage(berth, 'dry/app', 'kept', [generatedBytes(2_000, 20)])
+    await pushBlob(berth, 'dry/app', generatedBytes(3_000, 21))
+    await patch(berth, await openSession(berth, 'dry/app'), generatedBytes(100, 22))
+    await ask(berth, 'DELETE', await openSession(berth, 'dry/app'))
+    const before = everything()
+
+    const output = await gc('--dry-run', '--lease', '0s', '--quarantine', '0s')
+
+    expect(everything()).toEqual(before)
+    expect(output).toContain('would collect 1 blobs (2.9 KiB), drop 0 uploads, purge 1 objects')
+    await gc()
+  })
+
+  test('within the lease takes nothing of a push that is under way, however often it runs', async () => {
+    const [config, layer] = [generatedBytes(10, 30), generatedBytes(5_000, 31)]
+    const digests = [await pushBlob(berth, 'slow/app', config), await pushBlob(berth, 'slow/app', layer)]
+
+    for (const digest of digests) {
+      await expectStatus(200, ask(berth, 'HEAD', `/v2/slow/app/blobs/${digest}`))
+      await gc('--quarantine', '0s')
+    }
+
+    await expectStatus(201, putManifest(berth, 'slow/app', 'latest', manifestOfBlobs(config, [layer])))
+    for (const digest of digests) expect(await checkBlob(berth, 'slow/app', digest)).toBe('whole')
+  })
+
+  test('leaves the blobs of a disabled account alone', async () => {
+    const digest = await pushBlob(berth, 'off/app', generatedBytes(1_000, 40))
+    await expectStatus(200, ask(berth, 'POST', `${service}/disable`))
+    const before = everything()
+
+    const output = await gc()
+
+    expect(output).toContain('collected 0 blobs')
+    expect(everything().files).toEqual(before.files)
+    await expectStatus(200, ask(berth, 'POST', `${service}/enable`))
+    expect(await checkBlob(berth, 'off/app', digest)).toBe('whole')
+    await gc()
+    expect(await checkBlob(berth, 'off/app', digest)).toBe('status 404')
+  })
+
+  test('lets a pull that has begun come to its end', async () => {
+    const large = generatedBytes(16 * 1024 * 1024, 60)
+    const digest = await pushBlob(berth, 'pulled/app', large)
+    const download = await beginDownload(berth, `/v2/pulled/app/blobs/${digest}`)
+    await Bun.sleep(50)
+
+    await expectStatus(202, ask(berth, 'DELETE', `/v2/pulled/app/blobs/${digest}`))
+    await gc()
+
+    expect(await checkBlob(berth, 'pulled/app', digest)).toBe('status 404')
+    const answer = await download.readToEnd()
+    expect(digestOf(answer.subarray(answer.length - large.length))).toBe(digestOf(large))
+  })
+
+  test('of a range, after the blob is gone, gives 404 and no bytes', async () => {
+    const digest = await pushBlob(berth, 'ranged/app', generatedBytes(100_000, 61))
+    await expectStatus(206, ask(berth, 'GET', `/v2/ranged/app/blobs/${digest}`, { headers: { range: 'bytes=0-9' } }))
+    await gc()
+
+    await expectStatus(404, ask(berth, 'GET', `/v2/ranged/app/blobs/${digest}`, { headers: { range: 'bytes=10-' } }))
+  })
+
+  test('without pause and without any lease, while images are pushed and deleted, breaks no image that was acknowledged', async () => {
+    let isOver = false
+    const collecting = (async () => {
+      while (!isOver) await gc()
+    })()
+    const clients = Array.from({ length: 3 }, async (_, client) => {
+      for (let round = 0; round < 15; round += 1) {
+        const layers = [generatedBytes(20_000, 70 + (round % 3)), generatedBytes(5_000, 1_000 + client * 100 + round)]
+        const { digest, blobs } = await pushUntilTaken('busy/app', `client-${client}`, layers)
+        for (const blob of blobs) expect(await checkBlob(berth, 'busy/app', blob)).toBe('whole')
+        if (round % 2 === 0) await expectStatus(202, ask(berth, 'DELETE', `/v2/busy/app/manifests/${digest}`))
+      }
+    })
+
+    await Promise.all(clients).finally(() => {
+      isOver = true
+    })
+    await collecting
+
+    expect(await auditStores(berth.dataDir)).toEqual([])
+  })
+})
+
+test('berth gc keeps the blobs of a manifest that was pushed before they were', async () => {
+  const sparse = await startBerth({ settings: { BERTH_MANIFESTS__MISSING_CONTENT: 'allow' } })
+  const [config, layer] = [generatedBytes(10, 50), generatedBytes(5_000, 51)]
+  await expectStatus(201, putManifest(sparse, 'sparse/app', 'latest', manifestOfBlobs(config, [layer])))
+  await runBerth(sparse.dataDir, atOnce)
+  const digests = [await pushBlob(sparse, 'sparse/app', config), await pushBlob(sparse, 'sparse/app', layer)]
+
+  expect((await runBerth(sparse.dataDir, atOnce)).output).toContain('collected 0 blobs')
+
+  for (const digest of digests) expect(await checkBlob(sparse, 'sparse/app', digest)).toBe('whole')
+  expect(await auditStores(sparse.dataDir)).toEqual([])
+  await sparse.stop()
+})
+
+/** Without a lease a push may be told that its blobs are gone; the client uploads them again, and comes through. */
+async function pushUntilTaken(repository: string, tag: string, layers: readonly Uint8Array[]): Promise<PushedImage> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await pushImage(berth, repository, tag, layers)
+    } catch (error) {
+      if (attempt === 50 || !String(error).includes('MANIFEST_BLOB_UNKNOWN')) throw error
+    }
+  }
+}

@@ -1,0 +1,72 @@
+// An acknowledged push survives kill -9: a real process under load, killed at random moments and started again.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { startBerth } from '../support/berth-process.ts'
+import { seededRandom } from '../support/generated-bytes.ts'
+import { PushLedger } from '../support/push-ledger.ts'
+import { auditStores, fileOfBlob } from '../support/store-audit.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+
+const kills = Number(process.env['KILLS'] ?? 12)
+const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000))
+const clients = 4
+const temporaryFolder = useTemporaryFolders('crash')
+const random = seededRandom(seed)
+const ledger = new PushLedger(random)
+
+// The collector runs all the time and purges at once, so that it is killed in the middle of its work as well.
+const settings = { BERTH_GARBAGE__EVERY: '200ms', BERTH_GARBAGE__QUARANTINE: '0s' }
+const quiet = { BERTH_GARBAGE__EVERY: '0s' }
+
+async function pushUntilKilled(dataDir: string): Promise<void> {
+  const berth = await startBerth({ dataDir, settings })
+  let isOver = false
+  const pushing = Array.from({ length: clients }, (_, client) => ledger.pushWhileAlive(berth, client, () => isOver))
+  await Bun.sleep(30 + Math.floor(random() * 700))
+  isOver = true
+  await berth.kill()
+  await Promise.all(pushing)
+}
+
+describe(`kill -9 under a push load, ${kills} times, seed ${seed}`, () => {
+  const dataDir = temporaryFolder()
+
+  afterAll(() => {
+    const { blobs, manifests, tags } = ledger.size
+    console.log(
+      `crash: ${kills} kills, ${blobs} blobs, ${manifests} manifests, ${tags} tags acknowledged, seed ${seed}`,
+    )
+  })
+
+  test(
+    'loses nothing that was acknowledged, and leaves the stores sound',
+    async () => {
+      const faults: string[] = []
+      for (let round = 1; round <= kills; round += 1) {
+        await pushUntilKilled(dataDir)
+        faults.push(...(await auditStores(dataDir)).map((fault) => `after kill ${round}: ${fault}`))
+      }
+
+      const berth = await startBerth({ dataDir, settings: quiet })
+      const losses = await ledger.findLosses(berth)
+      expect(await berth.stop()).toBe(0)
+
+      expect({ seed, faults }).toEqual({ seed, faults: [] })
+      expect({ seed, losses }).toEqual({ seed, losses: [] })
+      expect(ledger.size.manifests).toBeGreaterThan(kills)
+      expect(ledger.unbrokenFailures).toBe(0)
+    },
+    60_000 + kills * 5_000,
+  )
+
+  test('would be noticed: a blob file that is removed is reported by the ledger and by the audit', async () => {
+    rmSync(fileOfBlob(dataDir, ledger.someBlob))
+
+    const berth = await startBerth({ dataDir, settings: quiet })
+    const losses = await ledger.findLosses(berth)
+    await berth.stop()
+
+    expect(await auditStores(dataDir)).toHaveLength(1)
+    expect(losses.length).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,108 @@
+// What is acknowledged was synced before: seen from outside, by the system calls of a running server.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chmodSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type BerthProcess, startBerth } from '../support/berth-process.ts'
+import { generatedBytes } from '../support/generated-bytes.ts'
+import { type Need, testNeeding } from '../support/needs.ts'
+import {
+  expectStatus,
+  manifestOfBlobs,
+  openSession,
+  patch,
+  pushBlob,
+  pushImage,
+  putManifest,
+} from '../support/registry-client.ts'
+import { fileOfBlob } from '../support/store-audit.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { until } from '../support/until.ts'
+
+const temporaryFolder = useTemporaryFolders('durability')
+
+function canTrace(): Need {
+  const strace = Bun.which('strace')
+  if (strace === null) return { isMet: false, reason: 'strace is not installed (apt-get install strace)' }
+  const { success, stderr } = Bun.spawnSync([strace, '-e', 'trace=none', 'true'], { stdout: 'ignore' })
+  return { isMet: success, reason: `strace may not trace here: ${stderr.toString().trim()}` }
+}
+
+/** The files and folders that a process syncs while `act` runs, in order, each in the data folder. */
+async function syncedBy(berth: BerthProcess, act: () => Promise<unknown>): Promise<string[]> {
+  const log = join(temporaryFolder(), 'trace')
+  const tracer = Bun.spawn(['strace', '-f', '-y', '-e', 'trace=fsync,fdatasync', '-o', log, '-p', String(berth.pid)], {
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  let said = ''
+  const listening = (async () => {
+    for await (const chunk of tracer.stderr) said += new TextDecoder().decode(chunk)
+  })()
+  await until('the tracer is attached', () => said.includes('attached'))
+  await act()
+  tracer.kill('SIGINT')
+  await Promise.all([tracer.exited, listening])
+  const calls = readFileSync(log, 'utf8').matchAll(/f(?:data)?sync\(\d+<([^>]+)>/g)
+  return [...calls].map(([, path]) => (path ?? '').replace(berth.dataDir, '').replace(/^\//, ''))
+}
+
+describe('before it is acknowledged', () => {
+  let berth: BerthProcess
+
+  beforeAll(async () => {
+    berth = await startBerth({ settings: { BERTH_GARBAGE__EVERY: '0s' } })
+  })
+
+  afterAll(async () => {
+    await berth.stop()
+  })
+
+  testNeeding(canTrace(), 'a blob has its file, its folder and its row synced, in this order', async () => {
+    let digest = ''
+    const synced = await syncedBy(berth, async () => {
+      digest = await pushBlob(berth, 'durable/app', generatedBytes(700_000, 1))
+    })
+
+    const file = fileOfBlob(berth.dataDir, digest).replace(`${berth.dataDir}/`, '')
+    const folder = file.split('/').slice(0, 2).join('/')
+    expect(synced.filter((path) => path === file || path === folder)).toEqual([file, folder])
+    expect(synced.lastIndexOf('metadata.sqlite-wal')).toBeGreaterThan(synced.indexOf(folder))
+  })
+
+  testNeeding(canTrace(), 'a chunk has its file and its row synced, in this order', async () => {
+    const session = await openSession(berth, 'durable/app')
+
+    const synced = await syncedBy(berth, () => expectStatus(202, patch(berth, session, generatedBytes(1_000, 2))))
+
+    const file = synced.findIndex((path) => path.startsWith('blobs/'))
+    expect(file).toBeGreaterThanOrEqual(0)
+    expect(synced.lastIndexOf('metadata.sqlite-wal')).toBeGreaterThan(file)
+  })
+
+  testNeeding(canTrace(), 'a manifest has its rows synced', async () => {
+    await pushImage(berth, 'durable/app', 'one', [])
+    const bytes = manifestOfBlobs(generatedBytes(40, 3), [])
+    await pushBlob(berth, 'durable/app', generatedBytes(40, 3))
+
+    const synced = await syncedBy(berth, () => expectStatus(201, putManifest(berth, 'durable/app', 'two', bytes)))
+
+    expect(synced).toContain('metadata.sqlite-wal')
+  })
+})
+
+describe('the data folder', () => {
+  test('holds nothing that others may read, whatever the umask, and though the folder itself may be read', async () => {
+    const dataDir = temporaryFolder()
+    chmodSync(dataDir, 0o755)
+    const umask = process.umask(0o022)
+    const berth = await startBerth({ dataDir }).finally(() => process.umask(umask))
+    await pushImage(berth, 'private/app', 'latest', [generatedBytes(1_000, 4)])
+
+    const open = readdirSync(dataDir, { recursive: true })
+      .map(String)
+      .filter((name) => (lstatSync(join(dataDir, name)).mode & 0o077) !== 0)
+    await berth.stop()
+
+    expect(open).toEqual([])
+  })
+})

@@ -1,0 +1,235 @@
+// Two requests at one upload: one wins, the other is told so, and the bytes are right in the end.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import {
+  ask,
+  checkBlob,
+  completeUpload,
+  expectStatus,
+  finish,
+  openSession,
+  patch,
+  receivedBytes,
+} from '../support/registry-client.ts'
+import { beginRequest } from '../support/slow-request.ts'
+import { auditStores, countRows } from '../support/store-audit.ts'
+import { startTestServer, type TestServer } from '../support/test-server.ts'
+import { until } from '../support/until.ts'
+
+const repository = 'rival/app'
+
+let server: TestServer
+let seed = 0
+
+beforeAll(async () => {
+  server = await startTestServer()
+})
+
+afterAll(async () => {
+  await server.stop()
+})
+
+function freshBytes(sizeBytes = 500_000): Uint8Array {
+  seed += 1
+  return generatedBytes(sizeBytes, seed)
+}
+
+/** A PATCH that has begun to write and goes on only when it is told to. */
+async function beginPatch(session: string, bytes: Uint8Array, sent: number) {
+  const request = await beginRequest(server, 'PATCH', session, 'content-length', bytes.length)
+  const id = session.split('/').at(-1)
+  await until('it has its turn', () => countRows(server.dataDir, 'uploads', `id = '${id}' AND turn_until > 0`) === 1)
+  await request.send(bytes.subarray(0, sent))
+  return request
+}
+
+/** Keeps a request alive in the eyes of the server: one that sends nothing for a second may be taken for dead. */
+function dripFeed(request: { send(bytes: Uint8Array): Promise<void> }, bytes: Uint8Array, from: number) {
+  let at = from
+  const timer = setInterval(() => {
+    void request.send(bytes.subarray(at, at + 1))
+    at += 1
+  }, 50)
+  return () => {
+    clearInterval(timer)
+    return at
+  }
+}
+
+describe('two PATCHes at once', () => {
+  test('of the same bytes: one is taken, the other refused, and the digest is right', async () => {
+    const bytes = freshBytes()
+    const session = await openSession(server, repository)
+
+    const answers = await Promise.all([patch(server, session, bytes, 0), patch(server, session, bytes, 0)])
+
+    expect(answers.map((answer) => answer.status).toSorted()).toEqual([202, 416])
+    expect(await receivedBytes(server, session)).toBe(bytes.length)
+    await completeUpload(server, session, bytes)
+    expect(await checkBlob(server, repository, digestOf(bytes))).toBe('whole')
+  })
+
+  test('of different bytes, many times: never a mixture', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const [one, other] = [freshBytes(200_000), freshBytes(200_000)]
+      const session = await openSession(server, repository)
+
+      const answers = await Promise.all([patch(server, session, one, 0), patch(server, session, other, 0)])
+
+      expect(answers.map((answer) => answer.status).toSorted()).toEqual([202, 416])
+      const taken = answers[0]?.status === 202 ? one : other
+      await expectStatus(201, finish(server, session, digestOf(taken)))
+      expect(await checkBlob(server, repository, digestOf(taken))).toBe('whole')
+    }
+  })
+
+  test('the second is refused while the first is alive, and the first is not disturbed', async () => {
+    const bytes = freshBytes()
+    const session = await openSession(server, repository)
+    const first = await beginPatch(session, bytes, 1_000)
+    const stopFeeding = dripFeed(first, bytes, 1_000)
+    await Bun.sleep(1_500)
+
+    expect((await patch(server, session, bytes, 0)).status).toBe(416)
+
+    const sent = stopFeeding()
+    await first.send(bytes.subarray(sent))
+    expect(await first.status()).toBe(202)
+    await completeUpload(server, session, bytes)
+    expect(await checkBlob(server, repository, digestOf(bytes))).toBe('whole')
+  })
+
+  test('the second takes over when the first looks dead, and goes on behind what the first brought', async () => {
+    const bytes = freshBytes()
+    const session = await openSession(server, repository)
+    const first = await beginPatch(session, bytes, 100_000)
+
+    const answer = await until('the client that came back is heard', async () => {
+      const received = await receivedBytes(server, session)
+      const attempt = await patch(server, session, bytes.subarray(received), received)
+      return attempt.status === 202 ? attempt : undefined
+    })
+
+    expect(answer.headers.get('range')).toBe(`0-${bytes.length - 1}`)
+    first.vanish()
+    await expectStatus(201, finish(server, session, digestOf(bytes)))
+    expect(await checkBlob(server, repository, digestOf(bytes))).toBe('whole')
+  })
+
+  test('one that is out of order is told where the upload stands', async () => {
+    const bytes = freshBytes()
+    const session = await openSession(server, repository)
+    await expectStatus(202, patch(server, session, bytes.subarray(0, 1_000), 0))
+
+    for (const first of [0, 999, 1_001]) {
+      const answer = await patch(server, session, bytes.subarray(first, first + 100), first)
+      expect([answer.status, answer.headers.get('range')]).toEqual([416, '0-999'])
+      expect(answer.headers.get('location')).toBe(session)
+    }
+  })
+})
+
+describe('a PATCH and a PUT at once', () => {
+  test('the PUT is refused while the PATCH writes, and succeeds after it', async () => {
+    const bytes = freshBytes()
+    const session = await openSession(server, repository)
+    const writing = await beginPatch(session, bytes, 100_000)
+
+    expect((await finish(server, session, digestOf(bytes))).status).toBe(416)
+
+    await writing.send(bytes.subarray(100_000))
+    expect(await writing.status()).toBe(202)
+    await expectStatus(201, finish(server, session, digestOf(bytes)))
+    expect(await checkBlob(server, repository, digestOf(bytes))).toBe('whole')
+  })
+
+  test('whoever wins, a blob is either right or not there', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const [whole, more] = [freshBytes(100_000), freshBytes(1_000)]
+      const session = await openSession(server, repository)
+      await expectStatus(202, patch(server, session, whole))
+
+      const [closing, patching] = await Promise.all([
+        finish(server, session, digestOf(whole)),
+        patch(server, session, more),
+      ])
+
+      expect([201, 400, 404, 416]).toContain(closing.status)
+      expect([202, 404, 416]).toContain(patching.status)
+      const state = await checkBlob(server, repository, digestOf(whole))
+      expect(state).toBe(closing.status === 201 ? 'whole' : 'status 404')
+    }
+  })
+})
+
+describe('a PATCH and a DELETE at once', () => {
+  test('the upload is gone, the PATCH is told so, and its bytes are in the trash', async () => {
+    const bytes = freshBytes()
+    const session = await openSession(server, repository)
+    const writing = await beginPatch(session, bytes, 100_000)
+    const trashed = countRows(server.dataDir, 'trash')
+
+    await expectStatus(204, ask(server, 'DELETE', session))
+
+    expect([400, 404]).toContain(await writing.status())
+    await expectStatus(404, ask(server, 'GET', session))
+    await expectStatus(404, ask(server, 'DELETE', session))
+    expect(countRows(server.dataDir, 'trash')).toBe(trashed + 1)
+  })
+})
+
+describe('two PUTs at once', () => {
+  test('of the same digest: at least one is acknowledged, and both are when they are repeated', async () => {
+    const bytes = freshBytes()
+    const session = await openSession(server, repository)
+    await expectStatus(202, patch(server, session, bytes))
+
+    const answers = await Promise.all([1, 2].map(() => finish(server, session, digestOf(bytes))))
+
+    expect(answers.map((answer) => answer.status).toSorted()[0]).toBe(201)
+    expect(answers.filter((answer) => ![201, 404, 416].includes(answer.status))).toEqual([])
+    await expectStatus(201, finish(server, session, digestOf(bytes)))
+    expect(await checkBlob(server, repository, digestOf(bytes))).toBe('whole')
+  })
+
+  test('of the same digest, each with the whole body: the bytes are there once', async () => {
+    const bytes = freshBytes()
+    const session = await openSession(server, repository)
+
+    const answers = await Promise.all([1, 2].map(() => finish(server, session, digestOf(bytes), bytes)))
+
+    expect(answers.map((answer) => answer.status)).toContain(201)
+    expect(countRows(server.dataDir, 'blobs', `digest = '${digestOf(bytes)}'`)).toBe(1)
+    expect(await checkBlob(server, repository, digestOf(bytes))).toBe('whole')
+  })
+
+  test('of different digests: the right one or none, and never the wrong one', async () => {
+    const [bytes, wrong] = [freshBytes(), freshBytes(10)]
+    const session = await openSession(server, repository)
+    await expectStatus(202, patch(server, session, bytes))
+
+    await Promise.all([finish(server, session, digestOf(bytes)), finish(server, session, digestOf(wrong))])
+
+    expect(await checkBlob(server, repository, digestOf(wrong))).toBe('status 404')
+    expect(['whole', 'status 404']).toContain(await checkBlob(server, repository, digestOf(bytes)))
+  })
+})
+
+describe('fifty uploads of one blob that finish at once', () => {
+  test('are all acknowledged, and the blob is stored once', async () => {
+    const bytes = freshBytes(50_000)
+    const sessions = await Promise.all(Array.from({ length: 50 }, () => openSession(server, repository)))
+    await Promise.all(sessions.map((session) => expectStatus(202, patch(server, session, bytes))))
+    const trashed = countRows(server.dataDir, 'trash')
+
+    const answers = await Promise.all(sessions.map((session) => finish(server, session, digestOf(bytes))))
+
+    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([201]))
+    expect(countRows(server.dataDir, 'blobs', `digest = '${digestOf(bytes)}'`)).toBe(1)
+    expect(countRows(server.dataDir, 'trash')).toBe(trashed + 49)
+  })
+})
+
+test('after all that the stores are sound', async () => {
+  expect(await auditStores(server.dataDir)).toEqual([])
+})

@@ -1,0 +1,186 @@
+// Peers that stop or crawl are cut off; peers that are only slow are not.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import { checkBlob, completeUpload, openSession, pushBlob, receivedBytes } from '../support/registry-client.ts'
+import { type BodyForm, beginDownload, beginRequest } from '../support/slow-request.ts'
+import { countRows } from '../support/store-audit.ts'
+import { startTestServer, type TestServer } from '../support/test-server.ts'
+import { until } from '../support/until.ts'
+
+const repository = 'slow/app'
+const forms: BodyForm[] = ['content-length', 'chunked']
+const whole = generatedBytes(300_000, 1)
+
+const idle = 'BERTH_SERVER__IDLE'
+
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startTestServer({ BERTH_LIMITS__BODY_WINDOW: '1s', [idle]: '30s' })
+})
+
+afterAll(async () => {
+  await server.stop()
+})
+
+describe.each(forms)('a sender, %s', (form) => {
+  test.concurrent('that stops is told 408, and the session keeps what came', async () => {
+    const session = await openSession(server, repository)
+    const request = await beginRequest(server, 'PATCH', session, form, whole.length)
+    await request.send(whole.subarray(0, 100_000))
+
+    expect(await request.status()).toBe(408)
+    expect(await receivedBytes(server, session)).toBe(100_000)
+    await completeUpload(server, session, whole)
+    expect(await checkBlob(server, repository, digestOf(whole))).toBe('whole')
+  })
+
+  test.concurrent('that never begins is told 408, and the session stays empty', async () => {
+    const session = await openSession(server, repository)
+    const request = await beginRequest(server, 'PATCH', session, form, whole.length)
+
+    expect(await request.status()).toBe(408)
+    expect(await receivedBytes(server, session)).toBe(0)
+  })
+
+  test.concurrent('that stops in the middle of a closing PUT is told 408, and the session stands where it stood', async () => {
+    const bytes = generatedBytes(200_000, form === 'chunked' ? 2 : 3)
+    const session = await openSession(server, repository)
+    const request = await beginRequest(server, 'PUT', `${session}?digest=${digestOf(bytes)}`, form, bytes.length)
+    await request.send(bytes.subarray(0, 100_000))
+
+    expect(await request.status()).toBe(408)
+    expect(await receivedBytes(server, session)).toBe(0)
+    await completeUpload(server, session, bytes)
+  })
+
+  test.concurrent('that stops in the middle of a single POST is told 408, and nothing is left open', async () => {
+    const bytes = generatedBytes(200_000, form === 'chunked' ? 4 : 5)
+    const path = `/v2/alone/${form}/blobs/uploads/?digest=${digestOf(bytes)}`
+    const request = await beginRequest(server, 'POST', path, form, bytes.length)
+    await request.send(bytes.subarray(0, 100_000))
+
+    expect(await request.status()).toBe(408)
+    const repositoryId = `(SELECT id FROM repositories WHERE name = 'alone/${form}')`
+    expect(countRows(server.dataDir, 'uploads', `repository_id = ${repositoryId}`)).toBe(0)
+  })
+
+  test.concurrent('that stops in the middle of a manifest is told 408', async () => {
+    const request = await beginRequest(server, 'PUT', `/v2/${repository}/manifests/latest`, form, 1_000)
+    await request.send(new TextEncoder().encode('{"schemaVersion": 2,'))
+
+    expect(await request.status()).toBe(408)
+  })
+
+  test.concurrent('that trickles below the pace is told 408, and the session keeps what came', async () => {
+    const session = await openSession(server, repository)
+    const request = await beginRequest(server, 'PATCH', session, form, whole.length)
+    let isAnswered = false
+    const status = request.status().finally(() => {
+      isAnswered = true
+    })
+
+    let sent = 0
+    while (!isAnswered) {
+      await request.send(whole.subarray(sent, sent + 10))
+      sent += 10
+      await Bun.sleep(50)
+    }
+
+    expect(await status).toBe(408)
+    const received = await receivedBytes(server, session)
+    expect(received).toBeGreaterThan(0)
+    expect(received).toBeLessThanOrEqual(sent)
+    await completeUpload(server, session, whole)
+  })
+
+  test.concurrent('that is slow, but above the pace, is heard to the end', async () => {
+    const bytes = generatedBytes(60_000, 6)
+    const session = await openSession(server, repository)
+    const request = await beginRequest(server, 'PATCH', session, form, bytes.length)
+
+    for (let at = 0; at < bytes.length; at += 1_000) {
+      await request.send(bytes.subarray(at, at + 1_000))
+      await Bun.sleep(50)
+    }
+    if (form === 'chunked') await request.end()
+
+    expect(await request.status()).toBe(202)
+    expect(await receivedBytes(server, session)).toBe(bytes.length)
+  })
+})
+
+describe('with a short idle time', () => {
+  // More than the buffers of both sockets hold, so that the server has to wait for the reader.
+  const large = generatedBytes(32 * 1024 * 1024, 8)
+  const path = `/v2/${repository}/blobs/${digestOf(large)}`
+
+  let impatient: TestServer
+
+  beforeAll(async () => {
+    impatient = await startTestServer({ [idle]: '4s' })
+    await pushBlob(impatient, repository, large)
+  })
+
+  afterAll(async () => {
+    await impatient.stop()
+  })
+
+  test('a reader that stops is cut off, and its file is let go', async () => {
+    const download = await beginDownload(impatient, path)
+    await until('the file is being sent', () => openBlobFiles(impatient) > 0)
+
+    await until('the file is let go', () => openBlobFiles(impatient) === 0)
+
+    expect((await download.readToEnd()).length).toBeLessThan(large.length)
+  })
+
+  test('a reader that only pauses gets it all', async () => {
+    const download = await beginDownload(impatient, path)
+    await Bun.sleep(500)
+
+    const answer = await download.readToEnd()
+
+    expect(digestOf(answer.subarray(answer.length - large.length))).toBe(digestOf(large))
+  })
+
+  test.concurrent('a reader that is slow, but goes on, gets it all, however much longer that takes', async () => {
+    const download = await beginDownload(impatient, path)
+
+    const answer = await download.readToEnd({ bytesPerSecond: 3_500_000 })
+
+    expect(answer.length).toBeGreaterThan(large.length)
+    expect(digestOf(answer.subarray(answer.length - large.length))).toBe(digestOf(large))
+  })
+
+  test.concurrent.each(forms)(
+    'a sender that is slow, but goes on, is heard to the end, however much longer that takes, %s',
+    async (form) => {
+      const bytes = generatedBytes(90_000, 9)
+      const session = await openSession(impatient, repository)
+      const request = await beginRequest(impatient, 'PATCH', session, form, bytes.length)
+
+      for (let at = 0; at < bytes.length; at += 1_000) {
+        await request.send(bytes.subarray(at, at + 1_000))
+        await Bun.sleep(100)
+      }
+      if (form === 'chunked') await request.end()
+
+      expect(await request.status()).toBe(202)
+    },
+  )
+})
+
+/** Files of blobs that this process, the server's, holds open. */
+function openBlobFiles({ dataDir }: TestServer): number {
+  const targets = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`)
+    } catch {
+      // Closed between the listing and the look.
+      return ''
+    }
+  })
+  return targets.filter((target) => target.includes(`${dataDir}/blobs/`)).length
+}

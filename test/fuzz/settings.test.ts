@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { ConfigFault, readConfig } from '../../src/app/config.ts'
+import { roleMap, textList } from '../../src/app/setting-kinds.ts'
+import { settingsTable } from '../../src/app/settings.ts'
+import { allRights, defaultRoles } from '../../src/identity/rights.ts'
+import { formatBytes, parseByteCount, parseDuration } from '../../src/lib/quantities.ts'
+import { anyText, check, piecesOf } from '../support/fuzzing.ts'
+
+const rows = Object.values(settingsTable)
+const nearSetting = fc.oneof(
+  anyText,
+  piecesOf([
+    '1',
+    '0',
+    '30',
+    's',
+    'm',
+    'MiB',
+    'KiB',
+    ' ',
+    '-',
+    '.',
+    'e',
+    'true',
+    ',',
+    '=',
+    '+',
+    'pull',
+    'https://',
+    'a',
+  ]),
+)
+
+describe('a quantity', () => {
+  const durations = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+  const bytes = { B: 1, KiB: 1_024, MiB: 1_048_576, GiB: 1_073_741_824 }
+
+  test('of any number and unit is their product', () => {
+    const row = (units: object) => fc.constantFrom(...Object.entries(units))
+    check(fc.nat(100_000), row(durations), row(bytes), (number, [time, milliseconds], [amount, factor]) => {
+      expect(parseDuration(`${number}${time}`)).toBe(number * milliseconds)
+      expect(parseByteCount(`${number} ${amount}`)).toBe(number * factor)
+    })
+  })
+
+  test('of any text is a whole number that can be counted, or nothing', () => {
+    check(nearSetting, (text) => {
+      for (const value of [parseDuration(text), parseByteCount(text)]) {
+        if (value !== undefined) expect(Number.isSafeInteger(value) && value >= 0).toBe(true)
+      }
+    })
+  })
+
+  test('is shown in a unit of which there is at least one', () => {
+    check(fc.nat({ max: Number.MAX_SAFE_INTEGER }), (number) => {
+      expect(formatBytes(number)).toMatch(/^(?:[1-9]\d*\.\d|\d+) (?:B|KiB|MiB|GiB|TiB)$/)
+    })
+  })
+})
+
+describe('every setting', () => {
+  test('takes or refuses any text, and what it takes it takes again as it shows it', () => {
+    check(fc.constantFrom(...rows), nearSetting, ({ kind }, text) => {
+      const parsed = kind.parse(text)
+      if (parsed === undefined) return
+      const { value } = parsed
+      if (typeof value === 'number') expect(Number.isSafeInteger(value) && value >= 0).toBe(true)
+      if (typeof value !== 'object' && typeof value !== 'number') {
+        expect(kind.parse(String(value))?.value).toEqual(value as never)
+      }
+    })
+  })
+
+  test('takes or refuses anything that a file can hold', () => {
+    check(fc.constantFrom(...rows), fc.jsonValue(), ({ kind }, given) => {
+      const parsed = kind.parse(given)
+      expect(parsed === undefined || 'value' in parsed).toBe(true)
+    })
+  })
+
+  test('in the environment is read, or told as a fault that shows no secret', () => {
+    check(fc.constantFrom(...rows), fc.string({ minLength: 3, maxLength: 11 }), ({ variable, kind }, text) => {
+      try {
+        readConfig(undefined, { [variable]: text })
+      } catch (error) {
+        expect(error).toBeInstanceOf(ConfigFault)
+        const { faults } = error as ConfigFault
+        expect(faults.length).toBe(1)
+        if (kind.isSecret) expect(faults[0]).toBe(`${variable}: its value (not shown) must be ${kind.allowed}`)
+      }
+    })
+  })
+})
+
+describe('lists and maps', () => {
+  const word = fc.stringMatching(/^[a-z][a-z0-9/.-]{0,10}$/)
+
+  test('are the same from the environment as from the file', () => {
+    check(fc.array(word, { maxLength: 5 }), (items) => {
+      expect(textList().parse(items.join(', '))?.value).toEqual(textList().parse(items)?.value as never)
+    })
+    const roles = fc.dictionary(word, fc.uniqueArray(fc.constantFrom(...allRights)), { minKeys: 1, maxKeys: 4 })
+    check(roles, (map) => {
+      const text = Object.entries(map).map(([role, rights]) => `${role}=${rights.join('+')}`)
+      const kind = roleMap(defaultRoles, allRights)
+      expect(kind.parse(text.join(','))?.value).toEqual(kind.parse(map)?.value as never)
+    })
+  })
+
+  test('give no right that is not one', () => {
+    check(nearSetting, (text) => {
+      const rights = [...(roleMap(defaultRoles, allRights).parse(text)?.value.values() ?? [])].flat()
+      expect(rights.filter((right) => !allRights.includes(right))).toEqual([])
+    })
+  })
+})

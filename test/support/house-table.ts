@@ -1,0 +1,67 @@
+// The house as data: who may import whom, and where each package and each engine of Bun lives. The rules that read it
+// stand in house-imports.ts and house-texts.ts; house.md gives the reasons.
+
+/** Room -> the rooms that its files may import. A room may always import itself; an adapter never another adapter. */
+export const importTable = {
+  main: ['cli'],
+  cli: ['app', 'registry', 'identity', 'oci', 'lib'],
+  app: ['http', 'adapters', 'registry', 'identity', 'ports', 'oci', 'lib'],
+  http: ['registry', 'identity', 'ports', 'oci', 'lib'],
+  registry: ['ports', 'oci', 'lib'],
+  identity: ['ports', 'oci', 'lib'],
+  adapters: ['ports', 'oci', 'lib'],
+  ports: ['oci'],
+  oci: [],
+  lib: [],
+} as const satisfies Readonly<Record<string, readonly string[]>>
+
+export type Room = keyof typeof importTable
+
+/** Where something from outside may be imported or used: folders end with a slash, the rest are files. */
+type Places = readonly string[]
+
+/** Third-party packages, each at home in one room. A package that is not here has no home yet. */
+export const packageHomes: Readonly<Record<string, Places>> = {
+  commander: ['src/cli/'],
+  jose: ['src/identity/tokens.ts'],
+  'lru-cache': ['src/identity/'],
+  typebox: ['src/http/openapi/'],
+}
+
+/** Dependencies that are run and not imported. */
+export const runtimePackages: readonly string[] = ['bun']
+
+/** Modules that the runtime brings along. One that is not here may not be imported. */
+export const builtinHomes: Readonly<Record<string, Places>> = {
+  // The type of the server; what makes one is `Bun.serve`, below.
+  bun: ['src/http/server.ts', 'src/http/stalled-readers.ts'],
+  'bun:sqlite': ['src/adapters/metadata-sql/sqlite-database.ts', 'src/adapters/metadata-sql/sqlite-server-lock.ts'],
+  // In lib: the log writes to file descriptor 1, a folder is synced for whoever keeps files, the kernel lists connections.
+  'node:fs': ['src/adapters/', 'src/app/', 'src/lib/log.ts', 'src/lib/sync-folder.ts', 'src/lib/tcp-connections.ts'],
+  'node:fs/promises': ['src/adapters/', 'src/app/', 'src/lib/sync-folder.ts'],
+  'node:path': ['src/adapters/', 'src/app/'],
+}
+
+/** Engines and doors to the world that need no import. */
+export const globalHomes: Readonly<Record<string, Places>> = {
+  'Bun.serve': ['src/http/server.ts'],
+  'Bun.SQL': ['src/adapters/metadata-sql/postgres-database.ts'],
+  'Bun.S3Client': ['src/adapters/blobs-s3/'],
+  'Bun.s3': ['src/adapters/blobs-s3/'],
+  'Bun.file': ['src/adapters/'],
+  'Bun.write': ['src/adapters/'],
+  'Bun.spawn': [],
+  'Bun.connect': [],
+  'Bun.listen': [],
+  'Bun.password': ['src/identity/passwords.ts'],
+  'Bun.YAML': ['src/app/config.ts'],
+  'Bun.env': [],
+  'import.meta.env': [],
+  'process.env': ['src/app/config.ts'],
+}
+
+/** Time and chance come through the Clock port in these rooms: tests own both. */
+export const clocklessRooms: readonly Room[] = ['oci', 'ports', 'registry', 'identity']
+
+export const linesMax = 300
+export const functionLinesMax = 60

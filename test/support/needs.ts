@@ -1,0 +1,24 @@
+// What a machine may lack. A test that cannot run says so loudly, and in CI it fails.
+import { test } from 'bun:test'
+
+export interface Need {
+  readonly isMet: boolean
+  /** Why not, in words for whoever reads the log. */
+  readonly reason: string
+}
+
+/** As `test`, when the need is met. Otherwise a loud skip, or a failure where CI is set. */
+export function testNeeding(need: Need, name: string, body: () => Promise<unknown>, timeoutMs?: number): void {
+  if (need.isMet) {
+    test(name, body, timeoutMs)
+    return
+  }
+  if (process.env['CI'] !== undefined) {
+    test(name, () => {
+      throw new Error(`CI must be able to run this: ${need.reason}`)
+    })
+    return
+  }
+  console.error(`\n!!! SKIPPED: ${name}\n!!! because ${need.reason}\n`)
+  test.skip(name, body)
+}

@@ -1,0 +1,123 @@
+// A request whose body the test sends piece by piece, or never ends, over a socket of its own.
+import { connect, type Socket } from 'node:net'
+import { authorization, type Target } from './registry-client.ts'
+
+export type BodyForm = 'content-length' | 'chunked'
+
+export interface SlowRequest {
+  /** Sends a piece of the body and waits until the kernel has taken it. */
+  send(bytes: Uint8Array): Promise<void>
+  /** Ends a chunked body. */
+  end(): Promise<void>
+  /** The status of the answer, or 0 when the connection ended without one. */
+  status(): Promise<number>
+  /** Breaks the connection in the middle of whatever is going on. */
+  vanish(): void
+}
+
+export async function beginRequest(
+  target: Target,
+  method: string,
+  path: string,
+  form: BodyForm,
+  announcedBytes: number,
+): Promise<SlowRequest> {
+  const { socket, received, ended } = await openSocket(target)
+  const length = form === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${announcedBytes}`
+  const lines = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1', `Authorization: ${authorization}`, length]
+  await write(socket, `${lines.join('\r\n')}\r\n\r\n`)
+  return {
+    async send(bytes) {
+      if (form === 'chunked') await write(socket, `${bytes.length.toString(16)}\r\n`)
+      await write(socket, bytes)
+      if (form === 'chunked') await write(socket, '\r\n')
+    },
+    end: () => write(socket, '0\r\n\r\n'),
+    async status() {
+      while (statusIn(received()) === undefined && !ended()) await Bun.sleep(10)
+      const status = statusIn(received()) ?? 0
+      socket.destroy()
+      return status
+    },
+    vanish: () => void socket.destroy(),
+  }
+}
+
+/** A connection that stays open between requests without bodies. */
+export async function openKeptConnection(
+  target: Target,
+): Promise<{ get(path: string): Promise<number>; close(): void }> {
+  const { socket, received, ended } = await openSocket(target)
+  return {
+    async get(path) {
+      const before = received().length
+      await write(socket, `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`)
+      while (statusIn(received().slice(before)) === undefined && !ended()) await Bun.sleep(10)
+      return statusIn(received().slice(before)) ?? 0
+    },
+    close: () => void socket.destroy(),
+  }
+}
+
+/** A download that the test reads as far as it wants to. */
+export async function beginDownload(target: Target, path: string) {
+  const { socket, ended } = await openSocket(target, { isPaused: true })
+  await write(socket, `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${authorization}\r\n\r\n`)
+  return {
+    /** Reads on to the end, the answer's head included, as fast as it can or at a pace; gives what came. */
+    async readToEnd({ bytesPerSecond = Infinity } = {}): Promise<Buffer> {
+      const chunks: Buffer[] = []
+      let size = 0
+      let allowance = 0
+      socket.on('data', (chunk: Buffer) => {
+        chunks.push(chunk)
+        size += chunk.length
+        if (size > allowance) socket.pause()
+      })
+      const expected = () => {
+        const head = Buffer.concat(chunks.slice(0, 2)).toString('latin1')
+        const length = /^content-length: (\d+)/im.exec(head)?.[1]
+        return length === undefined ? Infinity : Number(length) + head.indexOf('\r\n\r\n') + 4
+      }
+      while (!ended() && size < expected()) {
+        allowance += bytesPerSecond / 100
+        if (size <= allowance) socket.resume()
+        await Bun.sleep(10)
+      }
+      socket.destroy()
+      return Buffer.concat(chunks)
+    },
+    close: () => void socket.destroy(),
+  }
+}
+
+function statusIn(text: string): number | undefined {
+  const status = /^HTTP\/1\.1 (\d{3}) [\s\S]*?\r\n\r\n/.exec(text)?.[1]
+  return status === undefined ? undefined : Number(status)
+}
+
+async function openSocket(target: Target, { isPaused = false } = {}) {
+  const socket = await new Promise<Socket>((resolve, reject) => {
+    const made = connect(Number(new URL(target.url).port), '127.0.0.1', () => resolve(made))
+    made.once('error', reject)
+  })
+  let text = ''
+  let isEnded = false
+  // Some connections are broken on purpose; what the kernel says of that is of no interest.
+  socket.on('error', () => undefined)
+  socket.on('close', () => {
+    isEnded = true
+  })
+  if (!isPaused) {
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString('latin1')
+    })
+  }
+  return { socket, received: () => text, ended: () => isEnded }
+}
+
+function write(socket: Socket, content: string | Uint8Array): Promise<void> {
+  return new Promise((resolve) => {
+    socket.write(content, () => resolve())
+  })
+}

@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ConfigFault, readConfig } from '../../../src/app/config.ts'
+import { settingsTable } from '../../../src/app/settings.ts'
+import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+
+const newFolder = useTemporaryFolders('config')
+
+function file(content: string): string {
+  const path = join(newFolder(), 'berth.yaml')
+  writeFileSync(path, content)
+  return path
+}
+
+function faultsOf(content: string, environment: Readonly<Record<string, string>> = {}): readonly string[] {
+  try {
+    readConfig(file(content), environment)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigFault) return error.faults
+    throw error
+  }
+}
+
+describe('the settings in force', () => {
+  test('are the defaults where nobody says anything', () => {
+    const config = readConfig(undefined, {})
+    expect(config).toMatchObject({ host: '127.0.0.1', port: 5000, rootMount: true, manifestBytes: 4_194_304 })
+    expect(Object.keys(config).toSorted()).toEqual(Object.keys(settingsTable).toSorted())
+    for (const [key, { kind }] of Object.entries(settingsTable)) {
+      expect(config[key as keyof typeof config]).toEqual(kind.fallback as never)
+    }
+  })
+
+  test('come from the file, and the environment has the last word', () => {
+    const path = file('server:\n  port: 6000\n  host: 0.0.0.0\nlimits: { manifest_bytes: 8MiB }\n')
+    const config = readConfig(path, { BERTH_SERVER__PORT: '7000', PORT: '1', HOME: '/x' })
+    expect(config).toMatchObject({ port: 7000, host: '0.0.0.0', manifestBytes: 8_388_608 })
+  })
+
+  test('may be written with a dot, in sections, or not at all', () => {
+    expect(readConfig(file('server.port: 6000'), {}).port).toBe(6000)
+    expect(readConfig(file('data_dir: /var/lib/berth'), {}).dataDir).toBe('/var/lib/berth')
+    for (const empty of ['', '# nothing\n', 'null', 'server:\n  port:\n', '{}']) {
+      expect(readConfig(file(empty), {}).port).toBe(5000)
+    }
+  })
+
+  test('cannot be changed by whoever reads them', () => {
+    expect(Object.isFrozen(readConfig(undefined, {}))).toBe(true)
+  })
+
+  test('may be read once from a file that has lists and maps', () => {
+    const config = readConfig(
+      file('manifests: { additional_media_types: [a/b, c/d] }\nidentity: { roles: { ops: [operate, pull] } }'),
+      {},
+    )
+    expect([...config.additionalMediaTypes]).toEqual(['a/b', 'c/d'])
+    expect([...config.roles]).toEqual([['ops', ['operate', 'pull']]])
+  })
+})
+
+describe('what is wrong with the settings', () => {
+  test('is told all at once, each fault with the name that was used', () => {
+    const faults = faultsOf('server:\n  port: 70000\n  prot: 5\nlimits: { json_depth: deep }\nzzz: 1\n', {
+      BERTH_SERVER__IDLE: 'soon',
+      BERTH_SERVER__PROT: '5',
+    })
+    expect(faults.length).toBe(6)
+    for (const words of [
+      'server.prot (in the file) is not a setting',
+      'zzz (in the file) is not a setting',
+      'BERTH_SERVER__PROT (in the environment) is not a setting',
+      'server.port: 70000 must be a whole number from 0 to 65535',
+      'limits.json_depth: "deep" must be a whole number',
+      'BERTH_SERVER__IDLE: "soon" must be a duration',
+    ]) {
+      expect(faults.some((fault) => fault.includes(words))).toBe(true)
+    }
+  })
+
+  test('never shows a secret', () => {
+    for (const faults of [
+      faultsOf('identity: { admin_api_key: hush, admin_password: hush }'),
+      faultsOf('identity: { admin_api_key: [hush], admin_password: { a: hush } }'),
+      faultsOf('', { BERTH_IDENTITY__ADMIN_API_KEY: 'hush', BERTH_IDENTITY__ADMIN_PASSWORD: 'hush' }),
+      faultsOf('identity:\n  admin_api_key: "hush\n'),
+      faultsOf('identity: { admin_api_key: hush'),
+    ]) {
+      expect(faults.length).toBeGreaterThan(0)
+      expect(faults.join()).not.toContain('hush')
+    }
+  })
+
+  test('a file that was named and is not there', () => {
+    expect(() => readConfig(join(newFolder(), 'nowhere.yaml'), {})).toThrow(ConfigFault)
+  })
+
+  test.each(['- a\n- b', 'just text', '5', 'server: [', 'a: b: c', '\0'])('a file that holds %j', (content) => {
+    expect(faultsOf(content).length).toBeGreaterThan(0)
+  })
+
+  test.each([
+    'server: 5',
+    'server: [1]',
+    'server: text',
+    'data_dir: { a: 1 }',
+    'server.port: [5000]',
+    'server: { port: {} }',
+  ])('a section where a value is meant, or the other way round: %p', (content) => {
+    expect(faultsOf(content).length).toBeGreaterThan(0)
+  })
+
+  test('a name that is no own setting of the table', () => {
+    expect(faultsOf('constructor: 1\n__proto__: { port: 1 }\ntoString: 2').length).toBeGreaterThan(0)
+  })
+})
+
+describe('the environment', () => {
+  test('of others is not ours to judge', () => {
+    expect(readConfig(undefined, { BERTHA: '1', berth_server__port: '1', XBERTH_A: '1' }).port).toBe(5000)
+  })
+
+  test('is written in capitals, with two underscores for the dot', () => {
+    expect(settingsTable.bodyBytesPerSecond.variable).toBe('BERTH_LIMITS__BODY_BYTES_PER_SECOND')
+    expect(settingsTable.dataDir.variable).toBe('BERTH_DATA_DIR')
+    const variables = Object.values(settingsTable).map(({ variable }) => variable)
+    expect(new Set(variables).size).toBe(variables.length)
+  })
+
+  test('the variables that Kubernetes adds for a service named berth are no faults', () => {
+    const ofKubernetes = {
+      BERTH_SERVICE_HOST: '10.0.0.1',
+      BERTH_SERVICE_PORT: '5000',
+      BERTH_SERVICE_PORT_HTTP: '5000',
+      BERTH_PORT: 'tcp://10.0.0.1:5000',
+      BERTH_PORT_5000_TCP: 'tcp://10.0.0.1:5000',
+      BERTH_PORT_5000_TCP_PROTO: 'tcp',
+      BERTH_PORT_5000_TCP_PORT: '5000',
+      BERTH_PORT_5000_TCP_ADDR: '10.0.0.1',
+    }
+    expect(faultsOf('', ofKubernetes)).toEqual([])
+    expect(faultsOf('', { BERTH_PORTS: '1' }).length).toBe(1)
+  })
+})

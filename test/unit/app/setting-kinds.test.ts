@@ -1,0 +1,187 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  byteCount,
+  choice,
+  duration,
+  flag,
+  type Kind,
+  optionalUrl,
+  roleMap,
+  secret,
+  setting,
+  text,
+  textList,
+  wholeNumber,
+} from '../../../src/app/setting-kinds.ts'
+import { settingsTable } from '../../../src/app/settings.ts'
+import { allRights, defaultRoles } from '../../../src/identity/rights.ts'
+
+const kinds: readonly (readonly [
+  string,
+  Kind<unknown>,
+  good: readonly (readonly [unknown, unknown])[],
+  bad: readonly unknown[],
+])[] = [
+  [
+    'a text',
+    text('x'),
+    [
+      ['a', 'a'],
+      [5, '5'],
+      [true, 'true'],
+      [' ', ' '],
+    ],
+    ['', null, undefined, [], {}],
+  ],
+  [
+    'a secret',
+    secret(),
+    [
+      ['123456789012', '123456789012'],
+      [123456789012, '123456789012'],
+    ],
+    ['', '12345678901', 5, []],
+  ],
+  [
+    'a flag',
+    flag(true),
+    [
+      ['true', true],
+      ['false', false],
+      [false, false],
+    ],
+    ['', 'yes', '1', 1, 0, 'TRUE', ' true', null],
+  ],
+  [
+    'a whole number',
+    wholeNumber(5, 2, 10),
+    [
+      ['2', 2],
+      ['10', 10],
+      [7, 7],
+      ['007', 7],
+    ],
+    ['1', '11', 1, 11, '', '-3', '+3', '3.0', 3.5, '3e0', '0x3', ' 3', '3 ', 'NaN', Infinity, '٣', null, true, [3]],
+  ],
+  [
+    'a duration',
+    duration('30s', '1s', '1m'),
+    [
+      ['1s', 1_000],
+      ['60s', 60_000],
+      [30, 30_000],
+      ['1m', 60_000],
+      ['2000ms', 2_000],
+    ],
+    ['999ms', '61s', '0', '', 'soon', '-5s', '1.5s', 0.5, null, {}],
+  ],
+  [
+    'an amount of bytes',
+    byteCount('4MiB', '1KiB', '1GiB'),
+    [
+      ['1KiB', 1_024],
+      ['1GiB', 1_073_741_824],
+      [2_048, 2_048],
+    ],
+    ['1023', '2GiB', '4MB', '', '-1', '4 megabytes', null, []],
+  ],
+  [
+    'a choice',
+    choice('json', 'text'),
+    [
+      ['json', 'json'],
+      ['text', 'text'],
+    ],
+    ['', 'JSON', 'xml', 'toString', null, 0],
+  ],
+  [
+    'an address',
+    optionalUrl(),
+    [
+      ['https://registry.example.com', 'https://registry.example.com'],
+      ['http://127.0.0.1:5000/', 'http://127.0.0.1:5000'],
+      ['HTTPS://Registry.Example.com:443', 'https://registry.example.com'],
+    ],
+    [
+      '',
+      'registry.example.com',
+      'ftp://a',
+      'https://a/path',
+      'https://a?x=1',
+      'https://a#x',
+      'https://user@a',
+      'https://:word@a',
+      'javascript:alert(1)',
+      'https://',
+      5,
+      null,
+    ],
+  ],
+  [
+    'a list of texts',
+    textList(),
+    [
+      ['a, b,,c ', ['a', 'b', 'c']],
+      ['', []],
+      [
+        ['a', 'b'],
+        ['a', 'b'],
+      ],
+      [[], []],
+    ],
+    [[1], [['a']], { a: 1 }, 5, null],
+  ],
+  [
+    'a map of roles',
+    roleMap(defaultRoles, allRights),
+    [
+      [
+        'ops=pull+operate, none=',
+        new Map([
+          ['ops', ['pull', 'operate']],
+          ['none', []],
+        ]),
+      ],
+      [{ ops: ['pull'] }, new Map([['ops', ['pull']]])],
+      [{}, new Map()],
+    ],
+    ['', '=pull', 'ops=fly', 'ops=Pull', { ops: 'pull' }, { ops: ['fly'] }, { ops: [1] }, [], null, 5],
+  ],
+]
+
+describe.each(kinds)('%s', (_name, kind, good, bad) => {
+  test('takes what it should', () => {
+    for (const [given, value] of good) expect([given, kind.parse(given)?.value]).toEqual([given, value])
+  })
+
+  test('refuses everything else', () => {
+    for (const given of bad) expect([given, kind.parse(given)]).toEqual([given, undefined])
+  })
+})
+
+describe('the table of settings', () => {
+  const rows = Object.values(settingsTable)
+
+  test.each(rows)('$name has a default that its own check takes', ({ name, kind }) => {
+    if (kind.fallback === undefined || kind.fallbackText === '[]') return
+    expect([name, kind.parse(kind.fallbackText)?.value]).toEqual([name, kind.fallback] as never)
+  })
+
+  test.each(rows)('$name says what it means in a sentence', ({ meaning, name }) => {
+    expect(meaning).toMatch(/^[A-Zau].*\.$/)
+    expect(name).toMatch(/^[a-z_]+(\.[a-z_]+)?$/)
+  })
+
+  test('marks exactly the credentials as secret', () => {
+    const secrets = rows.filter(({ kind }) => kind.isSecret).map(({ name }) => name)
+    expect(secrets).toContain('identity.admin_api_key')
+    expect(secrets).toContain('identity.admin_password')
+    for (const { name, kind } of rows) {
+      if (/key|password|secret|token/.test(name)) expect([name, kind.isSecret]).toEqual([name, true])
+    }
+  })
+})
+
+test('a setting is known in the environment by its name in capitals', () => {
+  expect(setting('server.public_url', text('x'), 'm').variable).toBe('BERTH_SERVER__PUBLIC_URL')
+})

@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'bun:test'
+import { findCredential } from '../../../src/http/credentials.ts'
+import { refusalOf } from '../../support/refusal-of.ts'
+import { basic, headers } from '../../support/request-headers.ts'
+
+const noQuery = new URLSearchParams()
+
+function found(fields: Readonly<Record<string, string>>, query = '') {
+  return findCredential(headers(fields), new URLSearchParams(query))
+}
+
+function inAuthorization(authorization: string) {
+  return found({ authorization })?.credential
+}
+
+describe('the six carriers', () => {
+  const apiKey = { kind: 'api-key', secret: 's3cret' } as const
+  const bearer = { kind: 'bearer', secret: 's3cret' } as const
+
+  test('each brings its credential', () => {
+    expect(found({ authorization: 'Bearer s3cret' })).toEqual({ carrier: 'authorization', credential: bearer })
+    expect(found({ authorization: basic('apikey:s3cret') })).toEqual({ carrier: 'authorization', credential: apiKey })
+    expect(found({ authorization: basic('bearer:s3cret') })).toEqual({ carrier: 'authorization', credential: bearer })
+    expect(found({ 'x-api-key': 's3cret' })).toEqual({ carrier: 'api-key-header', credential: apiKey })
+    expect(found({}, 'apiKey=s3cret')).toEqual({ carrier: 'query', credential: apiKey })
+    expect(found({ cookie: 'svc-auth=s3cret' })).toEqual({ carrier: 'cookie', credential: bearer })
+  })
+
+  test('a request without any is of a stranger', () => {
+    expect(findCredential(headers({ cookie: 'other=1', accept: '*/*' }), noQuery)).toBeUndefined()
+    expect(found({ cookie: '' }, 'apikey=wrong-case&n=5')).toBeUndefined()
+    expect(found({ cookie: 'Svc-Auth=a; xsvc-auth=b; svc-authx=c; svc-auth' })).toBeUndefined()
+  })
+
+  test('the first that is there decides', () => {
+    const all = { authorization: 'Bearer 1', 'x-api-key': '2', cookie: 'svc-auth=4' }
+    const { authorization: _first, ...rest } = all
+    expect(found(all, 'apiKey=3')?.credential?.secret).toBe('1')
+    expect(found(rest, 'apiKey=3')?.credential?.secret).toBe('2')
+    expect(found({ cookie: all.cookie }, 'apiKey=3')?.credential?.secret).toBe('3')
+  })
+
+  test('a bad one is never rescued by a good one behind it', () => {
+    const good = { 'x-api-key': 'good', cookie: 'svc-auth=good' }
+    for (const authorization of ['', 'Bearer', 'Bearer ', 'Digest x', 'Basic', 'Basic !!!', basic('someone:good')]) {
+      expect(found({ ...good, authorization }, 'apiKey=good')).toEqual({
+        carrier: 'authorization',
+        credential: undefined,
+      })
+    }
+    expect(found({ cookie: 'svc-auth=good', 'x-api-key': '' })?.credential).toBeUndefined()
+    expect(found({ cookie: 'svc-auth=good' }, 'apiKey=')).toEqual({ carrier: 'query', credential: undefined })
+  })
+})
+
+describe('the Authorization header', () => {
+  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('takes the scheme %p', (scheme) => {
+    expect(inAuthorization(`${scheme} t`)).toEqual({ kind: 'bearer', secret: 't' })
+  })
+
+  test.each(['Basic', 'basic', 'BASIC'])('takes the scheme %p', (scheme) => {
+    expect(inAuthorization(basic('apikey:k').replace('Basic', scheme))).toEqual({ kind: 'api-key', secret: 'k' })
+  })
+
+  test('keeps a key whole, with the colons in it', () => {
+    expect(inAuthorization(basic('apikey:a:b:c'))?.secret).toBe('a:b:c')
+    expect(inAuthorization(basic('bearer::'))?.secret).toBe(':')
+    expect(inAuthorization(basic('apikey:ü'))?.secret).toBe('ü')
+  })
+
+  test.each([
+    ['no colon', basic('apikey')],
+    ['nothing behind the colon', basic('apikey:')],
+    ['another user', basic('admin:key')],
+    ['the user in another case', basic('ApiKey:key')],
+    ['no user', basic(':key')],
+    ['letters that are not base64', 'Basic YXBpa2V5OmtleQ$$'],
+    ['the other base64 alphabet', `Basic ${Buffer.from('apikey:??>>').toString('base64url')}-_`],
+    ['padding in the middle', 'Basic YXBp=2V5OmtleQ=='],
+    ['padding alone', 'Basic =='],
+    ['three padding signs', 'Basic YXBpa2V5Oms==='],
+    ['a length that base64 cannot have', 'Basic YXBpa2V5Omtle'],
+    ['a space inside', 'Basic YXBpa2V5 OmtleQ=='],
+    ['two schemes', 'Bearer'],
+    ['a tab in place of the space', 'Bearer\tt'],
+    ['no scheme', 's3cret'],
+  ])('with %s holds nothing', (_what, authorization) => {
+    expect(found({ authorization })).toEqual({ carrier: 'authorization', credential: undefined })
+  })
+
+  test('is not read when it is too long', () => {
+    const fits = 'x'.repeat(8_192)
+    expect(inAuthorization(`Bearer ${fits}`)?.secret.length).toBe(8_192)
+    expect(inAuthorization(`Bearer ${fits}x`)).toBeUndefined()
+    expect(inAuthorization(basic(`apikey:${fits}x`))).toBeUndefined()
+    expect(inAuthorization(`Basic ${'A'.repeat(40_000)}`)).toBeUndefined()
+  })
+})
+
+describe('two credentials where one is meant', () => {
+  test.each([
+    ['two Authorization lines', { authorization: 'Bearer a, Bearer b' }, ''],
+    ['two keys in one line', { 'x-api-key': 'a, b' }, ''],
+    ['two cookies', { cookie: 'svc-auth=a; svc-auth=b' }, ''],
+    ['two cookies that are the same', { cookie: 'svc-auth=a; other=1; svc-auth=a' }, ''],
+    ['two query keys', {}, 'apiKey=a&apiKey=b'],
+    ['two empty query keys', {}, 'apiKey=&apiKey='],
+  ])('%s are refused', (_what, fields, query) => {
+    expect(refusalOf(() => found(fields as Record<string, string>, query))).toBe('credentials-ambiguous')
+  })
+})
+
+describe('the cookie', () => {
+  test('is found among others, with its equals signs', () => {
+    expect(found({ cookie: 'a=1;  svc-auth=x=y== ; b=2' })?.credential?.secret).toBe('x=y==')
+  })
+
+  test('that is empty is wrong, not absent', () => {
+    expect(found({ cookie: 'svc-auth=' })).toEqual({ carrier: 'cookie', credential: undefined })
+  })
+})

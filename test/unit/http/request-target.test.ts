@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'bun:test'
+import { parseTarget } from '../../../src/http/request-target.ts'
+import { refusalOf } from '../../support/refusal-of.ts'
+
+const host = 'http://127.0.0.1:5000'
+
+describe('what a request asks for', () => {
+  test.each([
+    [`${host}/v2/`, '/v2/'],
+    [`${host}/`, '/'],
+    [host, '/'],
+    ['/v2/', '/v2/'],
+    ['http://[::1]:5000/v2/a', '/v2/a'],
+    [`${host}/v2/a/manifests/sha256%3Aabc`, '/v2/a/manifests/sha256:abc'],
+    [`${host}/v2/a/manifests/sha256%3aabc`, '/v2/a/manifests/sha256:abc'],
+    [`${host}/v2/%61/tags/list`, '/v2/a/tags/list'],
+    [`${host}/v2/%5Fcatalog`, '/v2/_catalog'],
+    [`${host}/v2/a%20b`, '/v2/a b'],
+    [`${host}/v2/a%252fb`, '/v2/a%2fb'],
+    [`${host}/v2/a?n=1//2%2f`, '/v2/a'],
+  ])('%p is the path %p', (url, path) => {
+    expect(parseTarget(url).path).toBe(path)
+  })
+
+  test('has its query taken apart', () => {
+    const { query } = parseTarget(`${host}/v2/_catalog?n=5&last=a%2Fb&last=c&x`)
+    expect([...query]).toEqual([
+      ['n', '5'],
+      ['last', 'a/b'],
+      ['last', 'c'],
+      ['x', ''],
+    ])
+    expect([...parseTarget(`${host}/v2/`).query]).toEqual([])
+    expect([...parseTarget(`${host}/v2/?`).query]).toEqual([])
+    expect([...parseTarget(`${host}/v2/?a=1?b=2`).query]).toEqual([['a', '1?b=2']])
+    expect([...parseTarget(`${host}?n=1`).query]).toEqual([['n', '1']])
+  })
+})
+
+describe('a path that two readers could read differently', () => {
+  test.each([
+    '/v2//a',
+    '//v2/a',
+    '/v2/a//',
+    '/v2/a%2fb',
+    '/v2/a%2Fb',
+    '/v2/a%5cb',
+    '/v2/a%5Cb',
+    '/v2/%2e%2e/a',
+    '/v2/%2E/a',
+    '/v2/a%00',
+    '/v2/a%0d%0aX',
+    '/v2/a%09',
+    '/v2/a%1F',
+    '/v2/a%7f',
+    '/v2/a%',
+    '/v2/a%2',
+    '/v2/a%zz',
+    '/v2/%c0%af',
+    '/v2/%e0%80%af',
+    '/v2/%ff',
+    '/v2/%ed%a0%80',
+  ])('%p is refused', (path) => {
+    expect(refusalOf(() => parseTarget(host + path))).toBe('path-invalid')
+  })
+
+  test.each([
+    ['the sign that begins a terminal command', '%C2%9B31m'],
+    ['a next line', '%C2%85'],
+    ['a line separator', '%E2%80%A8'],
+    ['a turn of the writing direction', '%E2%80%AE'],
+    ['a letter', '%C3%A9'],
+  ])('with a character that is not ASCII is refused: %s', (_what, encoded) => {
+    expect(refusalOf(() => parseTarget(`${host}/v2/a${encoded}`))).toBe('path-invalid')
+  })
+})
+
+describe('a target that comes as it was sent, for want of a Host', () => {
+  test.each([
+    '/v2/a\x7f',
+    '/v2/a\u009b31m',
+    '/v2/a\u0085',
+    '/v2/aé',
+    '/v2/a\u202e',
+    '/v2/a\ufffd',
+    '/v2/a\n',
+    '/v2/a\0',
+  ])('may hold visible ASCII alone, and not %j', (target) => {
+    expect(refusalOf(() => parseTarget(target))).toBe('path-invalid')
+  })
+})
+
+describe('the length', () => {
+  test('of 8 KiB is the most', () => {
+    const fill = (length: number) => host + '/'.padEnd(length - host.length, 'a')
+    expect(parseTarget(fill(8_192)).path.length).toBe(8_192 - host.length)
+    expect(refusalOf(() => parseTarget(fill(8_193)))).toBe('uri-too-long')
+    expect(refusalOf(() => parseTarget(`${host}/?${'a'.repeat(8_192)}`))).toBe('uri-too-long')
+  })
+})

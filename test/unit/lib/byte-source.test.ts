@@ -1,0 +1,214 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from 'bun:test'
+import { ByteSource } from '../../../src/lib/byte-source.ts'
+import { errorOf } from '../../support/outcomes.ts'
+
+const slow = new Error('too slow')
+const windowMs = 1_000
+
+class Broken extends Error {}
+
+/** A source, and the hand that feeds it. At least 100 bytes a second are wanted. */
+function feed() {
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  const cancelled: unknown[] = []
+  const stream = new ReadableStream<Uint8Array>({
+    start: (own) => {
+      controller = own
+    },
+    cancel: (reason) => void cancelled.push(reason),
+  })
+  const source = new ByteSource(stream, {
+    bytesPerSecondMin: 100,
+    windowMs,
+    tooSlow: () => slow,
+    broken: (cause) => new Broken('broken', { cause }),
+  })
+  return {
+    source,
+    cancelled,
+    send: (bytes: number) => controller?.enqueue(new Uint8Array(bytes)),
+    end: () => controller?.close(),
+    fail: (error: Error) => controller?.error(error),
+  }
+}
+
+async function drain(source: AsyncIterable<Uint8Array>): Promise<number> {
+  let bytes = 0
+  for await (const chunk of source) bytes += chunk.length
+  return bytes
+}
+
+/** Lets promises that are due run, without a clock. */
+async function settle(): Promise<void> {
+  for (let round = 0; round < 20; round += 1) await Promise.resolve()
+}
+
+beforeEach(() => {
+  jest.useFakeTimers()
+})
+
+afterEach(() => {
+  jest.useRealTimers()
+})
+
+describe('a sender', () => {
+  test('is read to its end, chunk by chunk', async () => {
+    const { source, send, end } = feed()
+    send(3)
+    send(0)
+    send(4)
+    end()
+
+    expect(await drain(source)).toBe(7)
+  })
+
+  test('that has no body sends nothing', async () => {
+    const pace = { bytesPerSecondMin: 1, windowMs, tooSlow: () => slow, broken: () => slow }
+    const source = new ByteSource(null, pace)
+    source.cancel(new Error('nobody hears this'))
+
+    expect(await drain(source)).toBe(0)
+  })
+
+  test('that goes away is told in our words, with the cause kept', async () => {
+    const { source, send, fail } = feed()
+    const cause = new Error('ECONNRESET')
+    send(3)
+    const reading = errorOf(drain(source))
+    await settle()
+    fail(cause)
+
+    const error = await reading
+    expect(error).toBeInstanceOf(Broken)
+    expect((error as Error).cause).toBe(cause)
+  })
+})
+
+describe('whether nothing is left of a body', () => {
+  test('is known once its end was read, and not before', async () => {
+    const { source, send, end } = feed()
+    send(3)
+    end()
+    const seen: boolean[] = []
+    for await (const _chunk of source) seen.push(source.isDrained)
+
+    expect([...seen, source.isDrained]).toEqual([false, true])
+  })
+
+  test('is denied of one that was called off, broke, or was never read', async () => {
+    const [off, broken, unread] = [feed(), feed(), feed()]
+    off.source.cancel(slow)
+    broken.fail(new Error('gone'))
+    await errorOf(drain(off.source))
+    await errorOf(drain(broken.source))
+
+    expect([off, broken, unread].map(({ source }) => source.isDrained)).toEqual([false, false, false])
+  })
+})
+
+describe('the pace', () => {
+  test('a sender that sends nothing for a window is cut', async () => {
+    const { source, cancelled } = feed()
+    const reading = errorOf(drain(source))
+    await settle()
+    jest.advanceTimersByTime(windowMs)
+
+    expect(await reading).toBe(slow)
+    expect(cancelled).toEqual([slow])
+  })
+
+  test('a sender that crawls is cut, though it never stops', async () => {
+    const { source, send } = feed()
+    const reading = errorOf(drain(source))
+    for (let step = 0; step < 10; step += 1) {
+      send(9)
+      await settle()
+      jest.advanceTimersByTime(windowMs / 10)
+    }
+
+    expect(await reading).toBe(slow)
+  })
+
+  test('a sender that is just fast enough goes on as long as it likes', async () => {
+    const { source, send, end } = feed()
+    const reading = drain(source)
+    for (let step = 0; step < 50; step += 1) {
+      send(100)
+      await settle()
+      jest.advanceTimersByTime(windowMs)
+    }
+    end()
+
+    expect(await reading).toBe(5_000)
+  })
+
+  test('bytes of one window do not count for the next', async () => {
+    const { source, send } = feed()
+    const reading = errorOf(drain(source))
+    send(100_000)
+    await settle()
+    jest.advanceTimersByTime(windowMs)
+    await settle()
+    jest.advanceTimersByTime(windowMs)
+
+    expect(await reading).toBe(slow)
+  })
+
+  test('our own slowness is not held against the sender', async () => {
+    const { source, send, end, cancelled } = feed()
+    send(1)
+    let bytes = 0
+    for await (const chunk of source) {
+      bytes += chunk.length
+      jest.advanceTimersByTime(100 * windowMs)
+      if (bytes === 1) {
+        send(1)
+        end()
+      }
+    }
+
+    expect({ bytes, cancelled }).toEqual({ bytes: 2, cancelled: [] })
+  })
+
+  test('is not watched any more once the reading has ended, however it ended', async () => {
+    const whole = feed()
+    whole.end()
+    await drain(whole.source)
+    const left = feed()
+    left.send(1)
+    for await (const _chunk of left.source) break
+
+    expect(jest.getTimerCount()).toBe(0)
+  })
+})
+
+describe('a reading that is called off', () => {
+  test('ends at once with the reason, and the sender is told', async () => {
+    const { source, cancelled } = feed()
+    const reading = errorOf(drain(source))
+    await settle()
+    const reason = new Error('another writer came')
+    source.cancel(reason)
+
+    expect(await reading).toBe(reason)
+    expect(cancelled).toEqual([reason])
+  })
+
+  test('before it began ends with the reason at the first chunk', async () => {
+    const { source, send } = feed()
+    send(5)
+    const reason = new Error('too late')
+    source.cancel(reason)
+
+    expect(await errorOf(drain(source))).toBe(reason)
+  })
+
+  test('twice keeps the first reason', async () => {
+    const { source } = feed()
+    const first = new Error('first')
+    source.cancel(first)
+    source.cancel(new Error('second'))
+
+    expect(await errorOf(drain(source))).toBe(first)
+  })
+})

@@ -1,0 +1,210 @@
+import { describe, expect, test } from 'bun:test'
+import { parseManifest } from '../../../src/oci/manifest.ts'
+import { dockerManifest, ociIndex, ociManifest } from '../../../src/oci/media-types.ts'
+import { type Body, descriptor, imageBody, indexBody, limits, parse, toBytes } from '../../support/manifest-bodies.ts'
+import { catchRefusal, refusalOf } from '../../support/refusal-of.ts'
+
+describe('an image', () => {
+  test('names its config and its layers, in that order', () => {
+    const { shape, blobs, children, mediaType } = parse(imageBody(), dockerManifest)
+    expect({ shape, mediaType, children }).toEqual({ shape: 'image', mediaType: dockerManifest, children: [] })
+    expect(blobs.map(({ digest }) => digest.at(-1) ?? '')).toEqual(['c', 'a', 'b'])
+  })
+
+  test('may have no layers, and any that it likes', () => {
+    expect(parse(imageBody({ layers: [] }), ociManifest).blobs.length).toBe(1)
+    expect(parse(imageBody({ layers: [descriptor('a', { mediaType: 'made/up' })] }), ociManifest).blobs.length).toBe(2)
+  })
+
+  test('keeps fields that nobody here knows out of the way', () => {
+    expect(
+      refusalOf(() => parse(imageBody({ foo: { bar: [1] }, history: [], __proto: 1 }), ociManifest)),
+    ).toBeUndefined()
+  })
+})
+
+describe('an index', () => {
+  test('names its children and no blobs', () => {
+    const { shape, blobs, children } = parse(indexBody(), ociIndex)
+    expect({ shape, blobs }).toEqual({ shape: 'index', blobs: [] })
+    expect(children.map(({ digest }) => digest.at(-1) ?? '')).toEqual(['d'])
+  })
+
+  test('may be empty', () => {
+    expect(parse(indexBody({ manifests: [] }), ociIndex).children).toEqual([])
+  })
+})
+
+describe('the artifact type', () => {
+  test('of an image is its own, or else the media type of its config', () => {
+    expect(parse(imageBody({ artifactType: 'a/b' }), ociManifest).artifactType).toBe('a/b')
+    expect(parse(imageBody(), ociManifest).artifactType).toBe('application/x')
+    expect(parse(imageBody({ artifactType: '' }), ociManifest).artifactType).toBe('application/x')
+    expect(parse(imageBody({ artifactType: null }), ociManifest).artifactType).toBe('application/x')
+  })
+
+  test('of an index is its own, or there is none', () => {
+    expect(parse(indexBody({ artifactType: 'a/b' }), ociIndex).artifactType).toBe('a/b')
+    expect(parse(indexBody(), ociIndex).artifactType).toBeUndefined()
+  })
+})
+
+describe('nulls as encoders of Go write them', () => {
+  test('mean the same as nothing', () => {
+    const body = imageBody({
+      mediaType: null,
+      subject: null,
+      annotations: null,
+      artifactType: null,
+      manifests: null,
+      layers: null,
+    })
+    const { subject, annotations, blobs } = parse(body, ociManifest)
+    expect({ subject, annotations, blobs: blobs.length }).toEqual({
+      subject: undefined,
+      annotations: undefined,
+      blobs: 1,
+    })
+    expect(parse(indexBody({ manifests: null }), ociIndex).children).toEqual([])
+  })
+
+  test('are no config and no descriptor', () => {
+    expect(refusalOf(() => parse(imageBody({ config: null }), ociManifest))).toBe('manifest-invalid')
+    expect(refusalOf(() => parse(imageBody({ layers: [null] }), ociManifest))).toBe('manifest-invalid')
+  })
+})
+
+describe('a layer that is kept elsewhere', () => {
+  test.each([
+    [['https://example.com/layer'], true],
+    [[], false],
+    [null, false],
+    [undefined, false],
+    ['https://example.com/layer', false],
+  ])('with urls %p is foreign: %p', (urls, isForeign) => {
+    expect(parse(imageBody({ layers: [descriptor('a', { urls })] }), ociManifest).blobs[1]?.isForeign).toBe(isForeign)
+  })
+})
+
+describe('a subject', () => {
+  test('is given by its digest, of whatever algorithm', () => {
+    const digest = `blake3:${'0'.repeat(64)}`
+    expect(String(parse(indexBody({ subject: descriptor('e') }), ociIndex).subject)).toBe(`sha256:${'e'.repeat(64)}`)
+    expect(String(parse(imageBody({ subject: descriptor('e', { digest }) }), ociManifest).subject)).toBe(digest)
+  })
+
+  test.each([['sha256:abc'], [{}], [[]], [5], [true], [descriptor('e', { digest: 'sha256:abc' })]])(
+    'is not %j',
+    (subject) => {
+      expect(refusalOf(() => parse(imageBody({ subject }), ociManifest))).toBe('manifest-invalid')
+    },
+  )
+})
+
+describe('a descriptor', () => {
+  const wrong: readonly (readonly [string, Body])[] = [
+    ['no digest', { digest: undefined }],
+    ['a digest that is none', { digest: 'sha256:abc' }],
+    ['a digest in upper case', { digest: `sha256:${'A'.repeat(64)}` }],
+    ['a digest that is a list', { digest: [`sha256:${'0'.repeat(64)}`] }],
+    ['no size', { size: undefined }],
+    ['a size below nothing', { size: -1 }],
+    ['half a byte', { size: 0.5 }],
+    ['a size beyond counting', { size: 2 ** 53 }],
+    ['a size as text', { size: '1' }],
+    ['no media type', { mediaType: undefined }],
+    ['an empty media type', { mediaType: '' }],
+    ['a media type that is a number', { mediaType: 5 }],
+  ]
+  test.each(wrong)('with %s is refused wherever it stands', (_what, rest) => {
+    const bad = descriptor('a', rest)
+    const bodies = [imageBody({ config: bad }), imageBody({ layers: [bad] }), imageBody({ subject: bad })]
+    for (const body of bodies) expect(refusalOf(() => parse(body, ociManifest))).toBe('manifest-invalid')
+    expect(refusalOf(() => parse(indexBody({ manifests: [bad] }), ociIndex))).toBe('manifest-invalid')
+  })
+
+  test('may be empty content, and the largest that can be counted', () => {
+    for (const size of [0, Number.MAX_SAFE_INTEGER]) {
+      expect(parse(imageBody({ config: descriptor('c', { size }) }), ociManifest).blobs[0]?.sizeBytes).toBe(size)
+    }
+  })
+})
+
+describe('annotations', () => {
+  test('are texts by name', () => {
+    expect(parse(imageBody({ annotations: { a: 'b' } }), ociManifest).annotations).toEqual({ a: 'b' })
+  })
+
+  test.each([[{ a: 1 }], [{ a: null }], [{ a: {} }], [[]], ['a'], [5]])('are not %j', (annotations) => {
+    expect(refusalOf(() => parse(imageBody({ annotations }), ociManifest))).toBe('manifest-invalid')
+  })
+
+  test('cannot reach the prototype of anything', () => {
+    const text = JSON.stringify(imageBody()).replace(/^\{/, '{"annotations":{"__proto__":"a"},')
+    expect(Object.getPrototypeOf(parse(text, ociManifest).annotations ?? {})).toBe(Object.prototype)
+    expect(Object.getOwnPropertyNames({})).toEqual([])
+  })
+})
+
+describe('a body', () => {
+  test.each([[undefined], [null], [1], [3], ['2'], [[2]]])('with schemaVersion %j is refused', (schemaVersion) => {
+    expect(refusalOf(() => parse(imageBody({ schemaVersion }), ociManifest))).toBe('manifest-invalid')
+  })
+
+  test.each([
+    '',
+    ' ',
+    '[]',
+    'null',
+    '5',
+    '"a"',
+    '{',
+    '{"schemaVersion":2',
+    '{}{}',
+    `\ufeff${JSON.stringify(imageBody())}`,
+  ])('%j is no manifest', (text) => {
+    expect(refusalOf(() => parse(text, ociManifest))).toBe('manifest-invalid')
+  })
+
+  test('that is not UTF-8 is refused', () => {
+    const bytes = toBytes(imageBody({ annotations: { a: 'é' } }))
+    const broken = bytes.map((byte) => (byte === 0xc3 ? 0xff : byte))
+    expect(refusalOf(() => parseManifest(bytes, ociManifest, limits))).toBeUndefined()
+    expect(refusalOf(() => parseManifest(broken, ociManifest, limits))).toBe('manifest-invalid')
+    expect(refusalOf(() => parseManifest(new Uint8Array([0xff, 0xfe, 0x7b, 0]), ociManifest, limits))).toBe(
+      'manifest-invalid',
+    )
+  })
+
+  test('deeper than the limit is refused, at the limit it is not', () => {
+    const nested = (depth: number): unknown => (depth === 0 ? 0 : [nested(depth - 1)])
+    expect(refusalOf(() => parse(imageBody({ x: nested(7) }), ociManifest, { jsonDepthMax: 8 }))).toBeUndefined()
+    expect(refusalOf(() => parse(imageBody({ x: nested(8) }), ociManifest, { jsonDepthMax: 8 }))).toBe(
+      'manifest-invalid',
+    )
+  })
+
+  test('with more entries than the limit is refused, with as many it is not', () => {
+    const entries = (count: number) => Array.from({ length: count }, () => descriptor())
+    const own = { descriptorsMax: 3 }
+    expect(refusalOf(() => parse(imageBody({ layers: entries(3) }), ociManifest, own))).toBeUndefined()
+    expect(refusalOf(() => parse(imageBody({ layers: entries(4) }), ociManifest, own))).toBe('manifest-invalid')
+    expect(refusalOf(() => parse(indexBody({ manifests: entries(4) }), ociIndex, own))).toBe('manifest-invalid')
+  })
+
+  test.each([
+    imageBody({ layers: {} }),
+    imageBody({ layers: 'a' }),
+    imageBody({ config: [] }),
+    imageBody({ artifactType: 5 }),
+  ])('with a field of the wrong kind is refused (%#)', (body) => {
+    expect(refusalOf(() => parse(body, ociManifest))).toBe('manifest-invalid')
+  })
+
+  test('is refused with a reason that a person can use', () => {
+    const reason = catchRefusal(() => parse(imageBody({ layers: [descriptor(), {}] }), ociManifest))?.details[0]?.[
+      'reason'
+    ]
+    expect(reason).toBe('layers[1].digest is not a digest')
+  })
+})

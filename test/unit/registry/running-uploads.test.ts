@@ -1,0 +1,123 @@
+// What a process remembers of uploads between requests: who writes, and which hash is of use.
+import { describe, expect, test } from 'bun:test'
+import { startHash } from '../../../src/lib/hashing.ts'
+import type { StorageKey } from '../../../src/ports/blob-store.ts'
+import type { Upload, UploadId } from '../../../src/ports/uploads.ts'
+import { RunningUploads } from '../../../src/registry/running-uploads.ts'
+
+const id = 'an upload' as UploadId
+
+function openRunning() {
+  const clock = { at: 1_000_000, now: () => clock.at }
+  return { clock, running: new RunningUploads(clock) }
+}
+
+function uploadAt(epoch: number, sizeBytes: number): Upload {
+  const repository = { accountId: 1, id: 1 }
+  return { id, repository, storageKey: 'a key' as StorageKey, object: { sizeBytes, notes: undefined }, epoch }
+}
+
+describe('a writer', () => {
+  test('is let in when there is no other, and again when the other has ended', async () => {
+    const { running } = openRunning()
+    const first = await running.enter(id, () => undefined)
+    first?.end()
+
+    expect(first).toBeDefined()
+    expect(await running.enter(id, () => undefined)).toBeDefined()
+  })
+
+  test('is not let in while another is alive, and does not disturb it', async () => {
+    const { running, clock } = openRunning()
+    let stops = 0
+    const first = await running.enter(id, () => {
+      stops += 1
+    })
+    for (let seconds = 0; seconds < 5; seconds += 1) {
+      clock.at += 900
+      first?.progress()
+    }
+
+    expect(await running.enter(id, () => undefined)).toBeUndefined()
+    expect(stops).toBe(0)
+  })
+
+  test('stops one that looks dead, and is let in when that one has ended', async () => {
+    const { running, clock } = openRunning()
+    const first = await running.enter(id, () => setTimeout(() => first?.end(), 1))
+    clock.at += 1_000
+
+    expect(await running.enter(id, () => undefined)).toBeDefined()
+  })
+
+  test('is the only one of several that wait for a dead one', async () => {
+    const { running, clock } = openRunning()
+    const first = await running.enter(id, () => setTimeout(() => first?.end(), 1))
+    clock.at += 1_000
+
+    const entries = await Promise.all([1, 2, 3].map(() => running.enter(id, () => undefined)))
+
+    expect(entries.filter((entry) => entry !== undefined)).toHaveLength(1)
+  })
+
+  test('of one upload has nothing to do with that of another', async () => {
+    const { running } = openRunning()
+    await running.enter(id, () => undefined)
+
+    expect(await running.enter('another' as UploadId, () => undefined)).toBeDefined()
+  })
+
+  test('is stopped and waited for when all are', async () => {
+    const { running } = openRunning()
+    const stopped: string[] = []
+    for (const name of ['one', 'two'] as UploadId[]) {
+      const entry = await running.enter(name, () => {
+        stopped.push(name)
+        setTimeout(() => entry?.end(), 1)
+      })
+    }
+
+    await running.stopAll()
+
+    expect(stopped).toEqual(['one', 'two'])
+  })
+})
+
+describe('a kept hash', () => {
+  function kept(epoch: number, sizeBytes: number) {
+    const { running } = openRunning()
+    const hash = startHash('sha256')
+    running.keepHash(uploadAt(epoch, 0), sizeBytes, hash)
+    return { running, hash }
+  }
+
+  test('is taken by the turn right after the one that kept it, once', () => {
+    const { running, hash } = kept(3, 100)
+
+    expect(running.takeHash(uploadAt(4, 100))).toBe(hash)
+    expect(running.takeHash(uploadAt(4, 100))).toBeUndefined()
+  })
+
+  test.each([
+    ['another writer came between', 5, 100],
+    ['the turn is the same', 3, 100],
+    ['more bytes stand', 4, 101],
+    ['fewer bytes stand', 4, 99],
+  ])('is of no use when %s', (_reason, epoch, sizeBytes) => {
+    const { running } = kept(3, 100)
+
+    expect(running.takeHash(uploadAt(epoch, sizeBytes))).toBeUndefined()
+  })
+
+  test('is forgotten with its upload, and when too many are kept', async () => {
+    const { running } = kept(3, 100)
+    await running.stop(id)
+    expect(running.takeHash(uploadAt(4, 100))).toBeUndefined()
+
+    running.keepHash(uploadAt(3, 0), 100, startHash('sha256'))
+    for (let count = 0; count < 2_000; count += 1) {
+      running.keepHash({ ...uploadAt(1, 0), id: `upload ${count}` as UploadId }, 1, startHash('sha256'))
+    }
+    expect(running.takeHash(uploadAt(4, 100))).toBeUndefined()
+  })
+})
