@@ -23,8 +23,6 @@ prints the settings in force, with secrets masked.
 | Setting | Environment | Default | Meaning |
 |---|---|---|---|
 ${rows.join('\n')}
-
-One limit is not here because it stands before anything of ours runs: the header block of a request may have 16 KiB (431 above that).
 `
 }
 

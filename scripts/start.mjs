@@ -3,4 +3,4 @@ import { ensureInstalled } from './install.mjs'
 import { runBun } from './run-bun.mjs'
 
 ensureInstalled({ dev: false })
-process.exit(await runBun(['--max-http-header-size=16384', 'src/main.ts', 'serve', ...process.argv.slice(2)]))
+process.exit(await runBun(['src/main.ts', 'serve', ...process.argv.slice(2)]))

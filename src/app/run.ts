@@ -24,6 +24,7 @@ export async function runServer(config: Config): Promise<RunningServer> {
     host: config.host,
     port: config.port,
     idleSeconds: Math.ceil(config.idleMs / 1000),
+    headerBytesMax: config.headerBytes,
     readerWindowMs: config.bodyWindowMs,
   })
   const jobs = new Jobs(app, log, config)

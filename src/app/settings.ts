@@ -72,6 +72,7 @@ export const settingsTable = {
     'Manifest media types to accept beside the usual three.',
   ),
 
+  headerBytes: setting('limits.header_bytes', byteCount('16KiB', '4KiB', '1MiB'), 'Largest header block of a request.'),
   manifestBytes: setting('limits.manifest_bytes', byteCount('4MiB', '1MiB'), 'Largest manifest.'),
   jsonDepth: setting('limits.json_depth', wholeNumber(32, 8, 1_000), 'Deepest nesting in a manifest.'),
   descriptors: setting('limits.descriptors', wholeNumber(10_000, 100), 'Most entries in one manifest.'),

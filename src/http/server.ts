@@ -1,3 +1,4 @@
+import http from 'node:http'
 import type { Server } from 'bun'
 import type { Log } from '../lib/log.ts'
 import type { Application } from './exchange.ts'
@@ -9,6 +10,8 @@ export interface ListenSettings {
   readonly port: number
   /** A connection without a request, or with half of its headers, is cut after this long. */
   readonly idleSeconds: number
+  /** Largest header block of a request; 431 above it. */
+  readonly headerBytesMax: number
   /** A reader that takes nothing for this long is cut. */
   readonly readerWindowMs: number
 }
@@ -26,6 +29,8 @@ export class HttpServer {
 
   constructor(app: Application, log: Log, settings: ListenSettings) {
     const pipeline = new Pipeline(app, log, (request) => this.#readers.watch(request))
+    // Bun has one limit for the whole process, and this is where it is set.
+    Reflect.set(http, 'maxHeaderSize', settings.headerBytesMax)
     this.#server = Bun.serve({
       hostname: settings.host,
       port: settings.port,

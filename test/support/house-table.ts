@@ -39,6 +39,8 @@ export const builtinHomes: Readonly<Record<string, Places>> = {
   // In lib: the log writes to file descriptor 1, a folder is synced for whoever keeps files, the kernel lists connections.
   'node:fs': ['src/adapters/', 'src/app/', 'src/lib/log.ts', 'src/lib/sync-folder.ts', 'src/lib/tcp-connections.ts'],
   'node:fs/promises': ['src/adapters/', 'src/app/', 'src/lib/sync-folder.ts'],
+  // Bun keeps its limit of a request's headers there.
+  'node:http': ['src/http/server.ts'],
   'node:path': ['src/adapters/', 'src/app/'],
 }
 
