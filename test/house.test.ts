@@ -109,7 +109,7 @@ const rules: readonly Rule[] = [
       [[file('src/registry/a.ts', "import { open } from 'node:fs/promises'")], ['src/registry/a.ts', 'node:fs']],
       [[file('src/app/a.ts', "import { Database } from 'bun:sqlite'")], ['src/app/a.ts', 'sqlite-database.ts']],
       [[file('src/cli/a.ts', "import { x } from 'left-pad/inner'")], ['src/cli/a.ts', 'no home']],
-      [[file('src/http/a.ts', "import { createServer } from 'node:http'")], ['src/http/a.ts', 'no home']],
+      [[file('src/http/a.ts', "import { createServer } from 'node:https'")], ['src/http/a.ts', 'no home']],
     ],
   },
   {
