@@ -1,28 +1,12 @@
 // What an answer must be. Each function throws a ConformanceFailure that names the request, so that the same checks can
 // be turned on a registry that is broken on purpose.
+
+import { ociErrorCodes } from '../support/oci-error-codes.ts'
 import type { Reply, Repository } from './client.ts'
 
 export class ConformanceFailure extends Error {
   override readonly name = 'ConformanceFailure'
 }
-
-/** distribution-spec, "Error Codes": the code of a 4xx answer MUST be one of these. */
-const errorCodes = new Set([
-  'BLOB_UNKNOWN',
-  'BLOB_UPLOAD_INVALID',
-  'BLOB_UPLOAD_UNKNOWN',
-  'DIGEST_INVALID',
-  'MANIFEST_BLOB_UNKNOWN',
-  'MANIFEST_INVALID',
-  'MANIFEST_UNKNOWN',
-  'NAME_INVALID',
-  'NAME_UNKNOWN',
-  'SIZE_INVALID',
-  'UNAUTHORIZED',
-  'DENIED',
-  'UNSUPPORTED',
-  'TOOMANYREQUESTS',
-])
 
 const shownBytesMax = 300
 
@@ -42,7 +26,7 @@ export function expectRefusal(reply: Reply, ...expected: readonly number[]): voi
   const { errors } = readJson(reply, 'application/json')
   if (!Array.isArray(errors) || errors.length === 0) fail(reply, 'the body must hold errors')
   for (const error of errors) {
-    if (!isRecord(error) || !errorCodes.has(String(error['code']))) {
+    if (!isRecord(error) || !ociErrorCodes.has(String(error['code']))) {
       fail(reply, `${JSON.stringify(error)} must have a code of the distribution-spec's list`)
     }
   }

@@ -1,22 +1,25 @@
-// `berth <command>` as an operator runs it, beside a server or without one.
+// `berth <command>` as an operator runs it: beside a server, or by itself in a folder of its own.
+import { join } from 'node:path'
 import { projectRoot } from './berth-process.ts'
 
-export interface CommandOutcome {
-  readonly code: number
-  readonly output: string
+export interface CommandRun {
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
 }
 
+/** With nothing of the caller's environment. `folder` is where it runs: a `berth.yaml` there is read. */
 export async function runBerth(
-  dataDir: string,
-  command: readonly string[],
-  settings: Readonly<Record<string, string>> = {},
-): Promise<CommandOutcome> {
-  const child = Bun.spawn([process.execPath, 'src/main.ts', ...command], {
-    cwd: projectRoot,
-    env: { ...process.env, BERTH_DATA_DIR: dataDir, ...settings },
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  folder: string = projectRoot,
+): Promise<CommandRun> {
+  const child = Bun.spawn([process.execPath, join(projectRoot, 'src/main.ts'), ...args], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'] ?? '', ...environment },
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  const [out, error, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-  return { code, output: out + error }
+  const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  return { exitCode, stdout, stderr }
 }

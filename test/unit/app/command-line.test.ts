@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runIn } from '../../support/command-line.ts'
+import { runBerth } from '../../support/berth-command.ts'
 import { useTemporaryFolders } from '../../support/temporary-folders.ts'
 
 const newFolder = useTemporaryFolders('command')
@@ -11,7 +11,7 @@ describe('settings that are wrong, told by the command', () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'berth.yaml'), 'server: { port: 70000 }\nzzz: 1\nidentity: { admin_password: hush }\n')
     for (const command of ['serve', 'config', 'gc']) {
-      const { exitCode, stdout, stderr } = await runIn(folder, [command], { BERTH_SERVER__IDLE: 'soon' })
+      const { exitCode, stdout, stderr } = await runBerth([command], { BERTH_SERVER__IDLE: 'soon' }, folder)
       expect([command, exitCode, stdout]).toEqual([command, 2, ''])
       for (const words of ['server.port: 70000', 'zzz', 'identity.admin_password', 'BERTH_SERVER__IDLE']) {
         expect(stderr).toContain(words)
@@ -24,12 +24,12 @@ describe('settings that are wrong, told by the command', () => {
   test.each([[['fly']], [['config', '--fly']], [['config', '--config']], [['gc', '--lease', 'soon', '--fly']], [[]]])(
     'arguments %j that are none end with code 2',
     async (args) => {
-      expect((await runIn(newFolder(), args)).exitCode).toBe(2)
+      expect((await runBerth(args, {}, newFolder())).exitCode).toBe(2)
     },
   )
 
   test('help is no failure', async () => {
-    const { exitCode, stdout } = await runIn(newFolder(), ['--help'])
+    const { exitCode, stdout } = await runBerth(['--help'], {}, newFolder())
     expect([exitCode, stdout.includes('serve')]).toEqual([0, true])
   })
 })
@@ -40,7 +40,7 @@ test('the settings in force are printed with the secrets masked', async () => {
     BERTH_IDENTITY__ADMIN_PASSWORD: 'canary-word-0123456789',
     BERTH_SERVER__PORT: '6000',
   }
-  const { exitCode, stdout, stderr } = await runIn(newFolder(), ['config'], environment)
+  const { exitCode, stdout, stderr } = await runBerth(['config'], environment, newFolder())
 
   expect(exitCode).toBe(0)
   expect(stdout).toContain('server.port: 6000')

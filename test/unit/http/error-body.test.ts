@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { answerError, type ErrorContext, errorTable } from '../../../src/http/error-body.ts'
 import { type Refusal, RegistryRefusal, refusalWords, Unavailable } from '../../../src/oci/errors.ts'
+import { ociErrorCodes } from '../../support/oci-error-codes.ts'
 
 const registry: ErrorContext = {
   territory: { kind: 'registry', mount: '/v2' },
@@ -11,24 +12,6 @@ const registry: ErrorContext = {
 const service: ErrorContext = { ...registry, territory: { kind: 'service' } }
 const refusals = Object.keys(refusalWords) as Refusal[]
 
-/** distribution-spec, "Error Codes". */
-const codes = new Set([
-  'BLOB_UNKNOWN',
-  'BLOB_UPLOAD_INVALID',
-  'BLOB_UPLOAD_UNKNOWN',
-  'DIGEST_INVALID',
-  'MANIFEST_BLOB_UNKNOWN',
-  'MANIFEST_INVALID',
-  'MANIFEST_UNKNOWN',
-  'NAME_INVALID',
-  'NAME_UNKNOWN',
-  'SIZE_INVALID',
-  'UNAUTHORIZED',
-  'DENIED',
-  'UNSUPPORTED',
-  'TOOMANYREQUESTS',
-])
-
 function answer(error: unknown, context = registry) {
   const { status, headers, body } = answerError(error, context)
   return { status, headers, body: JSON.parse(String(body)) }
@@ -38,7 +21,7 @@ describe.each(refusals)('the refusal %p', (refusal) => {
   test('has a status of the 4xx kind and a code of the specification', () => {
     expect(errorTable[refusal].status).toBeGreaterThanOrEqual(400)
     expect(errorTable[refusal].status).toBeLessThan(500)
-    expect(codes.has(errorTable[refusal].code)).toBe(true)
+    expect(ociErrorCodes.has(errorTable[refusal].code)).toBe(true)
   })
 
   test('says its words in both forms on the registry interface, and in one elsewhere', () => {
