@@ -21,13 +21,13 @@ function greet({ url, firstApiKey, log }: RunningServer): void {
   const host = url.replace('http://', '')
   const lines = ['', `  Berth is ready at ${url}`, '']
   if (firstApiKey !== undefined) {
-    lines.push(`  API key of admin (shown only now; keep it):  ${firstApiKey}`, '')
+    lines.push(`  Your API key (shown only now; keep it):  ${firstApiKey}`, '')
     lines.push(`  docker login ${host} -u apikey -p ${firstApiKey}`, '')
   } else {
     lines.push(`  docker login ${host} -u apikey`, '')
   }
-  // To the terminal's error stream: standard output belongs to the log.
-  console.error(lines.join('\n'))
+  // Standard output belongs to the log. Not by console.error, which paints a terminal red.
+  process.stderr.write(`${lines.join('\n')}\n`)
 }
 
 /** A second signal this soon after the first is the same one: a terminal tells npm and us, and npm tells us too. */
