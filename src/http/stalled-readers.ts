@@ -12,6 +12,7 @@ interface Watched {
 
 /** The longest that Bun's own timer can be set to. It is wound up again and again while the answer flows. */
 const timerSecondsMax = 255
+const noTimer = 0
 
 /** Bun takes a new time for an answer only once the answer has begun. */
 const begunAfterMs = 1_000
@@ -29,6 +30,7 @@ export class StalledReaders {
   readonly #log: Log
   readonly #watched = new Map<string, Watched>()
   readonly #tickMs: number
+  readonly #canTell = listConnections(0) !== undefined
   #timer: Timer | undefined
 
   constructor(server: Server<undefined>, windowMs: number, log: Log) {
@@ -40,8 +42,9 @@ export class StalledReaders {
   /** A long answer to this request is about to begin. */
   watch(request: Request): void {
     const port = this.#server.requestIP(request)?.port
-    setTimeout(() => this.#server.timeout(request, timerSecondsMax), begunAfterMs).unref()
-    if (port === undefined) return
+    const isWatched = this.#canTell && port !== undefined
+    setTimeout(() => this.#server.timeout(request, isWatched ? timerSecondsMax : noTimer), begunAfterMs).unref()
+    if (!isWatched) return
     this.#watched.set(String(port), { request, stalledTicks: 0, quietTicks: 0 })
     this.#timer ??= setInterval(() => this.#look(), this.#tickMs)
   }
@@ -54,10 +57,7 @@ export class StalledReaders {
 
   #look(): void {
     const connections = listConnections(this.#server.port ?? 0)
-    for (const [port, watched] of this.#watched) {
-      if (connections === undefined) this.#server.timeout(watched.request, timerSecondsMax)
-      else this.#judge(port, watched, connections.get(Number(port)))
-    }
+    for (const [port, watched] of this.#watched) this.#judge(port, watched, connections?.get(Number(port)))
     if (this.#watched.size === 0) this.close()
   }
 

@@ -9,21 +9,23 @@ const established = '01'
 /** The timer that asks a receiver, whose window is shut, whether it is open again. */
 const zeroWindowProbe = '04'
 
-/**
- * The connections to a local port, by the port at the other end; undefined where the kernel does not tell. Two connections
- * from different machines may have the same port: then the one that flows hides the other, which is the safe way to err.
- */
+/** The connections to a local port, by the port at the other end; undefined where the kernel does not tell. */
 export function listConnections(localPort: number): ReadonlyMap<number, ConnectionState> | undefined {
+  const texts = tables.map(readTable).filter((text) => text !== undefined)
+  return texts.length === 0 ? undefined : readConnections(texts, localPort)
+}
+
+/**
+ * Two connections from different machines may have the same port: then the one that flows hides the other, which is the
+ * safe way to err.
+ */
+export function readConnections(texts: readonly string[], localPort: number): ReadonlyMap<number, ConnectionState> {
   const wanted = localPort.toString(16).toUpperCase().padStart(4, '0')
   const found = new Map<number, ConnectionState>()
-  let isTold = false
-  for (const table of tables) {
-    const text = readTable(table)
-    if (text === undefined) continue
-    isTold = true
+  for (const text of texts) {
     for (const line of text.split('\n')) addConnection(found, line, wanted)
   }
-  return isTold ? found : undefined
+  return found
 }
 
 function readTable(path: string): string | undefined {
