@@ -1,0 +1,128 @@
+// `npm run bench -- [--quick] [--control]`: the hot paths, beside those they have promised to keep up with.
+// Exit code: 0 all bars met; 1 a bar missed; 2 could not measure; 3 the control met a bar, so the harness is broken.
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { cpus, loadavg, release, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { downloadComparisons, judge, manifestComparisons, uploadComparisons, type Verdict } from './bars.ts'
+import { createBlobSource } from './blob-source.ts'
+import type { Contestant } from './contestants.ts'
+import { type Cores, findCores, pinProcess } from './cores.ts'
+import { startField } from './field.ts'
+import { chooseLoadGenerator } from './manifest-load.ts'
+import { measureDownloads, measureManifests, measureUploads, uploadFirstBlob } from './phases.ts'
+import { type Plan, parsePlan } from './plan.ts'
+import { canMeasureProcesses, readCpuSeconds, readMachineCpuSeconds, readPeakResidentBytes } from './process-cost.ts'
+import { formatByteTable, formatMemory, formatRequestTable, formatVerdict } from './report.ts'
+
+const tmpfsMagic = 0x01021994
+const crowdedShare = 0.15
+
+async function main(): Promise<number> {
+  const plan = parsePlan(Bun.argv.slice(2))
+  if (!canMeasureProcesses) throw new Error('CPU seconds are read from /proc, which only Linux has')
+  if (Bun.which('curl') === null) throw new Error('curl is needed to move the big blobs')
+  const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'))
+  const running: Contestant[] = []
+  const cleanUp = async () => {
+    await Promise.allSettled(running.map((contestant) => contestant.stop()))
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const interrupt = () => void cleanUp().finally(() => process.exit(2))
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
+  try {
+    checkFolder(folder, plan)
+    return conclude(plan, await measure(plan, folder, running))
+  } finally {
+    await cleanUp()
+  }
+}
+
+async function measure(plan: Plan, folder: string, running: Contestant[]): Promise<Verdict[]> {
+  const describeOthers = observeOthers()
+  const load = chooseLoadGenerator(folder)
+  const cores = findCores()
+  // What is started from here on follows the harness; the servers are moved away when they run.
+  if (cores !== undefined) pinProcess(process.pid, cores.load)
+  console.log(describeRun(plan, load.name, cores))
+  const source = createBlobSource(folder, plan.blobSizeBytes)
+  const field = await startField({ plan, folder, running, cores, blobPath: source.path })
+  const digest = await uploadFirstBlob(field, source)
+  const size = `${source.sizeBytes / 2 ** 30} GiB`
+
+  const manifests = await measureManifests(field, load)
+  const { connections, manifestRounds, manifestSliceSeconds, downloadRounds, downloadsPerSlice, uploadRounds } = plan
+  const slices = `${manifestRounds} rounds of ${manifestSliceSeconds} s`
+  console.log(formatRequestTable(`\nManifest GET, ${connections} keep-alive connections, ${slices}`, manifests))
+  const downloads = await measureDownloads(field, digest, source.sizeBytes)
+  const times = `${downloadRounds} rounds of ${downloadsPerSlice} downloads`
+  console.log(formatByteTable(`\nBlob GET, ${size}, ${times}`, downloads))
+  const uploads = await measureUploads(field, source)
+  const freshness = 'one upload each, its content new to the registry'
+  console.log(formatByteTable(`\nBlob upload, ${size}, ${uploadRounds} rounds of ${freshness}`, uploads))
+  console.log(`\n${formatMemory(running.map(({ name, pid }) => [name, readPeakResidentBytes(pid)]))}`)
+  console.log(`\n${describeOthers()}`)
+  return [
+    ...judge(manifestComparisons, manifests),
+    ...judge(downloadComparisons, downloads),
+    ...judge(uploadComparisons, uploads),
+  ]
+}
+
+function conclude(plan: Plan, verdicts: readonly Verdict[]): number {
+  console.log(`\n${verdicts.map(formatVerdict).join('\n')}`)
+  const passed = verdicts.filter(({ outcome }) => outcome === 'PASS').length
+  const missed = verdicts.filter(({ outcome }) => outcome === 'MISS').length
+  console.log(`\n${passed} of ${passed + missed} bars met`)
+  if (plan.control && passed > 0) {
+    console.log('THE CONTROL FAILED: a server that is slow on purpose has met a bar, so that bar proves nothing')
+    return 3
+  }
+  if (plan.control) console.log('The control is in order: the slow server has missed every bar')
+  return missed === 0 ? 0 : 1
+}
+
+function describeRun(plan: Plan, loadName: string, cores: Cores | undefined): string {
+  return [
+    `Berth bench, ${plan.name}${plan.control ? '; CONTROL: "berth" below is a server that is slow on purpose' : ''}`,
+    `Bun ${Bun.version}, Linux ${release()}, ${cpus().length} x ${cpus()[0]?.model}, load average ${formatLoad()}`,
+    cores === undefined
+      ? 'NOT PINNED (one core, or no taskset): the figures of blob GET are rough.'
+      : `Servers on core ${cores.server}, load on core ${cores.load}: ${loadName} for manifests, curl for blobs.`,
+    'Figures are medians of CPU seconds (utime + stime) of the server alone, all contestants in turn in every round.',
+    'Berth is asked with credentials (Basic, an API key). docker-registry is asked WITHOUT any, and runs without access',
+    'log and health checks: all in its favour. "With password" is the same program behind htpasswd with bcrypt at its',
+    'lowest cost: printed, but no fair rival, so no bar is set against it.',
+  ].join('\n')
+}
+
+/** How much of the machine others took while we measured: what to think of the figures. */
+function observeOthers(): () => string {
+  const startedAt = performance.now()
+  const readOthers = () => readMachineCpuSeconds() - readCpuSeconds(process.pid)
+  const before = readOthers()
+  return () => {
+    const seconds = (performance.now() - startedAt) / 1000
+    const share = (readOthers() - before) / seconds / cpus().length
+    const advice = share > crowdedShare ? ' - ROUGH FIGURES: run it again on a quiet machine' : ''
+    return `Measured in ${Math.round(seconds)} s; others took ${Math.round(share * 100)} % of the machine${advice}`
+  }
+}
+
+function checkFolder(folder: string, plan: Plan): void {
+  const { bavail, bsize, type } = statfsSync(folder)
+  if (type === tmpfsMagic)
+    console.log(`WARNING: ${folder} is in memory, where fsync costs nothing; set TMPDIR to a disk`)
+  // The source, the bare loop's one copy, and what the registries keep.
+  const kept = 1 + plan.uploadRounds
+  const neededBytes = plan.blobSizeBytes * (3 + kept * (plan.uploadByPatchToo ? 3 : 2))
+  if (bavail * bsize < neededBytes) throw new Error(`${folder} has less than the ${neededBytes} free bytes this needs`)
+}
+
+function formatLoad(): string {
+  return loadavg()[0]?.toFixed(2) ?? 'unknown'
+}
+
+process.exitCode = await main().catch((error: unknown) => {
+  console.error(error)
+  return 2
+})

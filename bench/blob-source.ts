@@ -1,0 +1,48 @@
+// One big file whose last bytes change from upload to upload, so that no registry has ever seen the blob before.
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+
+const blockBytes = 4 * 2 ** 20
+const stampBytes = 64
+
+export interface BlobSource {
+  readonly path: string
+  readonly sizeBytes: number
+  /** Gives the file content of its own, durable before the clock starts; answers its digest. */
+  stamp(): string
+}
+
+export function createBlobSource(folder: string, sizeBytes: number): BlobSource {
+  const path = join(folder, 'blob.bin')
+  const file = openSync(path, 'w')
+  const hasher = new Bun.CryptoHasher('sha256')
+  const block = randomBlock()
+  const bodyBytes = sizeBytes - stampBytes
+  for (let written = 0; written < bodyBytes; ) {
+    block.set(Buffer.from(`${written}`.padStart(16)))
+    const part = block.subarray(0, Math.min(blockBytes, bodyBytes - written))
+    writeSync(file, part)
+    hasher.update(part)
+    written += part.length
+  }
+  fsyncSync(file)
+  closeSync(file)
+  return { path, sizeBytes, stamp: () => stampFile(path, bodyBytes, hasher.copy()) }
+}
+
+function stampFile(path: string, offset: number, hasher: Bun.CryptoHasher): string {
+  const stamp = Buffer.from(crypto.randomUUID().padEnd(stampBytes))
+  const file = openSync(path, 'r+')
+  writeSync(file, stamp, 0, stampBytes, offset)
+  fsyncSync(file)
+  closeSync(file)
+  return `sha256:${hasher.update(stamp).digest('hex')}`
+}
+
+function randomBlock(): Uint8Array {
+  const block = new Uint8Array(blockBytes)
+  // getRandomValues takes at most 64 KiB at a time.
+  for (let offset = 0; offset < blockBytes; offset += 65_536)
+    crypto.getRandomValues(block.subarray(offset, offset + 65_536))
+  return block
+}

@@ -1,0 +1,89 @@
+// The run as people read it.
+import type { Verdict } from './bars.ts'
+import { type Sample, type Samples, type Spread, spreadOf } from './rounds.ts'
+
+const gibibyte = 2 ** 30
+const mebibyte = 2 ** 20
+
+type Column = readonly [title: string, format: (samples: readonly Sample[]) => string]
+
+const requestColumns: readonly Column[] = [
+  ['requests a CPU second (lowest-highest)', (samples) => formatSpread(samples.map(workPerCpuSecond), count)],
+  ['side note: requests a second', (samples) => count(spreadOf(samples.map(workPerWallSecond)).median)],
+]
+
+const byteColumns: readonly Column[] = [
+  ['CPU seconds a GiB (lowest-highest)', (samples) => formatSpread(samples.map(cpuSecondsPerGibibyte), decimal)],
+  ['side note: MiB a second', (samples) => count(spreadOf(samples.map(workPerWallSecond)).median / mebibyte)],
+]
+
+export function formatRequestTable(title: string, samples: Samples): string {
+  return formatTable(title, samples, requestColumns)
+}
+
+export function formatByteTable(title: string, samples: Samples): string {
+  return formatTable(title, samples, byteColumns)
+}
+
+function formatTable(title: string, samples: Samples, columns: readonly Column[]): string {
+  const rows = [...samples].map(([name, taken]) => [name, ...columns.map(([, format]) => format(taken))])
+  return [title, ...alignRows([['', ...columns.map(([heading]) => heading)], ...rows])].join('\n')
+}
+
+export function formatMemory(peaks: readonly (readonly [name: string, bytes: number])[]): string {
+  const rows = peaks.map(([name, bytes]) => [name, `${count(bytes / mebibyte)} MiB`])
+  return ['Peak resident memory over the whole run', ...alignRows(rows)].join('\n')
+}
+
+export function formatVerdict({ comparison, ratio, outcome }: Verdict): string {
+  const { title, subject, peer, figure, bar } = comparison
+  const asked =
+    bar === undefined ? '' : 'atLeast' in bar ? `; bar: at least ${bar.atLeast}x` : `; bar: at most ${bar.atMost}x`
+  const unit = figure === 'yield' ? 'requests a CPU second' : 'CPU'
+  const what = `${outcome}  ${title}: ${subject} against ${peer}: `
+  if (ratio === undefined) return `${what}not measured, since ${peer} is not here${asked}`
+  const rounds = ratio.values.map((value) => digits(value)).join(' ')
+  return `${what}${digits(ratio.median)}x the ${unit} (rounds: ${rounds})${asked}`
+}
+
+function alignRows(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return rows.map((row) =>
+    row
+      .map((cell, column) =>
+        column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart((widths[column] ?? 0) + 3),
+      )
+      .join('')
+      .replace(/^/, '  '),
+  )
+}
+
+function formatSpread(values: readonly number[], format: (value: number) => string): string {
+  const spread: Spread = spreadOf(values)
+  return `${format(spread.median)} (${format(spread.lowest)}-${format(spread.highest)})`
+}
+
+function workPerCpuSecond(sample: Sample): number {
+  return sample.work / sample.cpuSeconds
+}
+
+function workPerWallSecond(sample: Sample): number {
+  return sample.work / sample.wallSeconds
+}
+
+function cpuSecondsPerGibibyte(sample: Sample): number {
+  return sample.cpuSeconds / (sample.work / gibibyte)
+}
+
+function count(value: number): string {
+  return Math.round(value).toLocaleString('en-US')
+}
+
+function decimal(value: number): string {
+  return value.toFixed(3)
+}
+
+/** Three that count: 0.397 must not look like the 0.4 it was asked for. */
+function digits(value: number): string {
+  return value.toPrecision(3)
+}

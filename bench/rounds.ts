@@ -1,0 +1,77 @@
+// A B C A B C ...: every contestant meets every kind of weather, and a ratio is taken inside one round.
+import { readCpuSeconds } from './process-cost.ts'
+
+export interface Slice {
+  readonly name: string
+  readonly pid: number
+  /** What has to be in place before the clock starts. */
+  prepare?(): void
+  /** Does the work and says how much it was: requests, or bytes. */
+  run(): Promise<number>
+}
+
+export interface Sample {
+  readonly work: number
+  readonly cpuSeconds: number
+  readonly wallSeconds: number
+}
+
+export type Samples = ReadonlyMap<string, readonly Sample[]>
+
+export interface Spread {
+  readonly median: number
+  readonly lowest: number
+  readonly highest: number
+  readonly values: readonly number[]
+}
+
+export async function measureRounds(slices: readonly Slice[], rounds: number): Promise<Samples> {
+  const samples = new Map<string, Sample[]>(slices.map((slice) => [slice.name, []]))
+  for (let round = 1; round <= rounds; round++) {
+    for (const slice of slices) samples.get(slice.name)?.push(await measureSlice(slice))
+  }
+  return samples
+}
+
+async function measureSlice(slice: Slice): Promise<Sample> {
+  slice.prepare?.()
+  const startedAt = performance.now()
+  const before = readCpuSeconds(slice.pid)
+  const work = await slice.run()
+  const cpuSeconds = readCpuSeconds(slice.pid) - before
+  // Dividing by a handful of hundredths would print noise as if it were a figure.
+  if (cpuSeconds < 0.1) throw new Error(`${slice.name}: ${cpuSeconds} CPU seconds are too few to measure`)
+  return { work, cpuSeconds, wallSeconds: (performance.now() - startedAt) / 1000 }
+}
+
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = [...values].sort((left, right) => left - right)
+  const middle = Math.floor(sorted.length / 2)
+  const upper = sorted[middle] ?? Number.NaN
+  const lower = sorted.length % 2 === 0 ? (sorted[middle - 1] ?? Number.NaN) : upper
+  return {
+    median: (lower + upper) / 2,
+    lowest: sorted[0] ?? Number.NaN,
+    highest: sorted.at(-1) ?? Number.NaN,
+    values,
+  }
+}
+
+/** Work for a CPU second, `subject` as a multiple of `peer`, round by round. */
+export function ratioOfYield(samples: Samples, subject: string, peer: string): Spread | undefined {
+  const peers = samples.get(peer)
+  const subjects = samples.get(subject)
+  if (peers === undefined || subjects === undefined) return undefined
+  return spreadOf(
+    subjects.flatMap((sample, round) => {
+      const other = peers[round]
+      return other === undefined ? [] : [sample.work / sample.cpuSeconds / (other.work / other.cpuSeconds)]
+    }),
+  )
+}
+
+/** CPU seconds for the same work, `subject` as a multiple of `peer`, round by round. */
+export function ratioOfCost(samples: Samples, subject: string, peer: string): Spread | undefined {
+  const inverse = ratioOfYield(samples, subject, peer)
+  return inverse === undefined ? undefined : spreadOf(inverse.values.map((value) => 1 / value))
+}
