@@ -102,7 +102,8 @@ function observeOthers(): () => string {
   const before = readOthers()
   return () => {
     const seconds = (performance.now() - startedAt) / 1000
-    const share = (readOthers() - before) / seconds / cpus().length
+    // The two counts are taken by different clocks and may cross.
+    const share = Math.max(0, (readOthers() - before) / seconds / cpus().length)
     const advice = share > crowdedShare ? ' - ROUGH FIGURES: run it again on a quiet machine' : ''
     return `Measured in ${Math.round(seconds)} s; others took ${Math.round(share * 100)} % of the machine${advice}`
   }
@@ -112,9 +113,9 @@ function checkFolder(folder: string, plan: Plan): void {
   const { bavail, bsize, type } = statfsSync(folder)
   if (type === tmpfsMagic)
     console.log(`WARNING: ${folder} is in memory, where fsync costs nothing; set TMPDIR to a disk`)
-  // The source, the bare loop's one copy, and what the registries keep.
+  // The source, the bare loop's one copy, the memory's warming, and what the registries keep.
   const kept = 1 + plan.uploadRounds
-  const neededBytes = plan.blobSizeBytes * (3 + kept * (plan.uploadByPatchToo ? 3 : 2))
+  const neededBytes = plan.blobSizeBytes * (5 + kept * (plan.uploadByPatchToo ? 3 : 2))
   if (bavail * bsize < neededBytes) throw new Error(`${folder} has less than the ${neededBytes} free bytes this needs`)
 }
 

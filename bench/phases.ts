@@ -106,8 +106,7 @@ export async function measureUploads(field: Field, source: BlobSource): Promise<
         digest = source.stamp()
         // The bare loop writes a new file like everybody else, and frees none while the clock runs.
         rmSync(field.bareUploadPath, { force: true })
-        // A quarter more than the blob: sockets and buffers take their share.
-        warmMemory(field.folder, source.sizeBytes * 1.25)
+        warmMemory(field.folder, source.sizeBytes)
       },
       async run() {
         await send(source.path, digest)

@@ -30,7 +30,7 @@ export const settingsTable = {
   ),
   idleMs: setting(
     'server.idle',
-    duration('30s', '1s', '255s'),
+    duration('30s', '8s', '255s'),
     'A connection that waits for a request for this long is cut.',
   ),
   shutdownDelayMs: setting(

@@ -1,9 +1,11 @@
 import type { Server } from 'bun'
 import type { Log } from '../lib/log.ts'
-import { type ConnectionState, listConnections } from '../lib/tcp-connections.ts'
+import { listSendQueues } from '../lib/tcp-connections.ts'
 
 interface Watched {
   readonly request: Request
+  /** Bytes that waited to be sent at the last tick. */
+  queuedBytes: number
   /** Ticks in a row in which the reader took nothing. */
   stalledTicks: number
   /** Ticks in a row in which nothing was waiting to be sent: the answer is out, most likely. */
@@ -22,15 +24,16 @@ const quietTicksMax = 12
 
 /**
  * Cuts readers that stopped. The kernel sends a blob by itself, so this process sees nothing of its progress; but the
- * kernel tells whether a connection's receiver has shut its window, and one that keeps it shut has stopped reading. Where
- * the system does not tell (it does on Linux), nobody is cut: better a connection too many than a broken pull.
+ * kernel tells how many bytes wait in a connection. While an answer flows, that number is another one at every look; when
+ * the reader has stopped (or its machine is gone) the queue is full, and to the byte the same. Where the system does not
+ * tell (Linux does), nobody is cut: better a connection too many than a broken pull.
  */
 export class StalledReaders {
   readonly #server: Server<undefined>
   readonly #log: Log
   readonly #watched = new Map<string, Watched>()
   readonly #tickMs: number
-  readonly #canTell = listConnections(0) !== undefined
+  readonly #canTell = listSendQueues(0) !== undefined
   #timer: Timer | undefined
 
   constructor(server: Server<undefined>, windowMs: number, log: Log) {
@@ -45,7 +48,7 @@ export class StalledReaders {
     const isWatched = this.#canTell && port !== undefined
     setTimeout(() => this.#server.timeout(request, isWatched ? timerSecondsMax : noTimer), begunAfterMs).unref()
     if (!isWatched) return
-    this.#watched.set(String(port), { request, stalledTicks: 0, quietTicks: 0 })
+    this.#watched.set(String(port), { request, queuedBytes: 0, stalledTicks: 0, quietTicks: 0 })
     this.#timer ??= setInterval(() => this.#look(), this.#tickMs)
   }
 
@@ -56,15 +59,17 @@ export class StalledReaders {
   }
 
   #look(): void {
-    const connections = listConnections(this.#server.port ?? 0)
-    for (const [port, watched] of this.#watched) this.#judge(port, watched, connections?.get(Number(port)))
+    const queues = listSendQueues(this.#server.port ?? 0)
+    for (const [port, watched] of this.#watched) this.#judge(port, watched, queues?.get(Number(port)))
     if (this.#watched.size === 0) this.close()
   }
 
-  #judge(port: string, watched: Watched, connection: ConnectionState | undefined): void {
-    watched.quietTicks = connection === 'nothing to send' ? watched.quietTicks + 1 : 0
-    watched.stalledTicks = connection === 'receiver stopped' ? watched.stalledTicks + 1 : 0
-    if (connection === undefined || watched.quietTicks > quietTicksMax) {
+  #judge(port: string, watched: Watched, queuedBytes: number | undefined): void {
+    const isStill = queuedBytes === watched.queuedBytes
+    watched.quietTicks = queuedBytes === 0 ? watched.quietTicks + 1 : 0
+    watched.stalledTicks = isStill && queuedBytes !== 0 ? watched.stalledTicks + 1 : 0
+    watched.queuedBytes = queuedBytes ?? 0
+    if (queuedBytes === undefined || watched.quietTicks > quietTicksMax) {
       this.#watched.delete(port)
     } else if (watched.stalledTicks >= ticksPerWindow) {
       this.#watched.delete(port)

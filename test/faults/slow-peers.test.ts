@@ -119,7 +119,7 @@ describe('with a short idle time', () => {
   let impatient: TestServer
 
   beforeAll(async () => {
-    impatient = await startTestServer({ [idle]: '4s' })
+    impatient = await startTestServer({ BERTH_LIMITS__BODY_WINDOW: '1s', [idle]: '8s' })
     await pushBlob(impatient, repository, large)
   })
 
@@ -148,7 +148,7 @@ describe('with a short idle time', () => {
   test.concurrent('a reader that is slow, but goes on, gets it all, however much longer that takes', async () => {
     const download = await beginDownload(impatient, path)
 
-    const answer = await download.readToEnd({ bytesPerSecond: 3_500_000 })
+    const answer = await download.readToEnd({ bytesPerSecond: 3_000_000 })
 
     expect(answer.length).toBeGreaterThan(large.length)
     expect(digestOf(answer.subarray(answer.length - large.length))).toBe(digestOf(large))
@@ -157,7 +157,7 @@ describe('with a short idle time', () => {
   test.concurrent.each(forms)(
     'a sender that is slow, but goes on, is heard to the end, however much longer that takes, %s',
     async (form) => {
-      const bytes = generatedBytes(90_000, 9)
+      const bytes = generatedBytes(110_000, 9)
       const session = await openSession(impatient, repository)
       const request = await beginRequest(impatient, 'PATCH', session, form, bytes.length)
 
