@@ -167,6 +167,7 @@ export class Pipeline {
       route: passage.route?.operationId,
       status: answer.status,
       bytes: answer.lengthBytes,
+      received: passage.body?.receivedBytes,
       ms: Math.round((performance.now() - passage.startedAt) * 100) / 100,
       who: passage.principal?.fingerprint,
     })

@@ -19,6 +19,7 @@ export class ByteSource implements AsyncIterable<Uint8Array> {
   readonly #reader: StreamReader | undefined
   readonly #pace: Pace
   #bytesInWindow = 0
+  #receivedBytes = 0
   #isWaiting = false
   #isDrained = false
   #reason: Error | undefined
@@ -26,6 +27,10 @@ export class ByteSource implements AsyncIterable<Uint8Array> {
   constructor(stream: ReadableStream<Uint8Array> | null, pace: Pace) {
     this.#reader = stream === null ? undefined : stream.getReader()
     this.#pace = pace
+  }
+
+  get receivedBytes(): number {
+    return this.#receivedBytes
   }
 
   /** Whether the sender's last byte was read: nothing of this body is left in the connection. */
@@ -64,6 +69,7 @@ export class ByteSource implements AsyncIterable<Uint8Array> {
         return undefined
       }
       this.#bytesInWindow += value.length
+      this.#receivedBytes += value.length
       return value
     } catch (error) {
       throw this.#reason ?? this.#pace.broken(error)

@@ -103,8 +103,9 @@ function describeError(error: Error): unknown {
 function toText(level: LogLevel, message: string, fields: LogFields): string {
   const clock = timestamp().slice(11, 19)
   if (message === 'request') {
-    const { method, path, status, ms, bytes, who } = fields
-    return `${clock} ${status} ${method} ${path}  ${ms} ms${bytes === undefined ? '' : `  ${bytes} B`}  ${who ?? '-'}\n`
+    const { method, path, status, ms, bytes, received, who } = fields
+    const size = bytes ?? received
+    return `${clock} ${status} ${method} ${path}  ${ms} ms${size === undefined ? '' : `  ${size} B`}  ${who ?? '-'}\n`
   }
   const mark = level === 'error' ? 'ERROR ' : level === 'warn' ? 'WARN ' : ''
   const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${showField(value)}`)

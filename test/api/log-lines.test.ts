@@ -1,0 +1,71 @@
+// What the server says of each request, as an operator reads it: one JSON line, and no secret in it.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type BerthProcess, startBerth } from '../support/berth-process.ts'
+import { basic } from '../support/test-server.ts'
+import { until } from '../support/until.ts'
+
+let berth: BerthProcess
+
+beforeAll(async () => {
+  berth = await startBerth()
+})
+
+afterAll(async () => {
+  await berth.stop()
+})
+
+/** Asks, and gives the line that the server writes about it. */
+async function lineOf(method: string, path: string, init: RequestInit = {}): Promise<Record<string, unknown>> {
+  const id = crypto.randomUUID()
+  const headers = { authorization: basic('apikey', berth.apiKey), 'x-request-id': id, ...init.headers }
+  const answer = await fetch(berth.url + path, { ...init, method, headers })
+  expect(answer.headers.get('x-request-id')).toBe(id)
+  const line = await until('the line is written', () =>
+    berth
+      .output()
+      .split('\n')
+      .find((one) => one.includes(id)),
+  )
+  return JSON.parse(line)
+}
+
+test('a request is one line with its id, method, route, status, bytes, duration and the fingerprint of its caller', async () => {
+  const line = await lineOf('GET', '/v2/nobody/here/tags/list')
+
+  expect(line).toMatchObject({
+    level: 'info',
+    msg: 'request',
+    method: 'GET',
+    path: '/v2/nobody/here/tags/list',
+    route: 'getImageTagsList',
+    status: 404,
+  })
+  expect(line['ms']).toBeNumber()
+  expect(line['who']).toMatch(/^[0-9a-f]{12}$/)
+})
+
+test('an upload says how many bytes came, a download how many went', async () => {
+  const content = 'twelve bytes'
+  const digest = `sha256:${new Bun.CryptoHasher('sha256').update(content).digest('hex')}`
+
+  const up = await lineOf('POST', `/v2/logged/app/blobs/uploads/?digest=${digest}`, { body: content })
+  const down = await lineOf('GET', `/v2/logged/app/blobs/${digest}`)
+
+  expect(up).toMatchObject({ status: 201, received: content.length })
+  expect(down).toMatchObject({ status: 200, bytes: content.length })
+})
+
+test('no line holds a key, whichever carrier brought it', async () => {
+  const carriers: readonly Record<string, string>[] = [
+    { authorization: basic('apikey', berth.apiKey) },
+    { authorization: `Bearer ${berth.apiKey}` },
+    { 'x-api-key': berth.apiKey, authorization: basic('bearer', berth.apiKey) },
+    { cookie: `svc-auth=${berth.apiKey}`, authorization: 'Basic' },
+  ]
+  for (const headers of carriers) await lineOf('GET', '/v2/', { headers })
+  await lineOf('GET', `/v2/?apiKey=${berth.apiKey}`)
+
+  const printed = berth.output()
+  expect(printed).not.toContain(berth.apiKey)
+  expect(printed).not.toContain(Buffer.from(`apikey:${berth.apiKey}`).toString('base64'))
+})
