@@ -2,7 +2,8 @@
 import { join } from 'node:path'
 import { settingsTable } from '../src/app/settings.ts'
 import { errorTable } from '../src/http/error-body.ts'
-import { type Route, registryRoutes, serviceRoutes } from '../src/http/routes.ts'
+import type { Route } from '../src/http/route.ts'
+import { registryRoutes, serviceRoutes } from '../src/http/routes.ts'
 import { type Refusal, refusalWords } from '../src/oci/errors.ts'
 
 const notice = '<!-- Written by `npm run docs`; a test holds it to the code. -->'
@@ -36,7 +37,7 @@ function errorsPage(): string {
 ${notice}
 
 Below \`/v2/\` the body is \`{"errors":[{"code","message","detail"}],"msg"}\`; elsewhere it is \`{"msg"}\`. HEAD has none. A 401 carries one challenge,
-\`WWW-Authenticate: Basic realm="Berth", charset="UTF-8"\`. Besides these: 503 \`UNAVAILABLE\` with \`Retry-After\` when a store does not answer, and 500
+\`WWW-Authenticate: Basic realm="Berth", charset="UTF-8"\`, or in the registry, where \`auth.challenge\` is \`bearer\`, one of Bearer. Besides these: 503 \`UNAVAILABLE\` with \`Retry-After\` when a store does not answer, and 500
 \`UNKNOWN\` with the request's number for a mistake of ours.
 
 | Refusal | Status | Code | Message |
@@ -83,6 +84,8 @@ The first that is present decides; a bad one is not rescued by another.
 2. \`X-API-KEY: <key>\`
 3. \`?apiKey=<key>\`
 4. the cookie \`svc-auth=<token>\`; requests that change something must come from the same site
+
+Basic credentials of an empty name and an empty password are none: some clients send them when they have nothing.
 
 ## Known quirks
 

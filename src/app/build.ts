@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { FilesystemBlobStore } from '../adapters/blobs-filesystem/filesystem-blob-store.ts'
@@ -5,17 +6,16 @@ import { systemClock } from '../adapters/clock-system/system-clock.ts'
 import { SqlMetadataStore } from '../adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../adapters/metadata-sql/sqlite-database.ts'
 import { SqliteServerLock } from '../adapters/metadata-sql/sqlite-server-lock.ts'
-import { FilesystemSigningKeys } from '../adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
 import type { Application, Phase } from '../http/exchange.ts'
-import { CachedIdentity } from '../identity/cached-identity.ts'
-import { EmbeddedIdentity } from '../identity/embedded-identity.ts'
-import { ensureAdmin } from '../identity/first-admin.ts'
-import { Tokens } from '../identity/tokens.ts'
+import type { KeyRing } from '../identity/key-ring.ts'
+import type { KeyUses } from '../identity/key-uses.ts'
 import { syncFolder } from '../lib/sync-folder.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import { RunningUploads } from '../registry/running-uploads.ts'
 import type { RegistrySettings } from '../registry/settings.ts'
+import { openIdentity } from './identity.ts'
 import type { Config } from './settings.ts'
 
 /** The stores that a configuration names. Commands that need no server open only these. */
@@ -29,44 +29,42 @@ export interface Built {
   readonly app: Application
   /** The administrator's first API key, when it was made just now: to be shown once. */
   readonly firstApiKey: string | undefined
+  readonly uses: KeyUses
+  readonly keys: KeyRing
   /** The way down: `leaving`, then `draining`. */
   enter(phase: Phase): void
   close(): Promise<void>
 }
 
-export async function openStores(config: Config): Promise<Stores> {
+/** `mustBeThere`: a command that is run in the wrong folder is told so, and leaves nothing behind. */
+export async function openStores(config: Config, { mustBeThere = false } = {}): Promise<Stores> {
+  const database = join(config.dataDir, 'metadata.sqlite')
+  if (mustBeThere && !existsSync(database)) throw new Error(`there is no data in ${config.dataDir} (setting data_dir)`)
   const made = await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
   if (made !== undefined) await syncFolder(dirname(made))
   const blobs = await FilesystemBlobStore.open(join(config.dataDir, 'blobs'))
-  const metadata = await SqlMetadataStore.open(new SqliteDatabase(join(config.dataDir, 'metadata.sqlite')))
+  const metadata = await SqlMetadataStore.open(new SqliteDatabase(database))
   return { metadata, blobs }
 }
 
-/** The only place that chooses adapters. */
-export async function buildApplication(config: Config): Promise<Built> {
+/** With `identity.ts`, the only place that chooses adapters. The clock is a parameter for tests that move it. */
+export async function buildApplication(config: Config, clock: Clock = systemClock): Promise<Built> {
   const { metadata, blobs } = await openStores(config)
   const serverLock = new SqliteServerLock(join(config.dataDir, 'server.lock'))
   await metadata.uploads.endAllTurns()
-  const clock = systemClock
-  const { users } = metadata
-  const firstApiKey = await ensureAdmin(users, {
-    name: config.adminName,
-    apiKey: config.adminApiKey,
-    password: config.adminPassword,
-  })
-  const tokens = await Tokens.open(new FilesystemSigningKeys(join(config.dataDir, 'identity', 'signing-key.json')))
-  const embedded = new EmbeddedIdentity({ users, clock, tokens, roles: config.roles })
+  const { app: identity, ...rest } = await openIdentity(config, metadata, clock)
   let phase: Phase = 'serving'
   const app: Application = {
     metadata,
     blobs,
     clock,
-    identity: new CachedIdentity(embedded, clock, config.identityCacheMs),
-    embedded: { users, tokens },
+    ...identity,
     running: new RunningUploads(clock),
     settings: toRegistrySettings(config),
     http: {
       publicUrl: config.publicUrl,
+      trustedProxies: config.trustedProxies,
+      challenge: config.challenge,
       hasRootMount: config.rootMount,
       serviceName: 'Berth',
       bodyBytesPerSecondMin: config.bodyBytesPerSecond,
@@ -76,11 +74,13 @@ export async function buildApplication(config: Config): Promise<Built> {
   }
   return {
     app,
-    firstApiKey,
+    ...rest,
     enter: (next) => {
       phase = next
     },
     close: async () => {
+      // What is lost with a disk that is full says when a key was last used, and no more.
+      await rest.uses.flush().catch(() => undefined)
       await metadata.close()
       serverLock.release()
     },

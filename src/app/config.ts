@@ -40,8 +40,20 @@ export function readConfig(file: string | undefined, environment: Environment = 
     }
   }
   const entries = settings.map(([key, setting]) => [key, readSetting(setting, fromFile, environment, faults)])
+  const config: Config = Object.freeze(Object.fromEntries(entries))
+  if (faults.length === 0) faults.push(...findContradictions(config))
   if (faults.length > 0) throw new ConfigFault(faults)
-  return Object.freeze(Object.fromEntries(entries))
+  return config
+}
+
+/** Settings that are right each for itself, and wrong together. */
+function findContradictions({ authUrl, jwksUrl, jwtIssuer, jwtAudience }: Config): string[] {
+  if (jwksUrl === undefined) return []
+  const missing = { 'auth.url': authUrl, 'auth.issuer': jwtIssuer, 'auth.audience': jwtAudience }
+  // Without both, a token that the same issuer gave for something else would open this registry.
+  return Object.entries(missing)
+    .filter(([, value]) => value === undefined)
+    .map(([name]) => `${name} is needed where auth.jwks_url is set`)
 }
 
 function readSetting(
@@ -56,7 +68,9 @@ function readSetting(
   if (given === undefined || given === null) return kind.fallback
   const parsed = kind.parse(given)
   if (parsed !== undefined) return parsed.value
-  const shown = kind.isSecret ? 'its value (not shown)' : JSON.stringify(given)
+  // What stands before an @ in an address is a password, although none belongs there.
+  const isSecret = kind.isSecret || String(given).includes('@')
+  const shown = isSecret ? 'its value (not shown)' : JSON.stringify(given)
   faults.push(`${inEnvironment === undefined ? name : variable}: ${shown} must be ${kind.allowed}`)
   return kind.fallback
 }

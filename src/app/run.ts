@@ -27,7 +27,10 @@ export async function runServer(config: Config): Promise<RunningServer> {
     headerBytesMax: config.headerBytes,
     readerWindowMs: config.bodyWindowMs,
   })
-  const jobs = new Jobs(app, log, config)
+  if (config.anonymousPull.length > 0 && config.challenge === 'basic') {
+    log.write('warn', 'docker does not pull without credentials unless auth.challenge is bearer')
+  }
+  const jobs = new Jobs(built, log, config)
   jobs.start()
   let stopping: Promise<void> | undefined
   return {

@@ -1,5 +1,7 @@
 import type { RoleMap } from '../identity/rights.ts'
+import { isAddressRange } from '../lib/client-address.ts'
 import { parseByteCount, parseDuration } from '../lib/quantities.ts'
+import { parseRepositoryPattern, type RepositoryPattern } from '../oci/repository-pattern.ts'
 import type { Right } from '../ports/identity.ts'
 
 /** How one kind of setting is read. `parse` gives the value, or says in words what would be allowed. */
@@ -112,22 +114,61 @@ export function optionalUrl(): Kind<string | undefined> {
   })
 }
 
+/** An http(s) address that may have a path, such as the one of a service that we call. */
+export function serviceUrl(): Kind<string | undefined> {
+  const allowed = 'an address such as https://identity.example.com or https://example.com/identity'
+  return kind<string | undefined>(undefined, '', allowed, (given) => {
+    const url = URL.canParse(given) ? new URL(given) : undefined
+    if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return undefined
+    if (/[?#]/.test(given) || url.username !== '' || url.password !== '') return undefined
+    return url.href.replace(/\/+$/, '')
+  })
+}
+
+export function optionalText(): Kind<string | undefined> {
+  return kind<string | undefined>(undefined, '', 'a text', (given) => (given === '' ? undefined : given))
+}
+
 /** A list in the file, or texts with commas between them in the environment. */
-export function textList(): Kind<readonly string[]> {
+export function textList(...fallback: readonly string[]): Kind<readonly string[]> {
+  return listOf(fallback, 'a list of texts', (item) => item)
+}
+
+/** Repositories by name, or with `*` for any text. */
+export function patternList(): Kind<readonly RepositoryPattern[]> {
+  return listOf([], 'a list of repository names, with `*` for any text', parseRepositoryPattern)
+}
+
+/** Addresses and ranges of addresses: `10.0.0.0/8`, `::1`. */
+export function addressList(): Kind<readonly string[]> {
+  return listOf([], 'a list of addresses or ranges such as 10.0.0.0/8', (item) =>
+    isAddressRange(item) ? item : undefined,
+  )
+}
+
+function listOf<T extends string>(
+  fallback: readonly T[],
+  allowed: string,
+  parseItem: (item: string) => T | undefined,
+): Kind<readonly T[]> {
   return {
-    fallback: [],
-    fallbackText: '[]',
-    allowed: 'a list of texts',
+    fallback,
+    fallbackText: fallback.length === 0 ? '[]' : fallback.join(','),
+    allowed,
     isSecret: false,
     parse(given) {
-      if (typeof given === 'string') {
-        const items = given.split(',').map((item) => item.trim())
-        return { value: items.filter((item) => item !== '') }
-      }
-      if (!Array.isArray(given) || !given.every((item) => typeof item === 'string')) return undefined
-      return { value: given }
+      const items: unknown = typeof given === 'string' ? splitList(given) : given
+      if (!Array.isArray(items)) return undefined
+      const parsed = items.map((item: unknown) => (typeof item === 'string' ? parseItem(item) : undefined))
+      const value = parsed.filter((item) => item !== undefined)
+      return value.length === items.length ? { value } : undefined
     },
   }
+}
+
+function splitList(given: string): readonly string[] {
+  const items = given.split(',').map((item) => item.trim())
+  return items.filter((item) => item !== '')
 }
 
 /** A map in the file; in the environment `admin=pull+push,reader=pull`. */

@@ -1,13 +1,17 @@
 import { allRights, defaultRoles } from '../identity/rights.ts'
 import {
+  addressList,
   byteCount,
   choice,
   duration,
   flag,
+  optionalText,
   optionalUrl,
+  patternList,
   roleMap,
   type Setting,
   secret,
+  serviceUrl,
   setting,
   text,
   textList,
@@ -28,6 +32,11 @@ export const settingsTable = {
     optionalUrl(),
     'Address that users log in to, where a proxy stands in front.',
   ),
+  trustedProxies: setting(
+    'server.trusted_proxies',
+    addressList(),
+    'Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.',
+  ),
   idleMs: setting(
     'server.idle',
     duration('30s', '8s', '255s'),
@@ -47,6 +56,68 @@ export const settingsTable = {
   ),
   autoEnable: setting('accounts.auto_enable', flag(true), 'An account comes into being, enabled, on its first use.'),
 
+  authUrl: setting(
+    'auth.url',
+    serviceUrl(),
+    'The identity service that credentials are forwarded to; without it, the embedded one.',
+  ),
+  challenge: setting(
+    'auth.challenge',
+    choice('basic', 'bearer'),
+    'What strangers are asked for at the registry: credentials with each request, or a token that they buy at `_token`.',
+  ),
+  scopedTokenMs: setting('auth.token_lifetime', duration('15m', '1m', '24h'), 'How long a token of `_token` is good.'),
+  anonymousPull: setting(
+    'auth.anonymous_pull',
+    patternList(),
+    'Repositories that anybody may pull from without credentials.',
+  ),
+  anonymousAccount: setting(
+    'auth.anonymous_account',
+    optionalText(),
+    "Whose repositories those are; by default the first user's account, and with `auth.url` the account `default`.",
+  ),
+  failuresPerMinute: setting(
+    'auth.failures_per_minute',
+    wholeNumber(10, 1),
+    'Bad credentials that one address, and uses that one bad credential, may try in the long run.',
+  ),
+  failureBurst: setting('auth.failure_burst', wholeNumber(20, 1), 'As many of them may come at once.'),
+  failurePauseMs: setting('auth.failure_pause', duration('30s', '1s', '1h'), 'How long is refused who tried more.'),
+  authGoodMs: setting(
+    'auth.cache',
+    duration('60s', '0s', '1h'),
+    'With `auth.url`: how long a good credential is remembered, which is how long a revoked one may still work.',
+  ),
+  authRefreshMs: setting(
+    'auth.cache_refresh',
+    duration('45s', '0s', '1h'),
+    'After this long it is asked about again while requests go on.',
+  ),
+  authBadMs: setting('auth.cache_refused', duration('10s', '0s', '10m'), 'How long a bad credential is remembered.'),
+  authOutageMs: setting(
+    'auth.outage',
+    duration('5m', '0s', '24h'),
+    'While the identity service does not answer, who was good this long ago may pull and push; 0 turns that off.',
+  ),
+  authTimeoutMs: setting('auth.timeout', duration('3s', '100ms', '60s'), 'How long the identity service may take.'),
+  authCalls: setting('auth.calls', wholeNumber(64, 1, 10_000), 'Most questions to it at once.'),
+  authQueue: setting('auth.queue', wholeNumber(256, 0, 100_000), 'Most questions that wait for their turn; 503 above.'),
+  authAccountFields: setting(
+    'auth.account_fields',
+    textList('scope', 'account'),
+    "Where its answer, or the token's claims, name the account: the first that is there; else the account is `default`.",
+  ),
+  jwksUrl: setting('auth.jwks_url', serviceUrl(), 'Public keys that tokens are checked with here, without asking.'),
+  jwtIssuer: setting('auth.issuer', optionalText(), 'The issuer that such tokens must name.'),
+  jwtAudience: setting('auth.audience', optionalText(), 'The audience that such tokens must name.'),
+  jwtAlgorithms: setting(
+    'auth.algorithms',
+    textList('RS256', 'ES256', 'EdDSA'),
+    'The algorithms that count in such tokens.',
+  ),
+  jwtSkewMs: setting('auth.clock_skew', duration('30s', '0s', '60s'), 'How far clocks may differ in such tokens.'),
+
   adminName: setting('identity.admin_name', text('admin'), 'Name of the first user.'),
   adminApiKey: setting(
     'identity.admin_api_key',
@@ -58,7 +129,17 @@ export const settingsTable = {
     secret(),
     "The first user's password; without it, no login by password.",
   ),
-  identityCacheMs: setting('identity.cache', duration('10s', '0s', '60s'), 'How long a good credential is remembered.'),
+  identityCacheMs: setting(
+    'identity.cache',
+    duration('10s', '0s', '60s'),
+    'How long the embedded service remembers a good credential.',
+  ),
+  keyRotationMs: setting(
+    'identity.key_rotation',
+    duration('30d', '0s'),
+    'How often tokens get a new signing key; 0 leaves it to `berth signing-key rotate`.',
+  ),
+  keysPerUser: setting('limits.keys_per_user', wholeNumber(100, 1), 'Most API keys of one user.'),
   roles: setting('identity.roles', roleMap(defaultRoles, allRights), 'Role -> rights (pull, push, delete, operate).'),
 
   missingContent: setting(

@@ -1,8 +1,14 @@
 import { Command, CommanderError } from 'commander'
 import { ConfigFault } from '../app/config.ts'
+import { RegistryRefusal } from '../oci/errors.ts'
+import { addAccountCommand } from './account.ts'
 import { addConfigCommand } from './config.ts'
 import { addGcCommand } from './gc.ts'
+import { addKeyCommand } from './key.ts'
+import { withoutControls } from './printing.ts'
 import { addServeCommand } from './serve.ts'
+import { addSigningKeyCommand } from './signing-key.ts'
+import { addUserCommand } from './user.ts'
 
 /** Exit codes: 0 done, 1 failed, 2 asked for in a way that cannot be (arguments, settings). */
 const failed = 1
@@ -10,25 +16,56 @@ const misused = 2
 
 /** argv -> a command -> the exit code. */
 export async function runCli(argv: readonly string[]): Promise<number> {
-  const program = new Command('berth').description('A container registry.').exitOverride()
+  const program = new Command('berth')
+    .description('A container registry.')
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(`berth: ${onOneLine(text)}\n`) })
+    .configureHelp({ subcommandTerm: termOf })
+    .addHelpText('after', '\n`berth <command> --help` tells more. Settings come from berth.yaml and the environment.')
+  program.commandsGroup('The server:')
   addServeCommand(program)
   addGcCommand(program)
   addConfigCommand(program)
+  program.commandsGroup('Who may do what (beside a running server or without one):')
+  addUserCommand(program)
+  addKeyCommand(program)
+  addAccountCommand(program)
+  addSigningKeyCommand(program)
   try {
     await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : misused
-    if (error instanceof ConfigFault) {
-      console.error(`berth: ${error.message}`)
-      return misused
-    }
-    console.error(`berth: ${describe(error)}`)
-    return failed
+    return tellFailure(error)
   }
+}
+
+/** In a list of commands: what it takes, without the options that all have. */
+function termOf(command: Command): string {
+  const takes = command.commands.length > 0 ? '<command>' : command.usage().replace('[options]', '').trim()
+  return `${command.name()} ${takes}`.trim()
+}
+
+function tellFailure(error: unknown): number {
+  // Commander has said it already.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : misused
+  if (error instanceof ConfigFault) {
+    console.error(`berth: ${error.message}`)
+    return misused
+  }
+  console.error(`berth: ${withoutControls(describe(error))}`)
+  return error instanceof RegistryRefusal && error.refusal === 'identity-invalid' ? misused : failed
+}
+
+/** What commander complains of; a value that was given to an option by mistake may be a secret. */
+function onOneLine(complaint: string): string {
+  const words = complaint.replace(/^error: /, '').replace(/(unknown option '--[^=]*=).*'/s, "$1...'")
+  return withoutControls(words.trim().replace(/\s*\n\s*/g, ' '))
 }
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
+  if (error instanceof RegistryRefusal && error.details.length > 0) {
+    return `${error.message}: ${error.details.flatMap((detail) => Object.values(detail)).join(', ')}`
+  }
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
 }

@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
 import { readConfig } from '../app/config.ts'
 import { settingsTable } from '../app/settings.ts'
+import { configOption } from './stores.ts'
 
 export function addConfigCommand(program: Command): void {
   program
     .command('config')
     .description('print the settings in force, secrets masked, or say what is wrong with them')
-    .option('--config <file>', 'settings file (default: berth.yaml, if it is there)')
+    .option(...configOption)
     .action((options: { config?: string }) => {
       const config = readConfig(options.config)
       for (const [key, { name, kind }] of Object.entries(settingsTable)) {

@@ -1,37 +1,43 @@
 import type { Command } from 'commander'
-import { openStores } from '../app/build.ts'
-import { readConfig } from '../app/config.ts'
 import { garbageAges } from '../app/garbage-ages.ts'
-import { formatBytes, parseDuration } from '../lib/quantities.ts'
+import { formatBytes } from '../lib/quantities.ts'
 import { collectGarbage, forecastGarbage } from '../registry/garbage.ts'
+import { parseAge } from './arguments.ts'
+import { configOption, withStores } from './stores.ts'
 
 interface Options {
   readonly config?: string
   readonly dryRun?: true
-  readonly lease?: string
-  readonly quarantine?: string
+  readonly lease?: number
+  readonly quarantine?: number
 }
 
 export function addGcCommand(program: Command): void {
   program
     .command('gc')
     .description('collect garbage once, beside a running server if there is one')
-    .option('--config <file>', 'settings file (default: berth.yaml, if it is there)')
+    .option(...configOption)
     .option('--dry-run', 'say what would go, and change nothing')
-    .option('--lease <duration>', 'treat blobs without a manifest as garbage after this long (default: as configured)')
-    .option('--quarantine <duration>', 'remove the bytes of collected blobs after this long (default: as configured)')
+    .option(
+      '--lease <duration>',
+      'treat blobs without a manifest as garbage after this long (default: as configured)',
+      parseAge,
+    )
+    .option(
+      '--quarantine <duration>',
+      'remove the bytes of collected blobs after this long (default: as configured)',
+      parseAge,
+    )
     .action(collect)
 }
 
 async function collect(options: Options): Promise<void> {
-  const config = readConfig(options.config)
-  const ages = {
-    ...garbageAges(config),
-    ...(options.lease === undefined ? {} : { leaseMs: durationOf('--lease', options.lease) }),
-    ...(options.quarantine === undefined ? {} : { quarantineMs: durationOf('--quarantine', options.quarantine) }),
-  }
-  const stores = await openStores(config)
-  try {
+  await withStores(options.config, async ({ config, ...stores }) => {
+    const ages = {
+      ...garbageAges(config),
+      ...(options.lease === undefined ? {} : { leaseMs: options.lease }),
+      ...(options.quarantine === undefined ? {} : { quarantineMs: options.quarantine }),
+    }
     if (options.dryRun) {
       const { blobs, bytes, uploads, trashed } = await forecastGarbage(stores, ages)
       console.log(
@@ -43,14 +49,5 @@ async function collect(options: Options): Promise<void> {
     console.log(
       `collected ${blobs} blobs (${formatBytes(bytes)}), dropped ${uploads} uploads and ${repositories} empty repositories, purged ${purged} objects`,
     )
-  } finally {
-    await stores.metadata.close()
-  }
-}
-
-function durationOf(option: string, text: string): number {
-  const value = parseDuration(text)
-  if (value === undefined)
-    throw new Error(`${option}: ${JSON.stringify(text)} must be a duration such as 0s, 30m or 24h`)
-  return value
+  })
 }

@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
 import { readConfig } from '../app/config.ts'
 import { type RunningServer, runServer } from '../app/run.ts'
+import { configOption } from './stores.ts'
 
 export function addServeCommand(program: Command): void {
   program
     .command('serve')
     .description('run the registry')
-    .option('--config <file>', 'settings file (default: berth.yaml, if it is there)')
+    .option(...configOption)
     .action(async (options: { config?: string }) => {
       const server = await runServer(readConfig(options.config))
       greet(server)

@@ -12,7 +12,8 @@ export interface PresentedCredential {
 const cookieName = 'svc-auth'
 const secretLengthMax = 8_192
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
-const utf8 = new TextDecoder()
+// Two secrets must not become one: neither by a sign for what is no text, nor by a mark at the start that is dropped.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * The six carriers of spec.md. The first that is present decides; a bad one is never rescued by another behind it.
@@ -25,7 +26,8 @@ export function findCredential(headers: Headers, query: URLSearchParams): Presen
   const apiKey = headers.get('x-api-key')
   refuseRepeated(authorization)
   refuseRepeated(apiKey)
-  if (authorization !== null) return { carrier: 'authorization', credential: parseAuthorization(authorization) }
+  if (authorization !== null && !isEmptyBasic(authorization))
+    return { carrier: 'authorization', credential: parseAuthorization(authorization) }
   if (apiKey !== null) {
     return { carrier: 'api-key-header', credential: toCredential('api-key', apiKey.trim()) }
   }
@@ -36,6 +38,11 @@ export function findCredential(headers: Headers, query: URLSearchParams): Presen
   const token = findCookie(headers.get('cookie'))
   if (token !== undefined) return { carrier: 'cookie', credential: toCredential('bearer', token) }
   return undefined
+}
+
+/** Skopeo and podman, asked for Basic credentials that nobody gave them, send an empty name with an empty password. */
+function isEmptyBasic(header: string): boolean {
+  return header.endsWith(' Og==') && header.toLowerCase() === 'basic og=='
 }
 
 function refuseRepeated(value: string | null): void {
@@ -56,10 +63,17 @@ function parseAuthorization(header: string): Credential | undefined {
   return undefined
 }
 
-/** The user name says what the password is. */
 function parseBasic(encoded: string): Credential | undefined {
   if (encoded.length > 2 * secretLengthMax || !base64.test(encoded)) return undefined
-  const text = utf8.decode(Uint8Array.fromBase64(encoded))
+  try {
+    return parseUserAndPassword(utf8.decode(Uint8Array.fromBase64(encoded)))
+  } catch {
+    return undefined
+  }
+}
+
+/** `name:password`; the name says what the password is. */
+export function parseUserAndPassword(text: string): Credential | undefined {
   if (text.startsWith('apikey:')) return toCredential('api-key', text.slice('apikey:'.length))
   if (text.startsWith('bearer:')) return toCredential('bearer', text.slice('bearer:'.length))
   return undefined

@@ -30,11 +30,20 @@ interface ErrorRow {
 /** The one table from a refusal to what the wire says. A refusal without its row does not compile. */
 export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   unauthenticated: { status: 401, code: 'UNAUTHORIZED' },
+  'credentials-invalid': { status: 401, code: 'UNAUTHORIZED' },
   'credentials-ambiguous': { status: 400, code: 'UNAUTHORIZED' },
   'cross-site-request': { status: 403, code: 'DENIED' },
   denied: { status: 403, code: 'DENIED' },
+  'scope-insufficient': { status: 401, code: 'DENIED' },
   'account-disabled': { status: 403, code: 'DENIED' },
   'login-invalid': { status: 401, code: 'UNAUTHORIZED' },
+  'too-many-failures': { status: 429, code: 'TOOMANYREQUESTS' },
+  'identity-invalid': { status: 400, code: 'UNSUPPORTED' },
+  'user-unknown': { status: 404, code: 'UNSUPPORTED' },
+  'user-exists': { status: 409, code: 'UNSUPPORTED' },
+  'key-unknown': { status: 404, code: 'UNSUPPORTED' },
+  'key-exists': { status: 409, code: 'UNSUPPORTED' },
+  'too-many-keys': { status: 409, code: 'UNSUPPORTED' },
   'route-unknown': { status: 404, code: 'UNSUPPORTED' },
   'method-unsupported': { status: 405, code: 'UNSUPPORTED' },
   'host-invalid': { status: 400, code: 'UNSUPPORTED' },
@@ -77,7 +86,8 @@ export interface ErrorContext {
   readonly territory: Territory
   readonly path: string
   readonly requestId: string
-  readonly serviceName: string
+  /** What a 401 asks for; made only where there is one. */
+  readonly challenge: (refusal: Refusal) => string
 }
 
 /**
@@ -122,9 +132,11 @@ function refusalHeaders(error: RegistryRefusal, context: ErrorContext): Record<s
   const detail = error.details[0] ?? {}
   switch (error.refusal) {
     case 'unauthenticated':
+    case 'credentials-invalid':
+    case 'scope-insufficient':
     case 'login-invalid':
       // Exactly one challenge: clients disagree about which of two they take.
-      return { 'www-authenticate': `Basic realm="${context.serviceName}", charset="UTF-8"` }
+      return { 'www-authenticate': context.challenge(error.refusal) }
     case 'method-unsupported':
       return { allow: String(detail['allow']) }
     case 'blob-in-use':
@@ -135,6 +147,8 @@ function refusalHeaders(error: RegistryRefusal, context: ErrorContext): Record<s
       return { 'content-range': `bytes */${detail['size']}` }
     case 'upload-out-of-order':
       return { location: context.path, range: receivedRange(Number(detail['received'])) }
+    case 'too-many-failures':
+      return { 'retry-after': String(detail['retryAfterSeconds']) }
     case 'too-many-uploads':
       return { 'retry-after': retryAfterSeconds }
     default:

@@ -1,25 +1,31 @@
+import type { FailureLimits } from '../identity/failure-limits.ts'
+import type { KeyRing } from '../identity/key-ring.ts'
+import type { RoleMap } from '../identity/rights.ts'
+import type { ScopedTokens } from '../identity/scoped-tokens.ts'
 import type { Tokens } from '../identity/tokens.ts'
 import type { ByteSource } from '../lib/byte-source.ts'
 import type { RepositoryName } from '../oci/names.ts'
 import type { Account } from '../ports/accounts.ts'
 import type { OutgoingBytes } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Principal } from '../ports/identity.ts'
+import type { Principal, RememberingIdentity } from '../ports/identity.ts'
 import type { Ports } from '../ports/ports.ts'
 import type { Scope } from '../ports/repositories.ts'
-import type { UserStore } from '../ports/user-store.ts'
 import type { RunningUploads } from '../registry/running-uploads.ts'
 import type { RegistrySettings } from '../registry/settings.ts'
+import type { Authenticator } from './authenticator.ts'
+import type { PresentedCredential } from './credentials.ts'
 import type { RegistryMount } from './mounts.ts'
+import type { PeerSettings, Peers } from './peers.ts'
 import type { RequestTarget } from './request-target.ts'
 import type { PathValues } from './route-pattern.ts'
 
 /** What the mouth needs to know of its surroundings. */
-export interface HttpSettings {
-  /** The address that users log in to, if it is not the one their requests name. */
-  readonly publicUrl: string | undefined
+export interface HttpSettings extends PeerSettings {
   readonly hasRootMount: boolean
   readonly serviceName: string
+  /** What strangers are asked for at the registry. */
+  readonly challenge: 'basic' | 'bearer'
   readonly bodyBytesPerSecondMin: number
   readonly bodyWindowMs: number
 }
@@ -32,6 +38,11 @@ export interface Application extends Ports {
   readonly settings: RegistrySettings
   readonly http: HttpSettings
   readonly running: RunningUploads
+  readonly identity: RememberingIdentity
+  readonly failures: FailureLimits
+  /** Who strangers are, where some repositories are open to them. */
+  readonly anonymous: Principal | undefined
+  readonly scopedTokens: ScopedTokens
   /** The embedded identity service, if it is ours to run. */
   readonly embedded: EmbeddedIdentityService | undefined
   readonly clock: Clock
@@ -40,8 +51,10 @@ export interface Application extends Ports {
 }
 
 export interface EmbeddedIdentityService {
-  readonly users: UserStore
   readonly tokens: Tokens
+  readonly keys: KeyRing
+  readonly roles: RoleMap
+  readonly keysPerUserMax: number
 }
 
 /** One request, before it is known who asks. */
@@ -51,6 +64,9 @@ export interface Exchange {
   readonly method: string
   readonly target: RequestTarget
   readonly path: PathValues
+  readonly peers: Peers
+  readonly authenticator: Authenticator
+  readonly presented: PresentedCredential | undefined
   /** The request's body, to be read once. */
   readonly body: () => ByteSource
 }

@@ -1,20 +1,23 @@
 import type { ByteSource } from '../lib/byte-source.ts'
 import type { Log } from '../lib/log.ts'
-import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
-import { parseRepositoryName } from '../oci/names.ts'
+import { type Refusal, RegistryRefusal, Unavailable } from '../oci/errors.ts'
+import { isRepositoryName, parseRepositoryName } from '../oci/names.ts'
 import type { Principal } from '../ports/identity.ts'
 import { checkAllowed } from '../registry/access.ts'
 import { openAccount } from '../registry/service.ts'
-import { checkSameSite, findCredential, type PresentedCredential } from './credentials.ts'
+import { Authenticator } from './authenticator.ts'
+import { type Asked, basicChallenge, bearerChallenge } from './challenge.ts'
+import { findCredential, type PresentedCredential } from './credentials.ts'
 import { answerError } from './error-body.ts'
 import type { Answer, Application, CallerExchange, Exchange, RegistryExchange } from './exchange.ts'
 import { type Territory, territoryOf } from './mounts.ts'
-import { checkHost, originOf } from './origin.ts'
+import { type AddressOf, checkHost, Peers } from './peers.ts'
 import { openBody } from './request-body.ts'
 import { parseTarget, type RequestTarget, splitTarget } from './request-target.ts'
 import { toResponse } from './response.ts'
-import { Router } from './router.ts'
-import { type Route, registryRoutes, serviceRoutes } from './routes.ts'
+import type { RouteOf } from './route.ts'
+import { type MatchedRoute, Router } from './router.ts'
+import { registryRoutes, serviceRoutes } from './routes.ts'
 
 const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/
 
@@ -28,26 +31,36 @@ interface Passage {
   readonly startedAt: number
   target: RequestTarget
   territory: Territory
-  route: Route | undefined
+  found: MatchedRoute | undefined
   presented: PresentedCredential | undefined
   principal: Principal | undefined
   body: ByteSource | undefined
 }
 
+/** What only the socket knows. */
+export interface Surroundings {
+  readonly addressOf?: AddressOf
+  readonly onLongAnswer?: (request: Request) => void
+}
+
 /**
  * The way of every request: number it, take its address apart, find its route, learn who asks, decide whether they may,
- * let the handler translate, answer, log. The one place that authenticates, and the one catch.
+ * let the handler translate, answer, log. The one catch.
  */
 export class Pipeline {
   readonly #app: Application
   readonly #log: Log
   readonly #onLongAnswer: (request: Request) => void
+  readonly #peers: Peers
+  readonly #authenticator: Authenticator
   readonly #router = new Router(registryRoutes, serviceRoutes)
 
-  constructor(app: Application, log: Log, onLongAnswer: (request: Request) => void = () => undefined) {
+  constructor(app: Application, log: Log, { addressOf, onLongAnswer }: Surroundings = {}) {
     this.#app = app
     this.#log = log
-    this.#onLongAnswer = onLongAnswer
+    this.#onLongAnswer = onLongAnswer ?? (() => undefined)
+    this.#peers = new Peers(app.http, addressOf ?? (() => undefined))
+    this.#authenticator = new Authenticator(app, this.#peers)
   }
 
   async handle(request: Request): Promise<Response> {
@@ -61,7 +74,7 @@ export class Pipeline {
         territory: passage.territory,
         path: passage.target.path,
         requestId: passage.id,
-        serviceName: this.#app.http.serviceName,
+        challenge: (refusal) => this.#challenge(request, refusal, passage),
       })
     }
     const response = toResponse(answer, {
@@ -70,7 +83,7 @@ export class Pipeline {
       // What is left of a refused body is not worth reading; the answer arrives all the same.
       isLast:
         this.#app.phase() !== 'serving' || (answer.status >= 400 && request.body !== null && !passage.body?.isDrained),
-      isSecretInQuery: passage.presented?.carrier === 'query',
+      isSecretInQuery: hasKeyInQuery(request.url, passage.target),
     })
     if (request.method === 'GET' && (answer.lengthBytes ?? 0) > longAnswerBytes) this.#onLongAnswer(request)
     this.#logRequest(request.method, answer, passage)
@@ -88,16 +101,19 @@ export class Pipeline {
     // Strangers do not learn which addresses exist: an unknown one is told only after the caller is known.
     const found = this.#find(territory, target.path, request.method)
     if (found instanceof RegistryRefusal) {
-      if (territory.kind === 'registry') await this.#identify(request, passage)
+      if (territory.kind === 'registry') refuseAnonymous(await this.#identify(request, passage))
       throw found
     }
-    passage.route = found.route
+    passage.found = found
     const exchange: Exchange = {
       app,
       request,
       method: request.method,
       target,
       path: found.values,
+      peers: this.#peers,
+      authenticator: this.#authenticator,
+      presented: passage.presented,
       body: () => {
         passage.body = openBody(request, app.http)
         return passage.body
@@ -107,9 +123,13 @@ export class Pipeline {
     if (route.access === 'anyone') return route.handle(exchange)
     if (app.phase() === 'draining') throw new Unavailable('the server (it is shutting down)')
 
-    const principal = await this.#identify(request, passage)
+    const principal = this.#authenticator.recall(passage.presented) ?? (await this.#identify(request, passage))
+    passage.principal = principal
+    // A token for some repositories is worth nothing outside of the registry.
+    if (principal.kind === 'scoped' && territory.kind === 'service') throw new RegistryRefusal('credentials-invalid')
     const caller: CallerExchange = { ...exchange, principal }
     if (route.access === 'known caller') {
+      refuseAnonymous(principal)
       if (route.right !== undefined) checkAllowed(principal, route.right)
       return route.handle(caller)
     }
@@ -118,12 +138,15 @@ export class Pipeline {
 
   /** The routes that need an enabled account, and most of them a repository that the caller may reach. */
   async #answerRegistry(
-    route: Extract<Route, { access: 'enabled account' | 'repository' }>,
+    route: RouteOf<'enabled account' | 'repository'>,
     caller: CallerExchange,
     territory: Territory,
   ): Promise<Answer> {
     if (territory.kind !== 'registry') throw new RegistryRefusal('route-unknown')
-    const repository = route.access === 'repository' ? parseRepositoryName(caller.path['name'] ?? '') : undefined
+    const name = caller.path['name'] ?? ''
+    // A stranger is asked who he is before anything that he sent is judged.
+    if (route.access === 'repository' && !isRepositoryName(name)) refuseAnonymous(caller.principal)
+    const repository = route.access === 'repository' ? parseRepositoryName(name) : undefined
     checkAllowed(caller.principal, route.right, repository)
     const account = await openAccount(this.#app, caller.principal.account)
     const exchange: RegistryExchange = { ...caller, account, mount: territory.mount }
@@ -142,15 +165,20 @@ export class Pipeline {
   }
 
   async #identify(request: Request, passage: Passage): Promise<Principal> {
-    const { presented } = passage
-    const credential = presented?.credential
-    const principal = credential && (await this.#app.identity.authenticate(credential))
-    if (principal === undefined) throw new RegistryRefusal('unauthenticated')
-    passage.principal = principal
-    if (presented?.carrier === 'cookie') {
-      checkSameSite(request.method, request.headers, originOf(request, this.#app.http.publicUrl))
+    passage.principal = await this.#authenticator.identify(request, passage.presented)
+    return passage.principal
+  }
+
+  /** Tokens are for the registry; elsewhere, and where tokens are sold, credentials are asked for. */
+  #challenge(request: Request, refusal: Refusal, { territory, found, target, presented }: Passage): string {
+    const { serviceName, challenge } = this.#app.http
+    if (challenge === 'basic' || territory.kind === 'service' || found?.route.access === 'anyone') {
+      return basicChallenge(serviceName)
     }
-    return principal
+    const place = { origin: this.#peers.originOf(request), mount: territory.mount, serviceName }
+    // A stranger's token that is not enough is as good as none, but containerd tries it again and again if not told so.
+    const isToken = refusal === 'unauthenticated' && presented !== undefined
+    return bearerChallenge(place, isToken ? 'scope-insufficient' : refusal, found && toAsked(found, target))
   }
 
   #logFault(error: unknown, passage: Passage): void {
@@ -164,13 +192,31 @@ export class Pipeline {
       id: passage.id,
       method,
       path: passage.target.path,
-      route: passage.route?.operationId,
+      route: passage.found?.route.operationId,
       status: answer.status,
       bytes: answer.lengthBytes,
       received: passage.body?.receivedBytes,
       ms: Math.round((performance.now() - passage.startedAt) * 100) / 100,
       who: passage.principal?.fingerprint,
     })
+  }
+}
+
+/** An address that was too odd to be taken apart is looked at as it came. */
+function hasKeyInQuery(url: string, target: RequestTarget): boolean {
+  return target === noTarget ? url.includes('apiKey') : target.query.has('apiKey')
+}
+
+function refuseAnonymous({ kind }: Principal): void {
+  if (kind === 'anonymous') throw new RegistryRefusal('unauthenticated')
+}
+
+function toAsked({ route, values }: MatchedRoute, { query }: RequestTarget): Asked | undefined {
+  if (route.access !== 'repository' && route.access !== 'enabled account') return undefined
+  return {
+    right: route.right,
+    repository: values['name'],
+    mountFrom: query.has('mount') ? (query.get('from') ?? undefined) : undefined,
   }
 }
 
@@ -181,7 +227,7 @@ function begin(request: Request): Passage {
     startedAt: performance.now(),
     target: noTarget,
     territory: { kind: 'service' },
-    route: undefined,
+    found: undefined,
     presented: undefined,
     principal: undefined,
     body: undefined,

@@ -1,7 +1,7 @@
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { Territory } from './mounts.ts'
+import type { Route } from './route.ts'
 import { matchPattern, type PathValues, parsePattern, type RoutePattern } from './route-pattern.ts'
-import type { Route } from './routes.ts'
 
 /** All routes of one pattern. */
 interface Place {

@@ -1,49 +1,21 @@
-import type { Right } from '../ports/identity.ts'
-import type { Answer, CallerExchange, Exchange, RegistryExchange, RepositoryExchange } from './exchange.ts'
+import { deleteApiKey, getApiKeys, postApiKey } from './identity/api-keys.ts'
+import { getKeySet } from './identity/key-set.ts'
 import { getMe } from './identity/me.ts'
 import { postToken } from './identity/token.ts'
+import { getUser, getUsers, patchUser, postUser } from './identity/users.ts'
 import { apiPrefix, identityPrefix } from './mounts.ts'
 import { getOpenApi } from './openapi/openapi.ts'
 import { getHealth, getReadiness } from './probes/health.ts'
+import type { Route } from './route.ts'
 import { disableService, enableService, getStats } from './service/service.ts'
 import { checkAuthentication } from './v2/base.ts'
 import { deleteBlobByDigest, getBlob } from './v2/blobs.ts'
 import { getCatalog } from './v2/catalog.ts'
 import { deleteManifestOrTag, getImageTagManifest, putImageTagManifest } from './v2/manifests.ts'
 import { getReferrers } from './v2/referrers.ts'
+import { getScopedToken, postScopedToken } from './v2/scoped-token.ts'
 import { getTagsList } from './v2/tags.ts'
 import { deleteUpload, getUpload, patchUpload, postUpload, putUpload } from './v2/uploads.ts'
-
-/** `GET` stands for HEAD too, everywhere. */
-export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
-
-interface Row {
-  /** Unique; the nine of spec.md have its names. Also the route's name in logs. */
-  readonly operationId: string
-  readonly method: Method
-  readonly pattern: string
-}
-
-/** Who may call is part of every row: a row without it does not compile. */
-export type Route = Row &
-  (
-    | { readonly access: 'anyone'; readonly handle: (exchange: Exchange) => Promise<Answer> }
-    | {
-        readonly access: 'known caller'
-        readonly right: Right | undefined
-        readonly handle: (exchange: CallerExchange) => Promise<Answer>
-      }
-    | {
-        readonly access: 'enabled account'
-        readonly right: Right
-        readonly handle: (exchange: RegistryExchange) => Promise<Answer>
-      }
-    | {
-        readonly access: 'repository'
-        readonly right: Right
-        readonly handle: (exchange: RepositoryExchange) => Promise<Answer>
-      }
-  )
 
 /** Routes at fixed addresses. */
 export const serviceRoutes: readonly Route[] = [
@@ -70,6 +42,69 @@ export const serviceRoutes: readonly Route[] = [
     access: 'known caller',
     right: undefined,
     handle: getMe,
+  },
+  {
+    operationId: 'getKeySet',
+    method: 'GET',
+    pattern: `${identityPrefix}/jwks.json`,
+    access: 'anyone',
+    handle: getKeySet,
+  },
+  {
+    operationId: 'getUsers',
+    method: 'GET',
+    pattern: `${identityPrefix}/users`,
+    access: 'known caller',
+    right: 'operate',
+    handle: getUsers,
+  },
+  {
+    operationId: 'postUser',
+    method: 'POST',
+    pattern: `${identityPrefix}/users`,
+    access: 'known caller',
+    right: 'operate',
+    handle: postUser,
+  },
+  {
+    operationId: 'getUser',
+    method: 'GET',
+    pattern: `${identityPrefix}/users/{user}`,
+    access: 'known caller',
+    right: 'operate',
+    handle: getUser,
+  },
+  {
+    operationId: 'patchUser',
+    method: 'PATCH',
+    pattern: `${identityPrefix}/users/{user}`,
+    access: 'known caller',
+    right: 'operate',
+    handle: patchUser,
+  },
+  {
+    operationId: 'getApiKeys',
+    method: 'GET',
+    pattern: `${identityPrefix}/users/{user}/keys`,
+    access: 'known caller',
+    right: 'operate',
+    handle: getApiKeys,
+  },
+  {
+    operationId: 'postApiKey',
+    method: 'POST',
+    pattern: `${identityPrefix}/users/{user}/keys`,
+    access: 'known caller',
+    right: 'operate',
+    handle: postApiKey,
+  },
+  {
+    operationId: 'deleteApiKey',
+    method: 'DELETE',
+    pattern: `${identityPrefix}/users/{user}/keys/{key}`,
+    access: 'known caller',
+    right: 'operate',
+    handle: deleteApiKey,
   },
   {
     operationId: 'enableService',
@@ -211,6 +246,8 @@ export const registryRoutes: readonly Route[] = [
     right: 'pull',
     handle: getCatalog,
   },
+  { operationId: 'getScopedToken', method: 'GET', pattern: '/_token', access: 'anyone', handle: getScopedToken },
+  { operationId: 'postScopedToken', method: 'POST', pattern: '/_token', access: 'anyone', handle: postScopedToken },
   {
     operationId: 'checkAuthentication',
     method: 'GET',

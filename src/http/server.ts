@@ -28,7 +28,10 @@ export class HttpServer {
   readonly #readers: StalledReaders
 
   constructor(app: Application, log: Log, settings: ListenSettings) {
-    const pipeline = new Pipeline(app, log, (request) => this.#readers.watch(request))
+    const pipeline = new Pipeline(app, log, {
+      addressOf: (request) => this.#server.requestIP(request)?.address,
+      onLongAnswer: (request) => this.#readers.watch(request),
+    })
     // Bun has one limit for the whole process, and this is where it is set.
     Reflect.set(http, 'maxHeaderSize', settings.headerBytesMax)
     this.#server = Bun.serve({

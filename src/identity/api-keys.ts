@@ -1,4 +1,75 @@
 import { hashHex } from '../lib/hashing.ts'
+import { formatTime } from '../lib/quantities.ts'
+import { RegistryRefusal } from '../oci/errors.ts'
+import type { ApiKey, ApiKeys, KeyLimits } from '../ports/api-keys.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { User } from '../ports/users.ts'
+
+type Needs = { readonly apiKeys: Pick<ApiKeys, 'add' | 'list'>; readonly clock: Pick<Clock, 'now'> }
+
+export interface NewKeyRequest extends KeyLimits {
+  readonly name: KeyName
+}
+
+/** What a key is called, among those of its user. Made only by its parser. */
+export type KeyName = string & { readonly __brand: 'KeyName' }
+
+const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/
+
+/** The key that the configuration gives the administrator; it comes and goes with the configuration alone. */
+export const presetKeyName = 'preset'
+
+export function parseKeyName(text: string): KeyName {
+  if (text === presetKeyName) {
+    throw new RegistryRefusal('identity-invalid', { reason: `${presetKeyName} is the key of the configuration` })
+  }
+  if (namePattern.test(text)) return text as KeyName
+  throw new RegistryRefusal('identity-invalid', { reason: 'a key is called by 1 to 64 letters, digits and . _ @ + -' })
+}
+
+/** Makes a key and gives it: this is the only time that anybody sees it. */
+export async function createApiKey(
+  { apiKeys, clock }: Needs,
+  user: User,
+  { name, expiresAt, rights, repositories }: NewKeyRequest,
+  keysMax: number,
+): Promise<string> {
+  if (expiresAt !== undefined && expiresAt <= clock.now()) {
+    throw new RegistryRefusal('identity-invalid', { reason: 'the key would have expired already' })
+  }
+  const known = await apiKeys.list(user.id)
+  if (known.some((key) => key.name === name)) throw new RegistryRefusal('key-exists', { key: name })
+  if (known.length >= keysMax) throw new RegistryRefusal('too-many-keys', { max: keysMax })
+  const secret = generateApiKey()
+  const secretHash = hashApiKey(secret)
+  const isNew = await apiKeys.add({ userId: user.id, name, secretHash, expiresAt, rights, repositories })
+  if (!isNew) throw new RegistryRefusal('key-exists', { key: name })
+  return secret
+}
+
+export function listApiKeys({ apiKeys }: { readonly apiKeys: Pick<ApiKeys, 'list'> }, user: User): Promise<ApiKey[]> {
+  return apiKeys.list(user.id)
+}
+
+export async function revokeApiKey(
+  { apiKeys }: { readonly apiKeys: Pick<ApiKeys, 'remove'> },
+  user: User,
+  name: string,
+): Promise<void> {
+  if (!(await apiKeys.remove(user.id, name))) throw new RegistryRefusal('key-unknown', { key: name.slice(0, 64) })
+}
+
+/** What may be shown of a key to those who manage keys. */
+export function showApiKey({ name, createdAt, expiresAt, lastUsedAt, rights, repositories }: ApiKey) {
+  return {
+    name,
+    createdAt: formatTime(createdAt),
+    expiresAt: formatTime(expiresAt),
+    lastUsedAt: formatTime(lastUsedAt),
+    rights: rights ?? null,
+    repositories: repositories ?? null,
+  }
+}
 
 /** 256 random bits: nobody can guess it, so one fast hash protects what is stored. */
 export function generateApiKey(): string {
@@ -9,9 +80,4 @@ export function generateApiKey(): string {
 /** What is stored and looked up in place of the key. */
 export function hashApiKey(key: string): string {
   return hashHex('sha256', key)
-}
-
-/** Tells credentials apart in a log; far too short to be turned back. */
-export function fingerprintOf(secret: string): string {
-  return hashHex('sha256', `fingerprint:${secret}`).slice(0, 12)
 }

@@ -1,16 +1,26 @@
+import { fingerprintOf } from '../lib/fingerprint.ts'
+import type { ApiKey, ApiKeys } from '../ports/api-keys.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Credential, Identity, Principal } from '../ports/identity.ts'
-import type { User, UserStore } from '../ports/user-store.ts'
-import { fingerprintOf, hashApiKey } from './api-keys.ts'
-import { isPassword } from './passwords.ts'
-import { type RoleMap, rightsOf } from './rights.ts'
+import type { Credential, Grant, Identity, Principal } from '../ports/identity.ts'
+import type { User, Users } from '../ports/users.ts'
+import { hashApiKey } from './api-keys.ts'
+import type { KeyUses } from './key-uses.ts'
+import { grantOf, type RoleMap, rightsOf } from './rights.ts'
 import type { Tokens } from './tokens.ts'
 
 type Needs = {
-  readonly users: Pick<UserStore, 'findUser' | 'findApiKey'>
+  readonly users: Pick<Users, 'find'>
+  readonly apiKeys: Pick<ApiKeys, 'find'>
+  readonly uses: KeyUses
   readonly clock: Pick<Clock, 'now'>
   readonly tokens: Tokens
   readonly roles: RoleMap
+}
+
+interface Found {
+  readonly user: User
+  readonly expiresAt: number | undefined
+  readonly limits: Pick<ApiKey, 'rights' | 'repositories'> | undefined
 }
 
 /** The identity service inside Berth: API keys and tokens of its own users. */
@@ -30,34 +40,31 @@ export class EmbeddedIdentity implements Identity {
       account: user.account,
       subject: user.name,
       roles: user.roles,
-      rights: rightsOf(user.roles, this.#needs.roles),
+      grants: [this.#grantOf(found)],
       fingerprint: fingerprintOf(credential.secret),
       expiresAt,
     }
   }
 
-  async #byApiKey(secret: string): Promise<{ user: User; expiresAt: number | undefined } | undefined> {
-    const key = await this.#needs.users.findApiKey(hashApiKey(secret))
-    if (key === undefined) return undefined
+  #grantOf({ user, limits }: Found): Grant {
+    const rights = rightsOf(user.roles, this.#needs.roles)
+    return limits === undefined ? { rights } : grantOf(rights, limits)
+  }
+
+  async #byApiKey(secret: string): Promise<Found | undefined> {
+    const found = await this.#needs.apiKeys.find(hashApiKey(secret))
+    if (found === undefined) return undefined
+    const { key, user } = found
     if (key.expiresAt !== undefined && key.expiresAt <= this.#needs.clock.now()) return undefined
-    return { user: key.user, expiresAt: key.expiresAt }
+    this.#needs.uses.note(key.id)
+    return { user, expiresAt: key.expiresAt, limits: key }
   }
 
   /** The user is read anew: one who was disabled or lost a role does not keep it until the token ends. */
-  async #byToken(token: string): Promise<{ user: User; expiresAt: number } | undefined> {
-    const claims = await this.#needs.tokens.verify(token, this.#needs.clock.now())
-    const user = claims && (await this.#needs.users.findUser(claims.userName))
-    return claims && user && { user, expiresAt: claims.expiresAt }
+  async #byToken(token: string): Promise<Found | undefined> {
+    const claims = await this.#needs.tokens.verify(token)
+    const user = claims && (await this.#needs.users.find(claims.userName))
+    if (claims === undefined || user === undefined || claims.epoch !== user.tokenEpoch) return undefined
+    return { user, expiresAt: claims.expiresAt, limits: undefined }
   }
-}
-
-/** The user with this name and password, at the same cost whether the name or the password is wrong. */
-export async function findByPassword(
-  users: Pick<UserStore, 'findUser'>,
-  name: string,
-  password: string,
-): Promise<User | undefined> {
-  const user = await users.findUser(name)
-  const matches = await isPassword(password, user?.passwordHash)
-  return matches && user !== undefined && !user.isDisabled ? user : undefined
 }

@@ -1,5 +1,6 @@
-import type { UserStore } from '../ports/user-store.ts'
-import { generateApiKey, hashApiKey } from './api-keys.ts'
+import type { ApiKeys } from '../ports/api-keys.ts'
+import type { User, Users } from '../ports/users.ts'
+import { generateApiKey, hashApiKey, presetKeyName } from './api-keys.ts'
 import { hashPassword, isPassword } from './passwords.ts'
 
 export interface AdminPreset {
@@ -8,38 +9,60 @@ export interface AdminPreset {
   readonly password: string | undefined
 }
 
+type Needs = { readonly users: Users; readonly apiKeys: ApiKeys }
+
 const firstKeyName = 'first'
-const presetKeyName = 'preset'
+const unlimited = { expiresAt: undefined, rights: undefined, repositories: undefined }
+
+export interface Admin {
+  readonly account: string
+  /** Made just now: to be shown once and never again. */
+  readonly firstApiKey: string | undefined
+}
 
 /**
  * Sees to it that somebody can get in: the administrator with the preset credentials, or on a first start with an API
- * key that is made here and given back, to be shown once and never again.
+ * key that is made here. A preset key is good as long as the configuration says so, and goes with it.
  */
-export async function ensureAdmin(users: UserStore, preset: AdminPreset): Promise<string | undefined> {
-  const known = await users.findUser(preset.name)
-  const passwordHash = await passwordHashFor(preset.password, known?.passwordHash)
-  const admin =
-    known !== undefined && known.passwordHash === passwordHash
-      ? known
-      : await users.saveUser({
-          name: preset.name,
-          passwordHash,
-          roles: known?.roles ?? ['admin'],
-          account: known?.account ?? crypto.randomUUID(),
-          isDisabled: known?.isDisabled ?? false,
-        })
-  if (preset.apiKey !== undefined) {
-    await users.saveApiKey(admin.id, presetKeyName, hashApiKey(preset.apiKey), undefined)
-    return undefined
-  }
-  if (await users.hasApiKey(admin.id)) return undefined
-  const key = generateApiKey()
-  await users.saveApiKey(admin.id, firstKeyName, hashApiKey(key), undefined)
-  return key
+export async function ensureAdmin(needs: Needs, preset: AdminPreset): Promise<Admin> {
+  const admin = await ensureUser(needs, preset)
+  await ensurePresetKey(needs, admin, preset.apiKey)
+  const hasKey = (await needs.apiKeys.list(admin.id)).length > 0
+  if (hasKey) return { account: admin.account, firstApiKey: undefined }
+  const firstApiKey = generateApiKey()
+  const secretHash = hashApiKey(firstApiKey)
+  await needs.apiKeys.add({ userId: admin.id, name: firstKeyName, secretHash, ...unlimited })
+  return { account: admin.account, firstApiKey }
 }
 
-/** The hash that stands, unless the preset password is another one. */
-async function passwordHashFor(preset: string | undefined, known: string | undefined): Promise<string | undefined> {
-  if (preset === undefined) return known
-  return known !== undefined && (await isPassword(preset, known)) ? known : hashPassword(preset)
+async function ensureUser(
+  { users }: Pick<Needs, 'users'>,
+  { name, password }: Omit<AdminPreset, 'apiKey'>,
+): Promise<User> {
+  const known = await users.find(name)
+  if (known !== undefined) {
+    if (password === undefined || (await isPassword(password, known.passwordHash))) return known
+    return (await users.change(known.id, { passwordHash: await hashPassword(password) })) ?? known
+  }
+  const added = await users.add({
+    name,
+    passwordHash: password === undefined ? undefined : await hashPassword(password),
+    roles: ['admin'],
+    account: crypto.randomUUID(),
+    isDisabled: false,
+  })
+  // Another process was first.
+  return added ?? ensureUser({ users }, { name, password })
+}
+
+async function ensurePresetKey({ apiKeys }: Needs, admin: User, key: string | undefined): Promise<void> {
+  const secretHash = key === undefined ? undefined : hashApiKey(key)
+  const known = secretHash === undefined ? undefined : await apiKeys.find(secretHash)
+  if (known?.user.id === admin.id) return
+  // The configuration names another administrator than it did, with the same key.
+  if (known !== undefined) await apiKeys.remove(known.user.id, known.key.name)
+  await apiKeys.remove(admin.id, presetKeyName)
+  if (secretHash !== undefined) {
+    await apiKeys.add({ userId: admin.id, name: presetKeyName, secretHash, ...unlimited })
+  }
 }

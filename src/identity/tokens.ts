@@ -1,71 +1,68 @@
-import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, jwtVerify, SignJWT } from 'jose'
-import type { SigningKey, SigningKeys } from '../ports/signing-keys.ts'
-import type { User } from '../ports/user-store.ts'
+import { isExpiredJwt, ownAlgorithms, readJwtType, readUnprovedClaims, signJwt } from '../lib/jwt.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { User } from '../ports/users.ts'
+import type { KeyRing } from './key-ring.ts'
 
 /** spec.md, "Obtaining a bearer token": the token lifetime is 86400 seconds. */
 export const tokenLifetimeSeconds = 86_400
 
-const issuer = 'berth'
-const algorithm = 'EdDSA'
-
-// A token of ours is under 1 KiB. The bound is checked before anything is decoded.
-const tokenLengthMax = 8_192
+export const tokenIssuer = 'berth'
+const audience = 'berth'
+const type = 'JWT'
 
 export interface TokenClaims {
   readonly userName: string
+  readonly epoch: number
   readonly expiresAt: number
 }
 
-type Key = Awaited<ReturnType<typeof importJWK>>
+/** Others may have another clock; what we issued has ended when we say so. */
+const clocksDifferMs = 60_000
 
-/** Signs and checks the tokens of the embedded identity service, with one key that outlives restarts. */
-export class Tokens {
-  readonly #kid: string
-  readonly #privateKey: Key
-  readonly #publicKey: Key
-
-  private constructor(kid: string, privateKey: Key, publicKey: Key) {
-    this.#kid = kid
-    this.#privateKey = privateKey
-    this.#publicKey = publicKey
-  }
-
-  static async open(keys: SigningKeys): Promise<Tokens> {
-    const { kid, privateJwk } = await keys.current(generateKey)
-    const { d: _private, ...publicJwk } = privateJwk as JWK
-    return new Tokens(kid, await importJWK(privateJwk as JWK, algorithm), await importJWK(publicJwk, algorithm))
-  }
-
-  issue(user: User, nowMs: number): Promise<string> {
-    const now = Math.floor(nowMs / 1000)
-    return new SignJWT({ scope: user.account, roles: user.roles } satisfies JWTPayload)
-      .setProtectedHeader({ alg: algorithm, kid: this.#kid, typ: 'JWT' })
-      .setIssuer(issuer)
-      .setSubject(user.name)
-      .setIssuedAt(now)
-      .setExpirationTime(now + tokenLifetimeSeconds)
-      .sign(this.#privateKey)
-  }
-
-  /** The claims of a token that we signed and that is still good. Only our key counts, whatever the header names. */
-  async verify(token: string, nowMs: number): Promise<TokenClaims | undefined> {
-    if (token.length > tokenLengthMax || token.split('.').length !== 3) return undefined
-    try {
-      const { payload } = await jwtVerify(token, this.#publicKey, {
-        algorithms: [algorithm],
-        issuer,
-        currentDate: new Date(nowMs),
-      })
-      if (payload.sub === undefined || payload.exp === undefined) return undefined
-      return { userName: payload.sub, expiresAt: payload.exp * 1000 }
-    } catch {
-      // Every way of being wrong is the same to the caller.
-      return undefined
-    }
-  }
+/** Whether a token's own words condemn it. Nothing else of it is proved. */
+export function isOver(token: string, nowMs: number): boolean {
+  const isOurs = readUnprovedClaims(token)?.iss === tokenIssuer
+  return isExpiredJwt(token, nowMs, isOurs ? 0 : clocksDifferMs)
 }
 
-async function generateKey(): Promise<SigningKey> {
-  const { privateKey } = await generateKeyPair(algorithm, { extractable: true })
-  return { kid: crypto.randomUUID(), privateJwk: { ...(await exportJWK(privateKey)) } }
+/** The tokens that users of the embedded identity service get for their password. */
+export class Tokens {
+  readonly #keys: KeyRing
+  readonly #clock: Pick<Clock, 'now'>
+
+  constructor(keys: KeyRing, clock: Pick<Clock, 'now'>) {
+    this.#keys = keys
+    this.#clock = clock
+  }
+
+  async issue(user: User): Promise<string> {
+    const now = Math.floor(this.#clock.now() / 1000)
+    const claims = {
+      iss: tokenIssuer,
+      aud: audience,
+      sub: user.name,
+      scope: user.account,
+      roles: [...user.roles],
+      epoch: user.tokenEpoch,
+      iat: now,
+      exp: now + tokenLifetimeSeconds,
+    }
+    return signJwt(claims, { ...(await this.#keys.signer()), type })
+  }
+
+  /** The claims of a token that we issued and that is still good. Only our keys count, whatever the header names. */
+  async verify(token: string): Promise<TokenClaims | undefined> {
+    // A scoped token is signed by the same keys, and must not pass for one of these.
+    if (readJwtType(token) !== type) return undefined
+    const verdict = await this.#keys.verify(token, {
+      algorithms: ownAlgorithms,
+      issuer: tokenIssuer,
+      audience,
+      nowMs: this.#clock.now(),
+    })
+    if (!('claims' in verdict)) return undefined
+    const { sub, exp, epoch } = verdict.claims
+    if (sub === undefined || exp === undefined || typeof epoch !== 'number') return undefined
+    return { userName: sub, epoch, expiresAt: exp * 1000 }
+  }
 }

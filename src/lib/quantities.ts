@@ -1,4 +1,4 @@
-/** Lengths of time and amounts of bytes as people write them: `30s`, `24h`, `4MiB`. */
+/** Times, lengths of time and amounts of bytes as people write them: `30s`, `24h`, `4MiB`. */
 const durationUnits: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const byteUnits: Readonly<Record<string, number>> = {
   B: 1,
@@ -13,6 +13,21 @@ const quantity = /^(\d+)\s*([A-Za-z]*)$/
 /** Milliseconds, or undefined when the text is no duration. A bare number is seconds. */
 export function parseDuration(text: string): number | undefined {
   return parseQuantity(text, durationUnits, 's')
+}
+
+const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2})$/
+
+/** Milliseconds since 1970, or undefined when the text is no time with its zone, such as `2030-01-31T12:00:00Z`. */
+export function parseTime(text: string): number | undefined {
+  const time = timePattern.test(text) ? Date.parse(text) : Number.NaN
+  // The 30th of February would be taken for a day in March.
+  const day = text.slice(0, 10)
+  return Number.isNaN(time) || !new Date(day).toISOString().startsWith(day) ? undefined : time
+}
+
+/** As machines read it; null where there is none. */
+export function formatTime(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString()
 }
 
 /** Bytes, or undefined when the text is no amount. A bare number is bytes. */

@@ -6,11 +6,21 @@
 export const refusalWords = {
   // who is calling, and may they
   unauthenticated: 'authentication required',
+  'credentials-invalid': 'the credentials are wrong, or good no more',
   'credentials-ambiguous': 'credentials must be given once',
   'cross-site-request': 'a cookie does not authorise requests that come from another site',
   denied: 'requested access to the resource is denied',
+  'scope-insufficient': 'requested access to the resource is denied to this token',
   'account-disabled': 'the registry is disabled for this account',
   'login-invalid': 'user name or password is wrong',
+  'too-many-failures': 'too many bad credentials; try again later',
+  // users and keys of the embedded identity service
+  'identity-invalid': 'not acceptable for a user or a key',
+  'user-unknown': 'no such user',
+  'user-exists': 'there is a user of that name already',
+  'key-unknown': 'no such key',
+  'key-exists': 'the user has a key of that name already',
+  'too-many-keys': 'the user has as many keys as he may',
   // what the request itself looks like
   'route-unknown': 'no such endpoint',
   'method-unsupported': 'the method is not supported here',

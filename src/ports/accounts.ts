@@ -9,6 +9,15 @@ export interface Account {
   readonly imageCount: number
 }
 
+/** What an account holds, counted when asked for: for operators' eyes, never on a request's way. */
+export interface AccountContent {
+  readonly repositories: number
+  readonly manifests: number
+  readonly tags: number
+  readonly blobs: number
+  readonly blobBytes: number
+}
+
 export interface Accounts {
   find(name: string): Promise<Account | undefined>
 
@@ -20,6 +29,11 @@ export interface Accounts {
 
   /** Sets the state, making the account if need be. Idempotent. */
   setState(name: string, state: Account['state']): Promise<void>
+
+  /** In byte order of their names, after `after`, at most `limit`. */
+  list(after: string | undefined, limit: number): Promise<Account[]>
+
+  measure(id: RowId): Promise<AccountContent>
 
   /** Adds to the count of repositories that have a manifest. */
   addImages(id: RowId, change: 1 | -1): Promise<void>

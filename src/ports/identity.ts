@@ -1,4 +1,4 @@
-import type { RepositoryName } from '../oci/names.ts'
+import type { RepositoryPattern } from '../oci/repository-pattern.ts'
 
 /** What a caller may be allowed to do. `operate`: enable, disable, statistics, administration. */
 export type Right = 'pull' | 'push' | 'delete' | 'operate'
@@ -8,6 +8,12 @@ export type Credential =
   | { readonly kind: 'api-key'; readonly secret: string }
   | { readonly kind: 'bearer'; readonly secret: string }
 
+/** Some rights, over all repositories of the account or over those that match one of the patterns. */
+export interface Grant {
+  readonly rights: ReadonlySet<Right>
+  readonly repositories?: readonly RepositoryPattern[] | undefined
+}
+
 /** Who is calling now. */
 export interface Principal {
   /** The tenant: everything that is stored belongs to one account, and only its principals can see it. */
@@ -15,13 +21,21 @@ export interface Principal {
   /** Stable and unique within the account: uploads are bound to it. */
   readonly subject: string
   readonly roles: readonly string[]
-  readonly rights: ReadonlySet<Right>
+  /** All that the caller may do; what no grant allows is refused. */
+  readonly grants: readonly Grant[]
   /** Tells credentials apart in a log without telling what they are. */
   readonly fingerprint: string
   /** When the credential ends, in milliseconds since 1970; nothing may remember the principal for longer. */
   readonly expiresAt?: number | undefined
-  /** Limits an API key to some repositories; without it, all of the account's. */
-  readonly mayReach?: ((repository: RepositoryName) => boolean) | undefined
+  /**
+   * `anonymous`: nobody in particular, who is asked for credentials where others are refused. `scoped`: a token for
+   * certain repositories, whose owner may fetch one for others. Without it: somebody with credentials of his own.
+   */
+  readonly kind?: 'anonymous' | 'scoped'
+  /** The identity service could not be asked again: good for pulling and pushing, not for what cannot be taken back. */
+  readonly isUnconfirmed?: true
+  /** What the catalog shows, where that is not simply what may be pulled. */
+  readonly catalog?: 'all' | 'none' | readonly RepositoryPattern[]
 }
 
 /** Knows who stands behind a credential. */
@@ -32,4 +46,12 @@ export interface Identity {
    * service is down.
    */
   authenticate(credential: Credential): Promise<Principal | undefined>
+}
+
+/** An identity that remembers whom it met lately. */
+export interface RememberingIdentity extends Identity {
+  /** At once and without asking anybody; `undefined` says nothing about the credential. */
+  recall(credential: Credential): Principal | undefined
+  /** Asks anew about everyone: users or keys have changed. */
+  forgetAll(): void
 }

@@ -1,11 +1,12 @@
 import type { Accounts } from './accounts.ts'
+import type { ApiKeys } from './api-keys.ts'
 import type { BlobLinks } from './blobs.ts'
 import type { Garbage } from './garbage.ts'
 import type { Manifests } from './manifests.ts'
 import type { Repositories } from './repositories.ts'
 import type { Tags } from './tags.ts'
 import type { Uploads } from './uploads.ts'
-import type { UserStore } from './user-store.ts'
+import type { Users } from './users.ts'
 
 /** What is known about the bytes, noun by noun. Absence is `undefined`; whether that is a refusal, the deeds decide. */
 export interface Tables {
@@ -16,7 +17,8 @@ export interface Tables {
   readonly blobs: BlobLinks
   readonly uploads: Uploads
   readonly garbage: Garbage
-  readonly users: UserStore
+  readonly users: Users
+  readonly apiKeys: ApiKeys
 }
 
 /**

@@ -1,12 +1,10 @@
 import type { BlobStore } from './blob-store.ts'
 import type { Clock } from './clock.ts'
-import type { Identity } from './identity.ts'
 import type { MetadataStore } from './metadata-store.ts'
 
 /** All that the registry's deeds may need of the world. Each deed names its own part of it. */
 export interface Ports {
   readonly blobs: BlobStore
   readonly metadata: MetadataStore
-  readonly identity: Identity
   readonly clock: Clock
 }

@@ -1,4 +1,5 @@
 import type { RepositoryName } from '../oci/names.ts'
+import type { RepositoryPattern } from '../oci/repository-pattern.ts'
 import type { RowId } from './row-id.ts'
 
 /** A repository as a request names it: whose, and which. */
@@ -20,10 +21,15 @@ export interface Repositories {
   ensure(scope: Scope): Promise<RepositoryRow>
 
   /**
-   * Names of the account's repositories that have a manifest, in byte order, after `after`, at most `limit`. One without
-   * manifests is not an image to anybody, so it does not appear.
+   * Names of the account's repositories that have a manifest, in byte order, after `after`, at most `limit`; where
+   * patterns are given, of those that match one. One without manifests is not an image to anybody, so it does not appear.
    */
-  list(accountId: RowId, after: string | undefined, limit: number): Promise<RepositoryName[]>
+  list(
+    accountId: RowId,
+    after: string | undefined,
+    limit: number,
+    within?: readonly RepositoryPattern[],
+  ): Promise<RepositoryName[]>
 
   /** Adds to the number of its manifests; gives the new number. */
   addManifests(repository: RepositoryRow, change: 1 | -1): Promise<number>

@@ -7,6 +7,7 @@ import type { Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Scope } from '../ports/repositories.ts'
 import { isAllowed } from './access.ts'
+import { checkStillEnabled } from './service.ts'
 import type { RegistrySettings } from './settings.ts'
 
 type FindNeeds = { readonly metadata: Pick<MetadataStore, 'blobs' | 'repositories'> }
@@ -92,6 +93,7 @@ export async function mountBlob(
   const source = candidates.find((name) => isAllowed(principal, 'pull', name))
   if (source === undefined) return false
   return metadata.transaction(async (tables) => {
+    await checkStillEnabled(tables, target.accountId)
     const holder = await tables.repositories.find({ accountId: target.accountId, repository: source })
     const id = holder && (await tables.blobs.lockByDigests(holder, [digest])).get(digest)
     if (id === undefined) return false
@@ -103,6 +105,7 @@ export async function mountBlob(
 /** Takes the repository's link away, unless a manifest of the repository still needs the blob. */
 export async function deleteBlob({ metadata }: ChangeNeeds, scope: Scope, digest: Digest): Promise<void> {
   await metadata.transaction(async (tables) => {
+    await checkStillEnabled(tables, scope.accountId)
     const repository = await tables.repositories.find(scope)
     if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
     const id = (await tables.blobs.lockByDigests(repository, [digest])).get(digest)

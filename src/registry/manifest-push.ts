@@ -7,6 +7,7 @@ import type { Reference, Tag } from '../oci/names.ts'
 import type { ManifestEntry } from '../ports/manifests.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryRow, Scope } from '../ports/repositories.ts'
+import { checkStillEnabled } from './service.ts'
 import type { RegistrySettings } from './settings.ts'
 
 type Settings = Pick<
@@ -51,10 +52,7 @@ export async function pushManifest(
   const tags = 'tag' in reference ? [reference.tag] : [...new Set(push.tags)]
 
   await metadata.transaction(async (tables) => {
-    // Read again inside: nothing may become visible after `disableAccount` has answered.
-    const account = await tables.accounts.findLocked(scope.accountId)
-    if (account?.state !== 'enabled') throw new RegistryRefusal('account-disabled')
-
+    await checkStillEnabled(tables, scope.accountId)
     const repository = await tables.repositories.ensure(scope)
     const entries = await resolveEntries(tables, repository, manifest, settings.missingContent)
     const { id, isNew } = await tables.manifests.save(repository, {

@@ -4,6 +4,7 @@ import type { Reference } from '../oci/names.ts'
 import type { ManifestSummary, StoredManifest } from '../ports/manifests.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Scope } from '../ports/repositories.ts'
+import { checkStillEnabled } from './service.ts'
 import type { RegistrySettings } from './settings.ts'
 
 type ReadNeeds = { readonly metadata: Pick<MetadataStore, 'manifests' | 'repositories'> }
@@ -33,6 +34,7 @@ async function refuseUnknown({ metadata }: ReadNeeds, scope: Scope, reference: R
  */
 export async function deleteManifest({ metadata, settings }: DeleteNeeds, scope: Scope, digest: Digest): Promise<void> {
   await metadata.transaction(async (tables) => {
+    await checkStillEnabled(tables, scope.accountId)
     const repository = await tables.repositories.find(scope)
     if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
     const id = await tables.manifests.findLocked(repository, digest)

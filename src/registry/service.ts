@@ -1,7 +1,8 @@
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { Account } from '../ports/accounts.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
-import type { MetadataStore } from '../ports/metadata-store.ts'
+import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
+import type { RowId } from '../ports/row-id.ts'
 import type { RegistrySettings } from './settings.ts'
 
 type AccountNeeds = { readonly metadata: Pick<MetadataStore, 'accounts'> }
@@ -16,10 +17,17 @@ type EnableNeeds = {
  * answered holds at once, on every replica.
  */
 export async function openAccount({ metadata, settings }: GateNeeds, name: string): Promise<Account> {
-  const account = await metadata.accounts.find(name)
-  if (account?.state === 'enabled') return account
-  if (account === undefined && settings.autoEnable) return metadata.accounts.ensure(name)
-  throw new RegistryRefusal('account-disabled')
+  const known = await metadata.accounts.find(name)
+  const account = known ?? (settings.autoEnable ? await metadata.accounts.ensure(name) : undefined)
+  // One that came into being meanwhile may have been disabled as it did.
+  if (account?.state !== 'enabled') throw new RegistryRefusal('account-disabled')
+  return account
+}
+
+/** The same once more inside a transaction: nothing becomes visible, and nothing goes, once `disableAccount` has answered. */
+export async function checkStillEnabled(tables: Pick<Tables, 'accounts'>, id: RowId): Promise<void> {
+  const account = await tables.accounts.findLocked(id)
+  if (account?.state !== 'enabled') throw new RegistryRefusal('account-disabled')
 }
 
 /** Idempotent. Refuses with trouble when the stores could not serve the account that it would switch on. */

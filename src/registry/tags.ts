@@ -3,9 +3,10 @@ import type { Tag } from '../oci/names.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Scope } from '../ports/repositories.ts'
 import { type Page, type PageRequest, toPage } from './pages.ts'
+import { checkStillEnabled } from './service.ts'
 
 type ListNeeds = { readonly metadata: Pick<MetadataStore, 'repositories' | 'tags'> }
-type DeleteNeeds = { readonly metadata: Pick<MetadataStore, 'repositories' | 'tags'> }
+type DeleteNeeds = { readonly metadata: Pick<MetadataStore, 'repositories' | 'transaction'> }
 
 /** In byte order. A repository without tags has an empty list; one that does not exist is refused. */
 export async function listTags({ metadata }: ListNeeds, scope: Scope, request: PageRequest): Promise<Page<Tag>> {
@@ -20,7 +21,11 @@ export async function listTags({ metadata }: ListNeeds, scope: Scope, request: P
 
 /** Removes the tag and nothing else: what it pointed to can still be pulled by digest. */
 export async function deleteTag({ metadata }: DeleteNeeds, scope: Scope, tag: Tag): Promise<void> {
-  if (await metadata.tags.remove(scope, tag)) return
+  const isRemoved = await metadata.transaction(async (tables) => {
+    await checkStillEnabled(tables, scope.accountId)
+    return tables.tags.remove(scope, tag)
+  })
+  if (isRemoved) return
   const repository = await metadata.repositories.find(scope)
   if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
   throw new RegistryRefusal('manifest-unknown', { tag })

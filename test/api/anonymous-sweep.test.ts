@@ -1,6 +1,7 @@
 // Nobody gets in without credentials, by any spelling of any path. Made from the route table: a new route is in it.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { type Route, registryRoutes, serviceRoutes } from '../../src/http/routes.ts'
+import type { Route } from '../../src/http/route.ts'
+import { registryRoutes, serviceRoutes } from '../../src/http/routes.ts'
 import { pushImage, startUpload } from '../support/api-images.ts'
 import { mounts, startApi } from '../support/api-server.ts'
 import { askRaw, valuesOf } from '../support/raw-http.ts'
@@ -11,7 +12,14 @@ afterAll(() => server.stop())
 // Everything that the paths name is really there, so that a handler that is reached would answer yes.
 const { digest } = await pushImage(server, 'sweep/app', 'v1')
 const uploadId = (await startUpload(server, 'sweep/app')).split('/').at(-1) ?? ''
-const values: Readonly<Record<string, string>> = { name: 'sweep/app', reference: 'v1', digest, id: uploadId }
+const values: Readonly<Record<string, string>> = {
+  name: 'sweep/app',
+  reference: 'v1',
+  digest,
+  id: uploadId,
+  user: 'admin',
+  key: 'preset',
+}
 
 interface Target {
   readonly route: Route

@@ -2,11 +2,13 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { digestOf, imageOf, ociManifest, pushBlob, pushImage, startUpload } from '../support/api-images.ts'
 import { api, identity, ownHeaders, type Question, type Reply, startApi } from '../support/api-server.ts'
-import { testAdminPassword } from '../support/berth-process.ts'
+import { testAdminPassword, testApiKey } from '../support/berth-process.ts'
 import { findContradictions, schemaFaults } from '../support/documented-answer.ts'
 import { findOperation, openApi, operationOf, operations } from '../support/openapi-document.ts'
+import { json as withJson } from '../support/provocation.ts'
 
-const server = await startApi()
+// In bearer mode there is one more operation, and all others are as ever.
+const server = await startApi({ BERTH_AUTH__CHALLENGE: 'bearer' })
 afterAll(() => server.stop())
 
 const name = 'answers/app'
@@ -31,10 +33,24 @@ const successes: readonly (readonly [string, number, () => Asked | Promise<Asked
   [
     'postToken',
     200,
+    () => ask('POST', `${identity}/token/auth`, withJson({ username: 'admin', password: testAdminPassword })),
+  ],
+  ['getKeySet', 200, () => ask('GET', `${identity}/jwks.json`)],
+  ['postUser', 201, () => ask('POST', `${identity}/users`, withJson({ name: 'bob', roles: ['reader'] }))],
+  ['getUsers', 200, () => ask('GET', `${identity}/users`)],
+  ['getUser', 200, () => ask('GET', `${identity}/users/bob`)],
+  ['patchUser', 200, () => ask('PATCH', `${identity}/users/bob`, withJson({ disabled: true }))],
+  ['postApiKey', 201, () => ask('POST', `${identity}/users/bob/keys`, withJson({ name: 'ci', rights: ['pull'] }))],
+  ['getApiKeys', 200, () => ask('GET', `${identity}/users/bob/keys`)],
+  ['deleteApiKey', 204, () => ask('DELETE', `${identity}/users/bob/keys/ci`)],
+  ['getScopedToken', 200, () => ask('GET', `/v2/_token?scope=repository:${name}:pull`)],
+  [
+    'postScopedToken',
+    200,
     () =>
-      ask('POST', `${identity}/token/auth`, {
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ username: 'admin', password: testAdminPassword }),
+      ask('POST', '/v2/_token', {
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: `grant_type=password&username=apikey&password=${testApiKey}&scope=repository:${name}:pull`,
       }),
   ],
   ['checkAuthentication', 200, () => ask('GET', '/v2/')],

@@ -5,7 +5,8 @@ import { type Refusal, refusalWords } from '../../src/oci/errors.ts'
 import { type ApiServer, api, mounts, startApi } from '../support/api-server.ts'
 import { ociErrorCodes } from '../support/oci-error-codes.ts'
 import { findOperation } from '../support/openapi-document.ts'
-import { type Provocation, type Refused, type Way, ways } from '../support/provocations.ts'
+import type { Provocation, Refused, Way } from '../support/provocation.ts'
+import { ways } from '../support/provocations.ts'
 
 const shared = await startApi()
 afterAll(() => shared.stop())

@@ -5,7 +5,7 @@ import { api, mounts, type Question, startApi } from '../support/api-server.ts'
 import { testApiKey } from '../support/berth-process.ts'
 import { askRaw } from '../support/raw-http.ts'
 
-const server = await startApi()
+const server = await startApi({ BERTH_AUTH__FAILURE_BURST: '1000' })
 const rootless = await startApi({ BERTH_REGISTRY__ROOT_MOUNT: 'false' })
 afterAll(() => Promise.all([server.stop(), rootless.stop()]))
 
@@ -132,10 +132,11 @@ describe('a key in the query', () => {
     })
 
     test.each(asked)('that is wrong does not come back from %s', async (_, prepare) => {
-      const reply = await withKey(prepare, mount, 'a-wrong-key-that-is-secret')
+      const wrong = 'a-wrong-key-that-is-secret'
+      const reply = await withKey(prepare, mount, wrong)
 
       expect(reply.status).toBe(401)
-      expect(JSON.stringify([...reply.headers]) + reply.text).not.toContain('a-wrong-key-that-is-secret')
+      expect(JSON.stringify([...reply.headers]) + reply.text).not.toContain(wrong)
     })
   })
 

@@ -1,12 +1,17 @@
 // The frame around each client's tests: its tools are there or their absence is told, its results go into the matrix.
-import { describe, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { missingTools } from '../support/command.ts'
 import type { ClientMatrix, Verb } from './client-matrix.ts'
+import type { BerthOf, Challenge } from './servers.ts'
+import { countTokenSales, type TokenSales } from './token-sales.ts'
 
 export interface ClientSpec {
   readonly client: string
   readonly tools: readonly string[]
   readonly verbs: readonly Verb[]
+  readonly challenge: Challenge
+  /** The server that the client's proofs talk to. */
+  readonly berth: BerthOf
 }
 
 /** Declares a test that proves one or more verbs of the client. */
@@ -19,8 +24,8 @@ export const hookTimeoutMs = 120_000
 const isRequired = process.env['CI'] !== undefined || (process.env['REQUIRE'] ?? '').includes('clients')
 
 export function clientSuite(matrix: ClientMatrix, spec: ClientSpec, declare: (prove: Prove) => void): void {
-  const { client } = spec
-  matrix.addRow(client, spec.verbs)
+  const { client, challenge } = spec
+  matrix.addRow(client, challenge, spec.verbs)
   describe(client, () => {
     if (!hasTools(spec)) return
     declare((verbs, sentence, body) => {
@@ -31,11 +36,29 @@ export function clientSuite(matrix: ClientMatrix, spec: ClientSpec, declare: (pr
           await body()
           passed = true
         } finally {
-          for (const verb of proved) matrix.record(client, verb, passed)
+          for (const verb of proved) matrix.record(client, challenge, verb, passed)
         }
       }
       test(sentence, runAndRecord, testTimeoutMs)
     })
+    proveChallenge(matrix, spec)
+  })
+}
+
+/** The suite's last word: that all of the above was done in the way that the challenge asks for. */
+function proveChallenge(matrix: ClientMatrix, { client, challenge, berth }: ClientSpec): void {
+  let before: TokenSales
+  // Registered behind the suite's own, so that its server is there.
+  beforeAll(() => {
+    before = countTokenSales(berth())
+  })
+  const sentence = challenge === 'bearer' ? 'all this with tokens that it fetched' : 'all this without any token'
+  test(sentence, () => {
+    const after = countTokenSales(berth())
+    const sold = { GET: after.get - before.get, POST: after.post - before.post }
+    const methods = Object.entries(sold).flatMap(([method, count]) => (count > 0 ? [method] : []))
+    matrix.recordTokens(client, challenge, methods.join(', ') || '-')
+    expect(methods.length > 0).toBe(challenge === 'bearer')
   })
 }
 

@@ -51,12 +51,14 @@ describe('control runs', () => {
 
   test('one failure spoils its cell of the matrix for good', () => {
     const matrix = new ClientMatrix()
-    matrix.addRow('client', ['push'])
+    matrix.addRow('client', 'bearer', ['push'])
+    matrix.addRow('client', 'basic', ['push'])
     expect(matrix.toString()).toContain('not run')
-    matrix.record('client', 'push', false)
-    matrix.record('client', 'push', true)
-    expect(matrix.toString()).toContain('FAILED')
-    expect(() => matrix.record('client', 'delete', true)).toThrow("client has no 'delete'")
+    matrix.record('client', 'bearer', 'push', false)
+    matrix.record('client', 'bearer', 'push', true)
+    expect(matrix.toString()).toMatch(/client +bearer +- +FAILED/)
+    expect(matrix.toString()).toMatch(/client +basic +- +not run/)
+    expect(() => matrix.record('client', 'basic', 'delete', true)).toThrow("client has no 'delete'")
   })
 
   if (!hasTools({ client: 'the control run', tools: ['skopeo'] })) return

@@ -3,19 +3,25 @@ import { unpackedImage } from '../support/docker-archive.ts'
 import { checkContent, layoutSource, readContent, readUnpacked } from '../support/image-content.ts'
 import { makeImage, makeLayer, OciLayout } from '../support/oci-layout.ts'
 import { pushImage } from '../support/registry-push.ts'
-import type { ClientMatrix } from './client-matrix.ts'
+import { expectRefused, type Stranger, withOpenServer } from './anonymous.ts'
+import type { ClientMatrix, Verb } from './client-matrix.ts'
 import { clientSuite, hookTimeoutMs, type Prove } from './client-suite.ts'
 import { type Daemon, startDockerEngine } from './daemons.ts'
 import { dockerTypes } from './docker-list-folder.ts'
 import { DockerRun } from './docker-run.ts'
-import { type BerthOf, bearerToken, withBerth, wrongKey } from './servers.ts'
+import { logins, type Servers, wrongKey } from './servers.ts'
 
-export function dockerSuite(matrix: ClientMatrix, berth: BerthOf): void {
+export function dockerSuite(matrix: ClientMatrix, servers: Servers): void {
+  const verbs: readonly Verb[] = ['login', 'push', 'pull', 'multi-arch']
+  const { challenge, shared: berth } = servers
   const spec = {
     client: 'docker engine',
     tools: ['docker', 'dockerd', 'containerd', 'runc', 'tar'],
-    verbs: ['login', 'push', 'pull', 'multi-arch'],
-  } as const
+    // Asked for Basic credentials that it has not, docker sends no request at all.
+    verbs: challenge === 'bearer' ? [...verbs, 'anonymous' as const] : verbs,
+    challenge,
+    berth,
+  }
   clientSuite(matrix, spec, (prove) => {
     let started: DockerRun | undefined
     let engine: Daemon | undefined
@@ -32,16 +38,18 @@ export function dockerSuite(matrix: ClientMatrix, berth: BerthOf): void {
       started?.workspace.remove()
     }, hookTimeoutMs)
 
+    proveRefusals(prove, run, servers)
     proveLogins(prove, run)
-    provePushes(prove, run)
+    provePushes(prove, run, servers)
     provePulls(prove, run)
-    proveMultiArch(prove, run)
+    proveMultiArch(prove, run, servers)
+    proveAnonymous(prove, run, servers)
   })
 }
 
-function proveLogins(prove: Prove, run: () => DockerRun): void {
+function proveRefusals(prove: Prove, run: () => DockerRun, { challenge }: Servers): void {
   prove('login', 'a wrong key is refused as unauthorized', async () => {
-    const { code, output } = await run().tryLogin('apikey', wrongKey)
+    const { code, output } = await run().tryLogin('apikey', wrongKey())
     expect(code).not.toBe(0)
     expect(output).toMatch(/unauthorized/i)
   })
@@ -49,29 +57,40 @@ function proveLogins(prove: Prove, run: () => DockerRun): void {
   prove('login', 'a push without any login is refused', async () => {
     const image = run().remote('docker/stranger:1')
     await run().load(image)
-    expect(await run().refused('push', image)).toContain('no basic auth credentials')
+    expect(await run().refused('push', image)).toMatch(strangersWords[challenge])
   })
 
   prove('login', 'a push or pull with a wrong key is told at once that it is unauthorized, and why', async () => {
     const image = run().remote('docker/stranger:1')
     await run().load(image)
-    const wrong = { auths: { [run().berth().host]: { auth: btoa(`apikey:${wrongKey}`) } } }
+    const wrong = { auths: { [run().berth().host]: { auth: btoa(`apikey:${wrongKey()}`) } } }
     const folder = run().workspace.makeFolder('wrong-config')
     await Bun.write(`${folder}/config.json`, JSON.stringify(wrong))
     expect(await run().refused('--config', folder, 'pull', image)).toMatch(/unauthorized: .+/)
     expectRefusedAtOnce(await run().refused('--config', folder, 'push', image), /unauthorized: .+/)
   })
+}
 
-  prove('login', 'logs in as bearer with an access token and may then push', async () => {
-    await run().login('bearer', await bearerToken(run().berth()))
-    const image = run().remote('docker/bearer:1')
-    await run().load(image)
-    await run().docker('push', image)
-    expect(await readUnpacked(run().pushed('docker/bearer'), '1')).toEqual(unpackedImage(run().image))
-    await run().docker('logout', run().berth().host)
-  })
+/** What docker says when it has no credentials: by itself, or what it was told where tokens are sold. */
+const strangersWords = {
+  basic: /no basic auth credentials/,
+  bearer: /unauthorized: authentication required/,
+} as const
 
-  prove('login', 'logs in with the API key', () => run().login('apikey', run().berth().apiKey))
+function proveLogins(prove: Prove, run: () => DockerRun): void {
+  for (const [user, secretOf] of logins) {
+    prove(['login', 'push', 'pull'], `logs in as ${user}, and may then push and pull`, async () => {
+      await run().docker('logout', run().berth().host)
+      await run().login(user, await secretOf(run().berth()))
+      const image = run().remote(`docker/${user}:1`)
+      await run().load(image)
+      await run().docker('push', image)
+      expect(await readUnpacked(run().pushed(`docker/${user}`), '1')).toEqual(unpackedImage(run().image))
+      await run().forgetImages()
+      await run().docker('pull', image)
+      expect(await run().saved(image)).toEqual(unpackedImage(run().image))
+    })
+  }
 }
 
 /** Docker tries a push again for 50 seconds, and hides our message, when it does not understand the refusal. */
@@ -83,7 +102,7 @@ function expectRefusedAtOnce(output: string, reason: RegExp): void {
   })
 }
 
-function provePushes(prove: Prove, run: () => DockerRun): void {
+function provePushes(prove: Prove, run: () => DockerRun, servers: Servers): void {
   prove(
     'push',
     'a loaded image goes up with the same config and layers, and a second push finds them there',
@@ -110,7 +129,7 @@ function provePushes(prove: Prove, run: () => DockerRun): void {
   })
 
   prove('push', 'a push without the right to push is told at once that it is denied, and why', async () => {
-    await withBerth({ BERTH_IDENTITY__ROLES: 'admin=pull' }, async (berth) => {
+    await servers.withOther({ BERTH_IDENTITY__ROLES: 'admin=pull' }, async (berth) => {
       const reader = run().at(berth)
       await reader.login('apikey', berth.apiKey)
       const image = reader.remote('docker/denied:1')
@@ -156,7 +175,7 @@ function provePulls(prove: Prove, run: () => DockerRun): void {
   })
 }
 
-function proveMultiArch(prove: Prove, run: () => DockerRun): void {
+function proveMultiArch(prove: Prove, run: () => DockerRun, servers: Servers): void {
   prove('multi-arch', 'the image of the wanted platform comes out of an index', async () => {
     const images = [makeImage(2), makeImage(2, 'arm64')]
     const layout = new OciLayout(run().workspace.path('layout'))
@@ -174,7 +193,7 @@ function proveMultiArch(prove: Prove, run: () => DockerRun): void {
     ['multi-arch', 'push', 'pull'],
     'docker manifest puts a manifest list together, where the setting allows it',
     async () => {
-      await withBerth({ BERTH_MANIFESTS__ADDITIONAL_MEDIA_TYPES: dockerTypes.list }, async (berth) => {
+      await servers.withOther({ BERTH_MANIFESTS__ADDITIONAL_MEDIA_TYPES: dockerTypes.list }, async (berth) => {
         const own = run().at(berth)
         await own.login('apikey', berth.apiKey)
         const images = [makeImage(1), makeImage(1, 'arm64')]
@@ -197,4 +216,33 @@ function proveMultiArch(prove: Prove, run: () => DockerRun): void {
       })
     },
   )
+}
+
+function proveAnonymous(prove: Prove, run: () => DockerRun, servers: Servers): void {
+  const { challenge } = servers
+  const strangerOf = (own: DockerRun): Stranger => ({
+    pull: (image) => own.workspace.run(own.argv('pull', image), { mayFail: true }),
+    async push(image) {
+      await own.load(image)
+      return own.workspace.run(own.argv('push', image), { mayFail: true })
+    },
+  })
+  const sentence =
+    challenge === 'bearer'
+      ? 'a stranger pulls what is open to anybody, and nothing else, and pushes nothing'
+      : 'a stranger gets nothing, even of what is open, because docker does not ask for it without credentials'
+  prove(challenge === 'bearer' ? 'anonymous' : 'pull', sentence, async () => {
+    const place = { folder: run().workspace.path('open'), image: run().image }
+    await withOpenServer(servers, place, async (berth) => {
+      const stranger = strangerOf(run().at(berth))
+      const image = `${berth.host}/public/x:1`
+      await run().forgetImages()
+      const pull = await stranger.pull(image)
+      if (challenge === 'bearer') expect(await run().saved(image)).toEqual(unpackedImage(run().image))
+      else expect(pull.output).toMatch(strangersWords.basic)
+      // With a token that is not enough: docker adds that a login may help.
+      const words = challenge === 'bearer' ? /denied: requested access to the resource is denied/ : strangersWords.basic
+      await expectRefused(stranger, berth, words)
+    })
+  })
 }

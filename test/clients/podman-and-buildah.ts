@@ -12,9 +12,10 @@ import {
   type UnpackedImage,
 } from '../support/image-content.ts'
 import { type Image, imageMediaTypes, makeImage, makeLayer, OciLayout } from '../support/oci-layout.ts'
+import { expectRefused, type Stranger, withOpenServer } from './anonymous.ts'
 import type { ClientMatrix } from './client-matrix.ts'
 import { clientSuite, type Prove } from './client-suite.ts'
-import { type BerthOf, bearerToken, wrongKey } from './servers.ts'
+import { type BerthOf, logins, type Servers, wrongKey } from './servers.ts'
 
 type Program = 'podman' | 'buildah'
 
@@ -86,27 +87,34 @@ class StorageRun {
   }
 
   /** Pulls into the empty storage, and gives what the program itself writes out from there. */
-  async pullAndExport(image: string, ...flags: string[]): Promise<UnpackedImage> {
+  pullAndExport(image: string, ...flags: string[]): Promise<UnpackedImage> {
+    return this.pullAndExportFrom(this.remote(image), ...flags)
+  }
+
+  async pullAndExportFrom(address: string, ...flags: string[]): Promise<UnpackedImage> {
     await this.forgetImages()
-    const { stdout } = await this.run('pull', '-q', '--tls-verify=false', ...flags, this.remote(image))
+    const { stdout } = await this.run('pull', '-q', '--tls-verify=false', ...flags, address)
     const folder = this.workspace.path(`export-${crypto.randomUUID()}`)
     await this.run('push', stdout.trim(), `oci:${folder}:back`)
     return await readUnpacked(layoutSource(folder), 'back')
   }
 }
 
-export function podmanSuite(matrix: ClientMatrix, berth: BerthOf): void {
-  storageSuite(matrix, 'podman', berth, proveDockerFormat)
+export function podmanSuite(matrix: ClientMatrix, servers: Servers): void {
+  storageSuite(matrix, 'podman', servers, proveDockerFormat)
 }
 
-export function buildahSuite(matrix: ClientMatrix, berth: BerthOf): void {
-  storageSuite(matrix, 'buildah', berth, proveBuild)
+export function buildahSuite(matrix: ClientMatrix, servers: Servers): void {
+  storageSuite(matrix, 'buildah', servers, proveBuild)
 }
 
 type Proofs = (prove: Prove, run: () => StorageRun) => void
 
-function storageSuite(matrix: ClientMatrix, program: Program, berth: BerthOf, proveOwn: Proofs): void {
-  const spec = { client: program, tools: [program, 'tar'], verbs: ['login', 'push', 'pull', 'multi-arch'] } as const
+const verbs = ['login', 'push', 'pull', 'multi-arch', 'anonymous'] as const
+
+function storageSuite(matrix: ClientMatrix, program: Program, servers: Servers, proveOwn: Proofs): void {
+  const { challenge, shared: berth } = servers
+  const spec = { client: program, tools: [program, 'tar'], verbs, challenge, berth }
   clientSuite(matrix, spec, (prove) => {
     let started: StorageRun | undefined
     const run = (): StorageRun => {
@@ -118,35 +126,38 @@ function storageSuite(matrix: ClientMatrix, program: Program, berth: BerthOf, pr
     })
     afterAll(() => started?.workspace.remove())
 
+    proveRefusals(prove, run)
     proveLogins(prove, run)
     provePushAndPull(prove, run)
     proveOwn(prove, run)
     proveMultiArch(prove, run)
+    proveAnonymous(prove, run, servers)
   })
 }
 
-function proveLogins(prove: Prove, run: () => StorageRun): void {
+function proveRefusals(prove: Prove, run: () => StorageRun): void {
   prove('login', 'a wrong key is refused as unauthorized', async () => {
-    const { code, output } = await run().login('apikey', wrongKey, true)
+    const { code, output } = await run().login('apikey', wrongKey(), true)
     expect(code).not.toBe(0)
     expect(output).toContain('invalid username/password')
     const id = await run().take('amd64')
-    const push = ['push', '--tls-verify=false', '--creds', `apikey:${wrongKey}`, id, run().remote('stranger:1')]
+    const push = ['push', '--tls-verify=false', '--creds', `apikey:${wrongKey()}`, id, run().remote('stranger:1')]
     const refused = await run().workspace.run(run().argv(...push), { mayFail: true })
     expect(refused.code).not.toBe(0)
     expect(refused.output).toContain('unauthorized')
   })
+}
 
-  prove('login', 'logs in as bearer with an access token and may then push', async () => {
-    expect((await run().login('bearer', await bearerToken(run().berth()))).output).toContain('Login Succeeded')
-    const digest = await run().push(await run().take('amd64'), 'bearer:1')
-    expect((await readContent(run().pushed('bearer'), '1')).root).toBe(digest)
-    await run().run('logout', run().berth().host)
-  })
-
-  prove('login', 'logs in with the API key', async () => {
-    expect((await run().login('apikey', run().berth().apiKey)).output).toContain('Login Succeeded')
-  })
+function proveLogins(prove: Prove, run: () => StorageRun): void {
+  for (const [user, secretOf] of logins) {
+    prove(['login', 'push', 'pull'], `logs in as ${user}, and may then push and pull`, async () => {
+      await run().run('logout', '--all')
+      expect((await run().login(user, await secretOf(run().berth()))).output).toContain('Login Succeeded')
+      const digest = await run().push(await run().take('amd64'), `${user}:1`)
+      expect((await readContent(run().pushed(user), '1')).root).toBe(digest)
+      expect(await run().pullAndExport(`${user}:1`)).toEqual(unpackedImage(run().images[0]))
+    })
+  }
 }
 
 function provePushAndPull(prove: Prove, run: () => StorageRun): void {
@@ -236,4 +247,20 @@ function proveMultiArch(prove: Prove, run: () => StorageRun): void {
       }
     },
   )
+}
+
+function proveAnonymous(prove: Prove, run: () => StorageRun, servers: Servers): void {
+  prove('anonymous', 'a stranger pulls what is open to anybody, and nothing else, and pushes nothing', async () => {
+    const attempt = (...args: string[]) => run().workspace.run(run().argv(...args), { mayFail: true })
+    const stranger: Stranger = {
+      pull: (name) => attempt('pull', '--tls-verify=false', name),
+      push: async (name) => attempt('push', '--tls-verify=false', await run().take('amd64'), name),
+    }
+    const place = { folder: run().workspace.path('open'), image: run().images[0] }
+    await withOpenServer(servers, place, async (berth) => {
+      const pulled = await run().pullAndExportFrom(`${berth.host}/public/x:1`)
+      expect(pulled).toEqual(unpackedImage(run().images[0]))
+      await expectRefused(stranger, berth, /unauthorized|authentication required/)
+    })
+  })
 }

@@ -1,9 +1,61 @@
 import { type BerthProcess, startBerth } from '../support/berth-process.ts'
 
+export const challenges = ['basic', 'bearer'] as const
+
+/** `auth.challenge`: whether clients send their credentials with each request, or buy tokens with them. */
+export type Challenge = (typeof challenges)[number]
+
+type Settings = Readonly<Record<string, string>>
+
 /** The server is there once the tests run, not yet when they are declared. */
 export type BerthOf = () => BerthProcess
 
-export const wrongKey = 'berth_test_this_key_was_never_given_to_anyone_x'
+/** The servers of one challenge: the one that most proofs share, and others with settings of their own. */
+export class Servers {
+  readonly challenge: Challenge
+  #shared: BerthProcess | undefined
+
+  constructor(challenge: Challenge) {
+    this.challenge = challenge
+  }
+
+  readonly shared: BerthOf = () => {
+    if (this.#shared === undefined) throw new Error('Berth did not start')
+    return this.#shared
+  }
+
+  async start(): Promise<void> {
+    this.#shared = await this.startOther({})
+  }
+
+  async stop(): Promise<void> {
+    await this.#shared?.stop()
+  }
+
+  startOther(settings: Settings): Promise<BerthProcess> {
+    return startBerth({ settings: { BERTH_AUTH__CHALLENGE: this.challenge, ...settings } })
+  }
+
+  async withOther(settings: Settings, body: (berth: BerthProcess) => Promise<void>): Promise<void> {
+    const berth = await this.startOther(settings)
+    try {
+      await body(berth)
+    } finally {
+      await berth.stop()
+    }
+  }
+}
+
+/** Each time another: who tries the same wrong key again and again is held back after a while. */
+export function wrongKey(): string {
+  return `berth_test_never_given_to_anyone_${crypto.randomUUID()}`
+}
+
+/** The user names of the contract, and what goes with them. The last stays logged in for the proofs that follow. */
+export const logins = [
+  ['bearer', bearerToken],
+  ['apikey', async (berth: BerthProcess) => berth.apiKey],
+] as const
 
 /** An access token for the first user, as the identity service gives it for a password. */
 export async function bearerToken(berth: BerthProcess): Promise<string> {
@@ -16,17 +68,4 @@ export async function bearerToken(berth: BerthProcess): Promise<string> {
   if (answer.status !== 200) throw new Error(`no token: ${answer.status} ${text}`)
   const { access_token: token }: { access_token: string } = JSON.parse(text)
   return token
-}
-
-/** A server of its own for one proof that needs other settings. */
-export async function withBerth(
-  settings: Readonly<Record<string, string>>,
-  body: (berth: BerthProcess) => Promise<void>,
-): Promise<void> {
-  const berth = await startBerth({ settings })
-  try {
-    await body(berth)
-  } finally {
-    await berth.stop()
-  }
 }

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect } from 'bun:test'
-import { Workspace } from '../support/command.ts'
 import {
   checkContent,
   compareContent,
@@ -9,50 +8,21 @@ import {
   registrySource,
   skopeoFolderSource,
 } from '../support/image-content.ts'
-import { imageMediaTypes, makeImage, OciLayout } from '../support/oci-layout.ts'
+import { imageMediaTypes, makeImage } from '../support/oci-layout.ts'
+import { expectRefused, type Stranger, withOpenServer } from './anonymous.ts'
 import type { ClientMatrix } from './client-matrix.ts'
 import { clientSuite, type Prove } from './client-suite.ts'
 import { dockerTypes, writeDockerListFolder } from './docker-list-folder.ts'
-import { type BerthOf, bearerToken, withBerth, wrongKey } from './servers.ts'
+import { logins, type Servers, wrongKey } from './servers.ts'
+import { SkopeoRun } from './skopeo-run.ts'
 
 const dockerManifest = 'application/vnd.docker.distribution.manifest.v2+json'
 
-/** One workspace with a single image and an index over two platforms in a layout. */
-class SkopeoRun {
-  readonly berth: BerthOf
-  readonly workspace = new Workspace('skopeo')
-  readonly layout = new OciLayout(this.workspace.path('layout'))
-  readonly source = layoutSource(this.layout.folder)
-  readonly singleDigest = this.layout.addImage('single', makeImage(3))
-  readonly indexDigest = this.layout.addIndex('multi', [makeImage(2), makeImage(2, 'arm64')])
+const verbs = ['login', 'push', 'pull', 'multi-arch', 'delete', 'anonymous'] as const
 
-  constructor(berth: BerthOf) {
-    this.berth = berth
-  }
-
-  skopeo(...args: string[]) {
-    return this.workspace.run(['skopeo', '--insecure-policy', ...args])
-  }
-
-  local(tag: string): string {
-    return `oci:${this.layout.folder}:${tag}`
-  }
-
-  remote(image: string): string {
-    return `docker://${this.berth().host}/${image}`
-  }
-
-  pushed(repository: string) {
-    return registrySource(this.berth().url, this.berth().apiKey, repository)
-  }
-}
-
-export function skopeoSuite(matrix: ClientMatrix, berth: BerthOf): void {
-  const spec = {
-    client: 'skopeo',
-    tools: ['skopeo', 'tar'],
-    verbs: ['login', 'push', 'pull', 'multi-arch', 'delete'],
-  } as const
+export function skopeoSuite(matrix: ClientMatrix, servers: Servers): void {
+  const { challenge, shared: berth } = servers
+  const spec = { client: 'skopeo', tools: ['skopeo', 'tar'], verbs, challenge, berth }
   clientSuite(matrix, spec, (prove) => {
     let started: SkopeoRun | undefined
     const run = (): SkopeoRun => {
@@ -64,49 +34,75 @@ export function skopeoSuite(matrix: ClientMatrix, berth: BerthOf): void {
     })
     afterAll(() => started?.workspace.remove())
 
+    proveRefusals(prove, run)
     proveLogins(prove, run)
     proveCopies(prove, run)
     proveMultiArch(prove, run)
-    proveDockerLists(prove, run)
+    proveDockerLists(prove, run, servers)
     proveLists(prove, run)
     proveSync(prove, run)
+    proveAnonymous(prove, run, servers)
   })
 }
 
-function proveLogins(prove: Prove, run: () => SkopeoRun): void {
-  const login = (user: string, secret: string, mayFail = false) =>
-    run().workspace.run(['skopeo', 'login', '--tls-verify=false', '-u', user, '--password-stdin', run().berth().host], {
-      input: secret,
-      mayFail,
-    })
-
+function proveRefusals(prove: Prove, run: () => SkopeoRun): void {
   prove('login', 'a wrong key is refused as unauthorized', async () => {
-    const { code, output } = await login('apikey', wrongKey, true)
+    const { code, output } = await login(run(), 'apikey', wrongKey(), true)
     expect(code).not.toBe(0)
     expect(output).toContain('invalid username/password')
-    const copy = ['copy', '--dest-tls-verify=false', '--dest-creds', `apikey:${wrongKey}`]
-    const argv = ['skopeo', '--insecure-policy', ...copy, run().local('single'), run().remote('skopeo/stranger:1')]
-    const refused = await run().workspace.run(argv, { mayFail: true })
+    const copy = ['copy', '--dest-tls-verify=false', '--dest-creds', `apikey:${wrongKey()}`]
+    const refused = await run().attempt(...copy, run().local('single'), run().remote('skopeo/stranger:1'))
     expect(refused.code).not.toBe(0)
     expect(refused.output).toContain('unauthorized')
   })
 
-  prove('login', 'logs in as bearer with an access token and may then push', async () => {
-    await login('bearer', await bearerToken(run().berth()))
-    await run().skopeo('copy', '--dest-tls-verify=false', run().local('single'), run().remote('skopeo/bearer:1'))
-    expect((await readContent(run().pushed('skopeo/bearer'), '1')).root).toBe(run().singleDigest)
-    await run().skopeo('logout', run().berth().host)
-  })
-
   prove('login', 'a copy without any login is refused as unauthorized', async () => {
     const copy = ['copy', '--dest-tls-verify=false', run().local('single'), run().remote('skopeo/stranger:1')]
-    const { code, output } = await run().workspace.run(['skopeo', '--insecure-policy', ...copy], { mayFail: true })
+    const { code, output } = await run().attempt(...copy)
     expect(code).not.toBe(0)
     expect(output).toMatch(/unauthorized|authentication required/)
   })
+}
 
-  prove('login', 'logs in with the API key', async () => {
-    expect((await login('apikey', run().berth().apiKey)).output).toContain('Login Succeeded')
+function login({ workspace, berth }: SkopeoRun, user: string, secret: string, mayFail = false) {
+  const argv = ['skopeo', 'login', '--tls-verify=false', '-u', user, '--password-stdin', berth().host]
+  return workspace.run(argv, { input: secret, mayFail })
+}
+
+function proveLogins(prove: Prove, run: () => SkopeoRun): void {
+  for (const [user, secretOf] of logins) {
+    prove(['login', 'push', 'pull'], `logs in as ${user}, and may then push and pull`, async () => {
+      await run().skopeo('logout', '--all')
+      expect((await login(run(), user, await secretOf(run().berth()))).output).toContain('Login Succeeded')
+      const image = run().remote(`skopeo/${user}:1`)
+      await run().skopeo('copy', '--dest-tls-verify=false', run().local('single'), image)
+      expect((await readContent(run().pushed(`skopeo/${user}`), '1')).root).toBe(run().singleDigest)
+      const back = run().workspace.path(`${user}-back`)
+      await run().skopeo('copy', '--src-tls-verify=false', image, `oci:${back}:1`)
+      compareContent(await readContent(run().source, 'single'), await readContent(layoutSource(back), '1'))
+    })
+  }
+}
+
+function proveAnonymous(prove: Prove, run: () => SkopeoRun, servers: Servers): void {
+  prove('anonymous', 'a stranger pulls what is open to anybody, and nothing else, and pushes nothing', async () => {
+    const copyTo = (name: string, back: string) => [
+      'copy',
+      '--src-tls-verify=false',
+      `docker://${name}`,
+      `oci:${back}:1`,
+    ]
+    const stranger: Stranger = {
+      pull: (name) => run().attempt(...copyTo(name, run().workspace.path('private-back'))),
+      push: (name) => run().attempt('copy', '--dest-tls-verify=false', run().local('single'), `docker://${name}`),
+    }
+    const place = { folder: run().workspace.path('open'), image: run().image }
+    await withOpenServer(servers, place, async (berth) => {
+      const back = run().workspace.path('public-back')
+      await run().skopeo(...copyTo(`${berth.host}/public/x:1`, back))
+      compareContent(await readContent(layoutSource(place.folder), '1'), await readContent(layoutSource(back), '1'))
+      await expectRefused(stranger, berth, /unauthorized|authentication required/)
+    })
   })
 }
 
@@ -185,7 +181,7 @@ function proveMultiArch(prove: Prove, run: () => SkopeoRun): void {
   })
 }
 
-function proveDockerLists(prove: Prove, run: () => SkopeoRun): void {
+function proveDockerLists(prove: Prove, run: () => SkopeoRun, servers: Servers): void {
   const listFolder = (): string => {
     const folder = run().workspace.path(`list-${crypto.randomUUID()}`)
     writeDockerListFolder(folder, [makeImage(1), makeImage(1, 'arm64')])
@@ -213,7 +209,7 @@ function proveDockerLists(prove: Prove, run: () => SkopeoRun): void {
     'a docker manifest list goes up byte for byte, where the setting allows it',
     async () => {
       const folder = listFolder()
-      await withBerth({ BERTH_MANIFESTS__ADDITIONAL_MEDIA_TYPES: dockerTypes.list }, async (berth) => {
+      await servers.withOther({ BERTH_MANIFESTS__ADDITIONAL_MEDIA_TYPES: dockerTypes.list }, async (berth) => {
         const image = `docker://${berth.host}/skopeo/list:1`
         const creds = `apikey:${berth.apiKey}`
         await run().skopeo('copy', '--all', '--dest-tls-verify=false', '--dest-creds', creds, `dir:${folder}`, image)

@@ -4,19 +4,23 @@ import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-s
 import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.ts'
 import { FilesystemSigningKeys } from '../../src/adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
 import { hashApiKey } from '../../src/identity/api-keys.ts'
-import { CachedIdentity } from '../../src/identity/cached-identity.ts'
 import { EmbeddedIdentity } from '../../src/identity/embedded-identity.ts'
+import { KeyRing } from '../../src/identity/key-ring.ts'
+import { KeyUses } from '../../src/identity/key-uses.ts'
+import { type MemoryPolicy, RememberedIdentity } from '../../src/identity/remembered-identity.ts'
 import { defaultRoles } from '../../src/identity/rights.ts'
 import { Tokens, tokenLifetimeSeconds } from '../../src/identity/tokens.ts'
 import type { Credential } from '../../src/ports/identity.ts'
-import type { SigningKey, SigningKeys } from '../../src/ports/signing-keys.ts'
+import type { NewUser, User, Users } from '../../src/ports/users.ts'
 import { forgedTokens } from '../support/forged-tokens.ts'
+import { MemorySigningKeys, MovingClock } from '../support/memory-signing-keys.ts'
 import { useTemporaryFolders } from '../support/temporary-folders.ts'
 import { identityContract } from './identity.ts'
 
 const temporaryFolder = useTemporaryFolders('identity')
 const opened: SqlMetadataStore[] = []
 const noon = Date.UTC(2030, 0, 1, 12)
+const policy: MemoryPolicy = { goodMs: 10_000, refreshAfterMs: Number.POSITIVE_INFINITY, badMs: 0, outageMs: 0 }
 
 afterAll(async () => {
   for (const metadata of opened) await metadata.close()
@@ -30,31 +34,47 @@ function bearer(secret: string): Credential {
   return { kind: 'bearer', secret }
 }
 
+async function add(users: Users, rest: Partial<NewUser>): Promise<User> {
+  const alice = { name: 'alice', passwordHash: undefined, roles: ['writer'], account: 'acme', isDisabled: false }
+  const added = await users.add({ ...alice, ...rest })
+  if (added === undefined) throw new Error('there was one of that name already')
+  return added
+}
+
 async function openEmbedded() {
   const folder = temporaryFolder()
   const metadata = await SqlMetadataStore.open(new SqliteDatabase(join(folder, 'metadata.sqlite')))
   opened.push(metadata)
-  const { users } = metadata
-  const keys = new FilesystemSigningKeys(join(folder, 'key.json'))
-  const clock = { at: noon, now: () => clock.at }
-  const tokens = await Tokens.open(keys)
-  const alice = { name: 'alice', passwordHash: undefined, roles: ['writer'], account: 'acme', isDisabled: false }
-  const user = await users.saveUser(alice)
-  await users.saveApiKey(user.id, 'laptop', hashApiKey('a key of alice for her laptop'), undefined)
-  await users.saveApiKey(user.id, 'robot', hashApiKey('another key of alice for a robot'), noon + 1)
-  await users.saveApiKey(user.id, 'old', hashApiKey('an old key of alice'), noon)
-  const identity = new EmbeddedIdentity({ users, clock, tokens, roles: defaultRoles })
-  return { users, user, alice, keys, clock, tokens, identity }
+  const { users, apiKeys } = metadata
+  const keeper = new FilesystemSigningKeys(join(folder, 'identity'))
+  const clock = new MovingClock(noon)
+  const keys = await KeyRing.open(keeper, clock, 0)
+  const tokens = new Tokens(keys, clock)
+  const user = await add(users, {})
+  const addKey = ({ id }: User, name: string, secret: string, expiresAt?: number) => {
+    const limits = { expiresAt, rights: undefined, repositories: undefined }
+    return apiKeys.add({ userId: id, name, secretHash: hashApiKey(secret), ...limits })
+  }
+  await addKey(user, 'laptop', 'a key of alice for her laptop')
+  await addKey(user, 'robot', 'another key of alice for a robot', noon + 1)
+  await addKey(user, 'old', 'an old key of alice', noon)
+  const uses = new KeyUses(apiKeys)
+  const open = (its: Tokens) => new EmbeddedIdentity({ users, apiKeys, uses, clock, tokens: its, roles: defaultRoles })
+  return { users, apiKeys, user, keeper, keys, clock, tokens, addKey, open, identity: open(tokens) }
 }
 
 async function openForContract() {
   const embedded = await openEmbedded()
-  const { users, alice, tokens, keys, user } = embedded
-  const bob = await users.saveUser({ ...alice, name: 'bob', isDisabled: true })
-  await users.saveApiKey(bob.id, 'laptop', hashApiKey('a key of bob'), undefined)
-  const token = await tokens.issue(user, noon)
-  const { d: _secret, ...publicJwk } = (await keys.current(neverGenerate)).privateJwk
+  const { users, apiKeys, tokens, keys, user, addKey, clock } = embedded
+  const bob = await add(users, { name: 'bob', isDisabled: true })
+  await addKey(bob, 'laptop', 'a key of bob')
+  await addKey(user, 'lost', 'a lost key of alice')
+  await apiKeys.remove(user.id, 'lost')
+  const token = await tokens.issue(user)
+  const [publicJwk = {}] = await keys.publicKeys()
   const forged = await forgedTokens(token, publicJwk)
+  const others = new Tokens(await KeyRing.open(new MemorySigningKeys(), clock, 0), clock)
+  const longAgo = new Tokens(keys, new MovingClock(noon - tokenLifetimeSeconds * 1000 - 1000))
   return {
     ...embedded,
     token,
@@ -67,90 +87,103 @@ async function openForContract() {
       'an API key that nobody has': apiKey('nobody has this'),
       'an empty API key': apiKey(''),
       'an API key that has ended': apiKey('an old key of alice'),
+      'an API key that was revoked': apiKey('a lost key of alice'),
       'an API key of a user who is disabled': apiKey('a key of bob'),
       'the hash of an API key': apiKey(hashApiKey('a key of alice for her laptop')),
       'a token as an API key': apiKey(token),
       'an API key as a token': bearer('a key of alice for her laptop'),
-      'a token of a user who is disabled': bearer(await tokens.issue(bob, noon)),
-      'a token of nobody': bearer(await tokens.issue({ ...bob, name: 'nobody' }, noon)),
-      'a token that has ended': bearer(await tokens.issue(user, noon - tokenLifetimeSeconds * 1000 - 1000)),
-      'a token of another Berth': bearer(await (await Tokens.open(new FreshKeys())).issue(user, noon)),
+      'a token of a user who is disabled': bearer(await tokens.issue(bob)),
+      'a token of nobody': bearer(await tokens.issue({ ...bob, name: 'nobody' })),
+      'a token that has ended': bearer(await longAgo.issue(user)),
+      'a token of another password': bearer(await tokens.issue({ ...user, tokenEpoch: user.tokenEpoch - 1 })),
+      'a token of another Berth': bearer(await others.issue(user)),
       ...Object.fromEntries(Object.entries(forged).map(([what, text]) => [`a token ${what}`, bearer(text)])),
     },
   }
 }
 
-function neverGenerate(): Promise<SigningKey> {
-  throw new Error('the key was there already')
-}
-
-class FreshKeys implements SigningKeys {
-  async current(generate: () => Promise<SigningKey>): Promise<SigningKey> {
-    return generate()
-  }
-}
-
 identityContract('embedded', openForContract)
 
-identityContract('embedded, behind a cache', async () => {
+identityContract('embedded, remembered', async () => {
   const embedded = await openForContract()
-  return { ...embedded, identity: new CachedIdentity(embedded.identity, embedded.clock, 10_000) }
+  return { ...embedded, identity: new RememberedIdentity(embedded.identity, embedded.clock, policy) }
 })
 
 describe('identity, embedded', () => {
   test('a token is good until its end, and not a second longer', async () => {
     const { identity, clock, token } = await openForContract()
 
-    clock.at = noon + tokenLifetimeSeconds * 1000 - 1000
+    clock.at = noon + tokenLifetimeSeconds * 1000 - 1
     expect((await identity.authenticate(bearer(token)))?.expiresAt).toBe(noon + tokenLifetimeSeconds * 1000)
     clock.at = noon + tokenLifetimeSeconds * 1000
     expect(await identity.authenticate(bearer(token))).toBeUndefined()
   })
 
   test('tokens outlive a restart', async () => {
-    const { users, clock, keys, token } = await openForContract()
+    const { open, keeper, clock, token } = await openForContract()
 
-    const restarted = new EmbeddedIdentity({ users, clock, tokens: await Tokens.open(keys), roles: defaultRoles })
+    const restarted = open(new Tokens(await KeyRing.open(keeper, clock, 0), clock))
 
     expect((await restarted.authenticate(bearer(token)))?.subject).toBe('alice')
   })
 
   test('a role that was taken away is gone for the tokens that named it too', async () => {
-    const { identity, users, alice, token } = await openForContract()
-    await users.saveUser({ ...alice, roles: ['reader', 'a role that nobody knows'] })
+    const { identity, users, user, token } = await openForContract()
+    await users.change(user.id, { roles: ['reader', 'a role that nobody knows'] })
 
-    expect((await identity.authenticate(bearer(token)))?.rights).toEqual(new Set(['pull']))
+    expect((await identity.authenticate(bearer(token)))?.grants).toEqual([{ rights: new Set(['pull']) }])
   })
 
   test('a user who is disabled is nobody from then on', async () => {
-    const { identity, users, alice, good } = await openForContract()
-    await users.saveUser({ ...alice, isDisabled: true })
+    const { identity, users, user, good } = await openForContract()
+    await users.change(user.id, { isDisabled: true })
 
     for (const credential of Object.values(good)) expect(await identity.authenticate(credential)).toBeUndefined()
   })
+
+  test('a user who is enabled again has his keys again, and not the tokens of before', async () => {
+    const { identity, users, user, good, token } = await openForContract()
+    await users.change(user.id, { isDisabled: true })
+    await users.change(user.id, { isDisabled: false })
+
+    expect((await identity.authenticate(good['an API key']))?.subject).toBe('alice')
+    expect(await identity.authenticate(bearer(token))).toBeUndefined()
+  })
 })
 
-describe('identity, behind a cache', () => {
-  test('is remembered no longer than the cache may, nor longer than the credential lives', async () => {
-    const { identity: inner, users, alice, clock } = await openEmbedded()
-    const identity = new CachedIdentity(inner, clock, 10_000)
+describe('identity, embedded and remembered', () => {
+  test('is remembered no longer than may be, nor longer than the credential lives', async () => {
+    const { identity: inner, users, user, clock } = await openEmbedded()
+    const identity = new RememberedIdentity(inner, clock, policy)
     const [lasting, ending] = [apiKey('a key of alice for her laptop'), apiKey('another key of alice for a robot')]
     await Promise.all([identity.authenticate(lasting), identity.authenticate(ending)])
-    await users.saveUser({ ...alice, isDisabled: true })
+    await users.change(user.id, { isDisabled: true })
 
+    expect(await identity.authenticate(lasting)).toBeDefined()
     clock.at = noon + 1
     expect(await identity.authenticate(ending)).toBeUndefined()
     clock.at = noon + 10_001
     expect(await identity.authenticate(lasting)).toBeUndefined()
   })
 
+  test('is forgotten at once by who is told to', async () => {
+    const { identity: inner, users, user, clock } = await openEmbedded()
+    const identity = new RememberedIdentity(inner, clock, policy)
+    const lasting = apiKey('a key of alice for her laptop')
+    await identity.authenticate(lasting)
+    await users.change(user.id, { isDisabled: true })
+    identity.forgetAll()
+
+    expect([identity.recall(lasting), await identity.authenticate(lasting)]).toEqual([undefined, undefined])
+  })
+
   test('one that is good again after it was refused is let in at once', async () => {
-    const { identity: inner, users, alice, clock } = await openEmbedded()
-    const identity = new CachedIdentity(inner, clock, 10_000)
-    await users.saveUser({ ...alice, isDisabled: true })
+    const { identity: inner, users, user, clock } = await openEmbedded()
+    const identity = new RememberedIdentity(inner, clock, policy)
+    await users.change(user.id, { isDisabled: true })
     expect(await identity.authenticate(apiKey('a key of alice for her laptop'))).toBeUndefined()
 
-    await users.saveUser(alice)
+    await users.change(user.id, { isDisabled: false })
 
     expect(await identity.authenticate(apiKey('a key of alice for her laptop'))).toBeDefined()
   })

@@ -24,9 +24,11 @@ export function identityContract(name: string, open: () => Promise<OpenedIdentit
             account: 'acme',
             subject: 'alice',
             roles: ['writer'],
-            rights: new Set(['pull', 'push', 'delete']),
+            grants: [{ rights: new Set(['pull', 'push', 'delete']) }],
           },
         })
+        // Nothing limits them to some repositories.
+        expect(principal?.grants.flatMap((grant) => grant.repositories ?? [])).toEqual([])
       }
     })
 

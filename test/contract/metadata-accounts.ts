@@ -1,6 +1,6 @@
-// The contracts of accounts and of repositories.
+// The contract of accounts.
 import { expect, test } from 'bun:test'
-import { named, openShelf } from '../support/metadata-rows.ts'
+import { addBlob, addManifest, openShelf } from '../support/metadata-rows.ts'
 import { outcomeOf } from '../support/outcomes.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
@@ -77,73 +77,57 @@ export function accountsContract(open: OpenMetadataStore): void {
 
     expect(new Set(made.map((account) => account.id)).size).toBe(1)
   })
-}
 
-export function repositoriesContract(open: OpenMetadataStore): void {
-  test('are made by their first use and found after it', async () => {
+  test('are listed in byte order, page by page, whatever their state', async () => {
+    const { accounts } = await open()
+    // Names come from identity services: any text at all.
+    const names = ['A', 'B b', '_', 'a', 'a-b', 'a/b', 'aa', 'z', 'Ä', 'ä', '€', '𝄞']
+    for (const name of names.toReversed()) await accounts.setState(name, name.length === 1 ? 'enabled' : 'disabled')
+
+    const all = await accounts.list(undefined, 100)
+    expect(all.map(({ name }) => name)).toEqual(names)
+    expect(all).toEqual(
+      await Promise.all(names.map(async (name) => (await accounts.find(name)) ?? expect.unreachable())),
+    )
+    expect((await accounts.list('a', 3)).map(({ name }) => name)).toEqual(['a-b', 'a/b', 'aa'])
+    expect((await accounts.list('a!', 1)).map(({ name }) => name)).toEqual(['a-b'])
+    expect(await accounts.list('𝄞', 10)).toEqual([])
+    expect(await accounts.list(undefined, 0)).toEqual([])
+  })
+
+  test('that hold nothing measure nothing', async () => {
+    const { accounts } = await open()
+    const { id } = await accounts.ensure('acme')
+
+    const nothing = { repositories: 0, manifests: 0, tags: 0, blobs: 0, blobBytes: 0 }
+    expect(await accounts.measure(id)).toEqual(nothing)
+    expect(await accounts.measure(id + 1)).toEqual(nothing)
+  })
+
+  test('measure what they hold, each blob once, and nothing of one another', async () => {
     const metadata = await open()
-    const { id: accountId } = await metadata.accounts.ensure('acme')
-    const scope = { accountId, repository: named('team/app') }
+    const [app, tool] = [await openShelf(metadata), await openShelf(metadata, 'acme', 'tool')]
+    const rival = await openShelf(metadata, 'rival')
+    const layer = await addBlob(app, '12345')
+    await metadata.transaction(({ blobs }) => blobs.link(tool.repository, layer.id, layer.digest))
+    await addManifest(app, 'one', { blobs: [layer, await addBlob(app, '123')], tag: 'latest' })
+    await addManifest(tool, 'two', { blobs: [layer], tag: 'latest' })
+    await addManifest(tool, 'two', { blobs: [layer], tag: 'again' })
+    await addManifest(rival, 'one', { blobs: [await addBlob(rival, '12345')], tag: 'latest' })
 
-    expect(await metadata.repositories.find(scope)).toBeUndefined()
-    const made = await metadata.repositories.ensure(scope)
-
-    expect(made.accountId).toBe(accountId)
-    expect(await metadata.repositories.find(scope)).toEqual(made)
-    expect(await metadata.repositories.ensure(scope)).toEqual(made)
-  })
-
-  test('made by many at once are one', async () => {
-    const { metadata, scope } = await openShelf(await open())
-    const fresh = { ...scope, repository: named('fresh') }
-
-    const made = await Promise.all(Array.from({ length: 10 }, () => metadata.repositories.ensure(fresh)))
-
-    expect(new Set(made.map((repository) => repository.id)).size).toBe(1)
-  })
-
-  test('cannot belong to an account that is not there', async () => {
-    const metadata = await open()
-
-    const making = metadata.repositories.ensure({ accountId: 999_999, repository: named('app') })
-
-    expect(await outcomeOf(making)).toBe('refused')
-  })
-
-  test('count their manifests and tell the new number', async () => {
-    const { metadata, repository } = await openShelf(await open())
-
-    expect(await metadata.repositories.addManifests(repository, 1)).toBe(1)
-    expect(await metadata.repositories.addManifests(repository, 1)).toBe(2)
-    expect(await metadata.repositories.addManifests(repository, -1)).toBe(1)
-    expect(await metadata.repositories.addManifests(repository, -1)).toBe(0)
-    expect(await outcomeOf(metadata.repositories.addManifests(repository, -1))).toBe('refused')
-  })
-
-  test('are listed while they have a manifest', async () => {
-    const { metadata, repository, accountId } = await openShelf(await open())
-
-    expect(await metadata.repositories.list(accountId, undefined, 10)).toEqual([])
-    await metadata.repositories.addManifests(repository, 1)
-    expect(await metadata.repositories.list(accountId, undefined, 10)).toEqual([named('app')])
-    await metadata.repositories.addManifests(repository, -1)
-    expect(await metadata.repositories.list(accountId, undefined, 10)).toEqual([])
-  })
-
-  test('are listed in byte order, page by page', async () => {
-    const metadata = await open()
-    // Byte order, not the order of a language: a dash before a digit, a digit before a letter, a slash before both.
-    const names = ['a', 'a-b', 'a.b', 'a/b', 'a0', 'a_b', 'ab', 'b', 'b--c', 'z9']
-    for (const name of names.toReversed()) {
-      const { repository } = await openShelf(metadata, 'acme', name)
-      await metadata.repositories.addManifests(repository, 1)
-    }
-    const { accountId } = await openShelf(metadata)
-
-    const all = await metadata.repositories.list(accountId, undefined, 100)
-    expect(all.map(String)).toEqual(names)
-    expect(await metadata.repositories.list(accountId, 'a.b', 3)).toEqual(['a/b', 'a0', 'a_b'].map(named))
-    expect(await metadata.repositories.list(accountId, 'a!', 2)).toEqual(['a-b', 'a.b'].map(named))
-    expect(await metadata.repositories.list(accountId, 'z9', 10)).toEqual([])
+    expect(await metadata.accounts.measure(app.accountId)).toEqual({
+      repositories: 2,
+      manifests: 2,
+      tags: 3,
+      blobs: 2,
+      blobBytes: 8,
+    })
+    expect(await metadata.accounts.measure(rival.accountId)).toEqual({
+      repositories: 1,
+      manifests: 1,
+      tags: 1,
+      blobs: 1,
+      blobBytes: 5,
+    })
   })
 }

@@ -78,7 +78,10 @@ describe('metadata store, SQLite: more than one process', () => {
   })
 
   test('several processes may be the first to bring a database up to date', async () => {
-    const env = { ...process.env, BERTH_DATA_DIR: join(temporaryFolder(), 'data') }
+    const folder = temporaryFolder()
+    const env = { ...process.env, BERTH_DATA_DIR: folder }
+    // To SQLite a file without anything in it is a new database; to the command it is data that is there.
+    await Bun.write(join(folder, 'metadata.sqlite'), '')
 
     const commands = Array.from({ length: 3 }, () =>
       Bun.spawn([process.execPath, 'src/main.ts', 'gc'], { cwd: projectRoot, env, stdout: 'ignore', stderr: 'pipe' }),

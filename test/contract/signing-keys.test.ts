@@ -1,58 +1,181 @@
 import { describe, expect, test } from 'bun:test'
-import { mkdirSync, readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { FilesystemSigningKeys } from '../../src/adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
 import { Unavailable } from '../../src/oci/errors.ts'
+import { projectRoot } from '../support/berth-process.ts'
+import { MemorySigningKeys } from '../support/memory-signing-keys.ts'
+import { type Need, testNeeding } from '../support/needs.ts'
 import { errorOf } from '../support/outcomes.ts'
 import { useTemporaryFolders } from '../support/temporary-folders.ts'
 import { keyNamed, signingKeysContract } from './signing-keys.ts'
 
 const temporaryFolder = useTemporaryFolders('keys')
+const newFolder = () => join(temporaryFolder(), 'identity')
 
 signingKeysContract('filesystem', async () => {
-  const path = join(temporaryFolder(), 'identity', 'signing-key.json')
-  return { keys: new FilesystemSigningKeys(path), reopen: () => new FilesystemSigningKeys(path) }
+  const folder = newFolder()
+  return { keys: new FilesystemSigningKeys(folder), reopen: () => new FilesystemSigningKeys(folder) }
 })
 
+signingKeysContract('memory', async () => {
+  const keys = new MemorySigningKeys()
+  return { keys, reopen: () => keys }
+})
+
+/** A folder with one good key, and what else a test puts there. */
+async function folderWith(name: string, content: string): Promise<string> {
+  const folder = newFolder()
+  await new FilesystemSigningKeys(folder).add(keyNamed('one'))
+  await Bun.write(join(folder, name), content)
+  return folder
+}
+
 describe('signing keys, filesystem', () => {
-  test('only their owner can read the key and its folder, whatever the umask is', async () => {
-    const folder = join(temporaryFolder(), 'identity')
+  test('only their owner can read the keys and their folder, whatever the umask is', async () => {
+    const folder = newFolder()
     const umask = process.umask(0)
-    await new FilesystemSigningKeys(join(folder, 'key.json'))
-      .current(async () => keyNamed('one'))
-      .finally(() => process.umask(umask))
+    await new FilesystemSigningKeys(folder).add(keyNamed('one')).finally(() => process.umask(umask))
 
     expect(statSync(folder).mode & 0o777).toBe(0o700)
-    expect(statSync(join(folder, 'key.json')).mode & 0o777).toBe(0o600)
+    expect(statSync(join(folder, 'one.jwk.json')).mode & 0o777).toBe(0o600)
   })
 
-  test('leave nothing but the key behind', async () => {
-    const folder = join(temporaryFolder(), 'identity')
-    await new FilesystemSigningKeys(join(folder, 'key.json')).current(async () => keyNamed('one'))
+  test('leave nothing but the keys behind', async () => {
+    const folder = newFolder()
+    const keys = new FilesystemSigningKeys(folder)
+    for (const kid of ['one', 'other']) await keys.add(keyNamed(kid))
+    await keys.remove('one')
 
-    expect(readdirSync(folder)).toEqual(['key.json'])
+    expect(readdirSync(folder)).toEqual(['other.jwk.json'])
   })
 
-  test('a half written key of a crash is written over', async () => {
-    const folder = join(temporaryFolder(), 'identity')
-    mkdirSync(folder)
-    await Bun.write(join(folder, 'key.json.new'), '{"kid":"ha')
+  test('that could not be written leave no half of a secret behind', async () => {
+    const folder = newFolder()
+    // Nothing can be renamed to a folder's name.
+    mkdirSync(join(folder, 'one.jwk.json'), { recursive: true })
 
-    const keys = new FilesystemSigningKeys(join(folder, 'key.json'))
-
-    expect(await keys.current(async () => keyNamed('one'))).toEqual(keyNamed('one'))
+    expect(await errorOf(new FilesystemSigningKeys(folder).add(keyNamed('one')))).toBeInstanceOf(Unavailable)
+    expect(readdirSync(folder)).toEqual(['one.jwk.json'])
   })
 
-  test.each(['', '{"kid":"ha', 'no JSON at all'])(
-    'a file that holds %j is trouble, and is not replaced by a new key',
-    async (content) => {
-      const path = join(temporaryFolder(), 'key.json')
-      await Bun.write(path, content)
+  test.each(['half.new', 'signing-key.json', 'README', '.one.jwk.json.swp'])(
+    'a file %p of a crash or of somebody else is nobody’s key, and in nobody’s way',
+    async (name) => {
+      const folder = await folderWith(name, '{"kid":"ha')
+      const keys = new FilesystemSigningKeys(folder)
+      await keys.add(keyNamed('two'))
 
-      const fault = await errorOf(new FilesystemSigningKeys(path).current(async () => keyNamed('one')))
-
-      expect(fault).toBeInstanceOf(Unavailable)
-      expect(await Bun.file(path).text()).toBe(content)
+      expect((await keys.list()).map(({ kid }) => kid)).toEqual(['one', 'two'])
+      expect(existsSync(join(folder, name))).toBe(true)
     },
   )
+
+  const { kid: _kid, ...nameless } = keyNamed('two')
+  const { createdAt: _at, ...ageless } = keyNamed('two')
+  const damaged: readonly (readonly [string, string])[] = [
+    ['nothing', ''],
+    ['the first half of a key', JSON.stringify(keyNamed('two')).slice(0, 40)],
+    ['no JSON at all', 'no JSON at all'],
+    ['null', 'null'],
+    ['a list', '[]'],
+    ['no name', JSON.stringify(nameless)],
+    ['no age', JSON.stringify(ageless)],
+    ['an age that is no number', JSON.stringify({ ...ageless, createdAt: '1' })],
+    ['no key', JSON.stringify({ ...keyNamed('two'), privateJwk: null })],
+    ['another key than its name says', JSON.stringify(keyNamed('one'))],
+  ]
+
+  test.each(damaged)(
+    'a key file that holds %s is trouble: it is not passed over, and not touched',
+    async (_, content) => {
+      const folder = await folderWith('two.jwk.json', content)
+
+      expect(await errorOf(new FilesystemSigningKeys(folder).list())).toBeInstanceOf(Unavailable)
+      expect(await Bun.file(join(folder, 'two.jwk.json')).text()).toBe(content)
+      expect(existsSync(join(folder, 'one.jwk.json'))).toBe(true)
+    },
+  )
+
+  test('the good key of those folders is no trouble by itself (the control)', async () => {
+    const folder = await folderWith('two.jwk.json', JSON.stringify(keyNamed('two')))
+
+    expect(await new FilesystemSigningKeys(folder).list()).toEqual([keyNamed('one'), keyNamed('two')])
+  })
+
+  test.each(['../evil', 'a/b', '', '.', 'a.b', 'x'.repeat(65), 'a\0'])(
+    'the name %j makes no file, in the folder or outside',
+    async (kid) => {
+      const folder = newFolder()
+      const keys = new FilesystemSigningKeys(folder)
+      await keys.add(keyNamed('one'))
+
+      expect(await errorOf(keys.add(keyNamed(kid)))).toBeInstanceOf(Unavailable)
+      expect(await errorOf(keys.remove(kid))).toBeInstanceOf(Unavailable)
+      expect(readdirSync(join(folder, '..'), { recursive: true })).toEqual(['identity', 'identity/one.jwk.json'])
+    },
+  )
+
+  test('a folder that cannot be read is trouble, and no empty one', async () => {
+    const path = join(temporaryFolder(), 'identity')
+    await Bun.write(path, 'a file in its place')
+
+    expect(await errorOf(new FilesystemSigningKeys(path).list())).toBeInstanceOf(Unavailable)
+  })
+})
+
+function canTrace(): Need {
+  const strace = Bun.which('strace')
+  if (strace === null) return { isMet: false, reason: 'strace is not installed (apt-get install strace)' }
+  const { success, stderr } = Bun.spawnSync([strace, '-e', 'trace=none', 'true'], { stdout: 'ignore' })
+  return { isMet: success, reason: `strace may not trace here: ${stderr.toString().trim()}` }
+}
+
+/** What a process of its own syncs, renames and removes when it does `deed` with the keys of the folder, in order. */
+function callsOf(folder: string, deed: string): string[] {
+  const adapter = join(projectRoot, 'src/adapters/signing-keys-filesystem/filesystem-signing-keys.ts')
+  const script = `const { FilesystemSigningKeys } = await import(${JSON.stringify(adapter)})
+    const keys = new FilesystemSigningKeys(${JSON.stringify(folder)})
+    ${deed}`
+  const log = join(temporaryFolder(), 'trace')
+  const calls = 'trace=fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat'
+  const { exitCode, stderr } = Bun.spawnSync([
+    'strace',
+    '-f',
+    '-y',
+    '-e',
+    calls,
+    '-o',
+    log,
+    process.execPath,
+    '-e',
+    script,
+  ])
+  expect([exitCode, stderr.toString()]).toEqual([0, ''])
+  const lines = readFileSync(log, 'utf8').split('\n')
+  return lines.flatMap((line) => {
+    const [, verb, rest = ''] = /\b(f(?:data)?sync|rename|unlink)\w*\((.*)\) += 0$/.exec(line) ?? []
+    if (verb === undefined || !rest.includes(dirname(folder))) return []
+    const paths = rest.match(/(?<=[<"])\/[^>"]+/g) ?? []
+    return [`${verb} ${(paths.at(-1) ?? '').replace(dirname(folder), '').replace(/[0-9a-f-]{36}\.new/, '*.new')}`]
+  })
+}
+
+describe('a signing key outlives a power cut:', () => {
+  testNeeding(
+    canTrace(),
+    'its file is synced before it has its name, its folder after, the new folder itself too',
+    async () => {
+      const calls = callsOf(newFolder(), `await keys.add(${JSON.stringify(keyNamed('one'))})`)
+
+      expect(calls).toEqual(['fsync ', 'fsync /identity/*.new', 'rename /identity/one.jwk.json', 'fsync /identity'])
+    },
+  )
+
+  testNeeding(canTrace(), 'one that was removed stays so', async () => {
+    const folder = newFolder()
+    await new FilesystemSigningKeys(folder).add(keyNamed('one'))
+
+    expect(callsOf(folder, "await keys.remove('one')")).toEqual(['unlink /identity/one.jwk.json', 'fsync /identity'])
+  })
 })

@@ -123,5 +123,5 @@ export async function pull(world: World, scope: Scope, digest: Digest): Promise<
 }
 
 export function principalWith(...rights: Right[]): Principal {
-  return { account: 'acme', subject: 'alice', roles: [], rights: new Set(rights), fingerprint: '' }
+  return { account: 'acme', subject: 'alice', roles: [], grants: [{ rights: new Set(rights) }], fingerprint: '' }
 }

@@ -23,7 +23,7 @@ type Places = readonly string[]
 /** Third-party packages, each at home in one room. A package that is not here has no home yet. */
 export const packageHomes: Readonly<Record<string, Places>> = {
   commander: ['src/cli/'],
-  jose: ['src/identity/tokens.ts'],
+  jose: ['src/lib/jwt.ts'],
   'lru-cache': ['src/identity/'],
   typebox: ['src/http/openapi/'],
 }
@@ -40,6 +40,7 @@ export const builtinHomes: Readonly<Record<string, Places>> = {
   'node:fs': ['src/adapters/', 'src/app/', 'src/lib/log.ts', 'src/lib/sync-folder.ts', 'src/lib/tcp-connections.ts'],
   'node:fs/promises': ['src/adapters/', 'src/app/', 'src/lib/sync-folder.ts'],
   // Bun keeps its limit of a request's headers there.
+  'node:net': ['src/lib/client-address.ts'],
   'node:http': ['src/http/server.ts'],
   'node:path': ['src/adapters/', 'src/app/'],
 }

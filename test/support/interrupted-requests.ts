@@ -1,7 +1,7 @@
 // Requests whose bodies stop in the middle, or crawl, or meet another on the same upload.
 import type { ApiServer } from './api-server.ts'
 import { testApiKey } from './berth-process.ts'
-import type { Provocation, Refused } from './provocations.ts'
+import type { Provocation, Refused } from './provocation.ts'
 import { openRaw, type RawConnection, type RawReply } from './raw-http.ts'
 
 const pauseMs = 50

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.ts'
 import { hashApiKey } from '../../src/identity/api-keys.ts'
+import type { KeyLimits } from '../../src/ports/api-keys.ts'
 import { type ApiServer, identity } from './api-server.ts'
 
 export interface NewPerson {
@@ -10,22 +11,36 @@ export interface NewPerson {
   readonly roles: readonly string[]
   /** Another tenant; without it the administrator's. */
   readonly account?: string
+  /** What the person's key is limited to. */
+  readonly limits?: Partial<KeyLimits>
 }
 
 /** Gives the person's API key. */
-export async function addPerson(server: ApiServer, { name, roles, account }: NewPerson): Promise<string> {
+export async function addPerson(server: ApiServer, { name, roles, account, limits }: NewPerson): Promise<string> {
   const own = (await server.ask('GET', `${identity}/me`)).json<{ account: string }>().account
   const key = `berth_person_${name}_0123456789abcdef`
   const store = await SqlMetadataStore.open(new SqliteDatabase(join(server.dataDir, 'metadata.sqlite')))
   try {
-    const user = await store.users.saveUser({
+    const known = await store.users.find(name)
+    const added = await store.users.add({
       name,
       roles,
       account: account ?? own,
       passwordHash: undefined,
       isDisabled: false,
     })
-    await store.users.saveApiKey(user.id, 'test', hashApiKey(key), undefined)
+    const user = known ?? added
+    if (user === undefined) throw new Error(`${name} could not be added`)
+    if (known !== undefined) await store.users.change(known.id, { roles })
+    await store.apiKeys.add({
+      userId: user.id,
+      name: 'test',
+      secretHash: hashApiKey(key),
+      expiresAt: undefined,
+      rights: undefined,
+      repositories: undefined,
+      ...limits,
+    })
   } finally {
     await store.close()
   }

@@ -11,43 +11,13 @@ import {
   putManifest,
   startUpload,
 } from './api-images.ts'
-import { type ApiServer, api, identity, type Question } from './api-server.ts'
-import { testAdminPassword } from './berth-process.ts'
+import { api, identity, type Question } from './api-server.ts'
 import { interruptedUpload, occupiedUpload, slowBody } from './interrupted-requests.ts'
-
-/** A request that is refused. */
-export interface Provocation extends Question {
-  readonly method: string
-  readonly path: string
-  /** In place of simply asking: for answers that take more than one connection. */
-  readonly act?: () => Promise<Refused>
-}
-
-/** As much of an answer as any way of asking gives. */
-export interface Refused {
-  readonly status: number
-  readonly headers: Headers
-  readonly text: string
-}
-
-type Prepare = (server: ApiServer, mount: string) => Promise<Provocation>
-
-export interface Way {
-  readonly settings?: Readonly<Record<string, string>>
-  /** Under a mount of the registry interface. */
-  readonly registry?: Prepare
-  /** Elsewhere. */
-  readonly service?: Prepare
-}
+import { get, type Prepare, plain, type Way } from './provocation.ts'
+import { usersAndKeys, whoIsCalling } from './provocations-of-identity.ts'
 
 const name = 'refused/app'
 const absent = `sha256:${'0'.repeat(64)}`
-const get = (path: string, question: Question = {}): Provocation => ({ method: 'GET', path, ...question })
-/** A request that needs no preparation. */
-const plain =
-  (make: (mount: string) => Provocation): Prepare =>
-  async (_, mount) =>
-    make(mount)
 const put = (mount: string, reference: string, manifest: Manifest | string, contentType: string = ociManifest) => ({
   method: 'PUT',
   path: `${mount}/${name}/manifests/${reference}`,
@@ -58,15 +28,6 @@ const onUpload =
   (method: string, query: string, question: Question = {}): Prepare =>
   async (server, mount) => ({ method, path: (await startUpload(server, name, mount)) + query, ...question })
 
-async function crossSiteHeaders(server: ApiServer): Promise<Readonly<Record<string, string>>> {
-  const reply = await server.ask('POST', `${identity}/token/auth`, {
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ username: 'admin', password: testAdminPassword }),
-  })
-  const cookie = `svc-auth=${reply.json<{ access_token: string }>().access_token}`
-  return { cookie, 'sec-fetch-site': 'cross-site' }
-}
-
 const login = (body: string, contentType = 'application/json'): Way => ({
   service: plain(() => ({
     method: 'POST',
@@ -75,41 +36,6 @@ const login = (body: string, contentType = 'application/json'): Way => ({
     body,
   })),
 })
-
-const whoIsCalling = {
-  unauthenticated: {
-    registry: plain((mount) => get(`${mount}/`, { key: 'none' })),
-    service: plain(() => get(`${api}/stats`, { key: 'none' })),
-  },
-  'credentials-ambiguous': {
-    registry: plain((mount) => get(`${mount}/?apiKey=one&apiKey=other`, { key: 'none' })),
-    service: plain(() => get(`${api}/stats?apiKey=one&apiKey=other`, { key: 'none' })),
-  },
-  'cross-site-request': {
-    registry: async (server, mount) => ({
-      method: 'POST',
-      path: `${mount}/${name}/blobs/uploads/`,
-      key: 'none',
-      headers: await crossSiteHeaders(server),
-    }),
-    service: async (server) => ({
-      method: 'POST',
-      path: `${api}/disable`,
-      key: 'none',
-      headers: await crossSiteHeaders(server),
-    }),
-  },
-  denied: {
-    settings: { BERTH_IDENTITY__ROLES: 'admin=push' },
-    registry: plain((mount) => get(`${mount}/_catalog`)),
-    service: plain(() => get(`${api}/stats`)),
-  },
-  'account-disabled': {
-    settings: { BERTH_ACCOUNTS__AUTO_ENABLE: 'false' },
-    registry: plain((mount) => get(`${mount}/_catalog`)),
-  },
-  'login-invalid': login('{"username":"admin","password":"wrong"}'),
-} satisfies Partial<Record<Refusal, Way>>
 
 const theRequestItself = {
   'route-unknown': {
@@ -229,6 +155,7 @@ const blobsAndUploads = {
 
 export const ways: Readonly<Record<Refusal, Way>> = {
   ...whoIsCalling,
+  ...usersAndKeys,
   ...theRequestItself,
   ...namesAndDigests,
   ...manifests,

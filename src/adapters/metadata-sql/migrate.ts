@@ -1,8 +1,12 @@
 import type { Database } from './database.ts'
 import { initial } from './migrations/0001-initial.ts'
+import { keysWithLimits } from './migrations/0002-keys-with-limits.ts'
 
 /** In order; a migration that has been released is never changed, only followed. */
-const migrations: readonly { readonly version: number; readonly sql: string }[] = [{ version: 1, sql: initial }]
+const migrations: readonly { readonly version: number; readonly sql: string }[] = [
+  { version: 1, sql: initial },
+  { version: 2, sql: keysWithLimits },
+]
 
 /** Brings the schema up to date, one transaction a step. Gives the versions that it applied. */
 export async function migrate(database: Database): Promise<number[]> {

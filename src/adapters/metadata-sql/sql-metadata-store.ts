@@ -2,6 +2,7 @@ import type { MetadataStore, Tables } from '../../ports/metadata-store.ts'
 import type { Database, Queryable } from './database.ts'
 import { migrate } from './migrate.ts'
 import { SqlAccounts } from './tables/accounts.ts'
+import { SqlApiKeys } from './tables/api-keys.ts'
 import { SqlBlobLinks } from './tables/blobs.ts'
 import { SqlGarbage } from './tables/garbage.ts'
 import { SqlManifests } from './tables/manifests.ts'
@@ -19,6 +20,7 @@ class SqlTables implements Tables {
   readonly uploads: SqlUploads
   readonly garbage: SqlGarbage
   readonly users: SqlUsers
+  readonly apiKeys: SqlApiKeys
 
   constructor(queries: Queryable) {
     this.accounts = new SqlAccounts(queries)
@@ -29,6 +31,7 @@ class SqlTables implements Tables {
     this.uploads = new SqlUploads(queries)
     this.garbage = new SqlGarbage(queries)
     this.users = new SqlUsers(queries)
+    this.apiKeys = new SqlApiKeys(queries)
   }
 }
 

@@ -1,27 +1,26 @@
-import { findByPassword } from '../../identity/embedded-identity.ts'
 import { tokenLifetimeSeconds } from '../../identity/tokens.ts'
-import { RegistryRefusal } from '../../oci/errors.ts'
-import { withoutParameters } from '../../oci/media-types.ts'
+import { findByPassword } from '../../identity/users.ts'
+import { NoSlot } from '../../lib/slots.ts'
+import { RegistryRefusal, Unavailable } from '../../oci/errors.ts'
 import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
-import { readAtMost } from '../request-body.ts'
+import { readJsonObject, textOf } from '../json-body.ts'
 
-const bodyBytesMax = 4_096
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+// The longest password, with each of its letters escaped as `\uXXXX`, and a name.
+const bodyBytesMax = 8_192
 
 /** POST /api/2021-02-21/token/auth - user name and password for a token. */
 export async function postToken(exchange: Exchange): Promise<Answer> {
-  const { app, request } = exchange
-  if (app.embedded === undefined) throw new RegistryRefusal('route-unknown')
-  if (withoutParameters(request.headers.get('content-type') ?? '') !== 'application/json') {
-    throw new RegistryRefusal('body-invalid', { reason: 'the content type must be application/json' })
-  }
-  const { username, password } = parseLogin(
-    await readAtMost(exchange, bodyBytesMax, () => new RegistryRefusal('body-invalid', { max: bodyBytesMax })),
+  const { app, request, authenticator } = exchange
+  const { embedded, metadata } = app
+  if (embedded === undefined) throw new RegistryRefusal('route-unknown')
+  const body = await readJsonObject(exchange, bodyBytesMax)
+  const [username, password] = [textOf(body, 'username'), textOf(body, 'password')]
+  const user = await authenticator.attempt(request, { credential: `${username}\n${password}`, target: username }, () =>
+    findByPassword(metadata, username, password).catch(tellFull),
   )
-  const user = await findByPassword(app.embedded.users, username, password)
   if (user === undefined) throw new RegistryRefusal('login-invalid')
   const token = {
-    access_token: await app.embedded.tokens.issue(user, app.clock.now()),
+    access_token: await embedded.tokens.issue(user),
     scope: user.account,
     token_type: 'Bearer',
     expires_in: tokenLifetimeSeconds,
@@ -29,19 +28,6 @@ export async function postToken(exchange: Exchange): Promise<Answer> {
   return jsonAnswer(200, token, { 'cache-control': 'no-store' })
 }
 
-function parseLogin(bytes: Uint8Array): { username: string; password: string } {
-  let body: unknown
-  try {
-    body = JSON.parse(utf8.decode(bytes))
-  } catch {
-    throw new RegistryRefusal('body-invalid', { reason: 'not JSON' })
-  }
-  if (typeof body !== 'object' || body === null || !('username' in body) || !('password' in body)) {
-    throw new RegistryRefusal('body-invalid', { reason: 'username and password are needed' })
-  }
-  const { username, password } = body
-  if (typeof username !== 'string' || typeof password !== 'string') {
-    throw new RegistryRefusal('body-invalid', { reason: 'username and password must be strings' })
-  }
-  return { username, password }
+function tellFull(error: unknown): never {
+  throw error instanceof NoSlot ? new Unavailable('the login (too many at once)', { cause: error }) : error
 }

@@ -1,6 +1,8 @@
 import { apiPrefix, identityPrefix } from '../mounts.ts'
+import { apiKeyOperations } from './identity/api-keys.ts'
 import { meOperations } from './identity/me.ts'
 import { tokenOperations } from './identity/token.ts'
+import { userOperations } from './identity/users.ts'
 import { type Alias, headOf, type Operation, type Part } from './operation.ts'
 import { parameters } from './parameters.ts'
 import { healthOperations } from './probes/health.ts'
@@ -13,6 +15,7 @@ import { blobOperations } from './v2/blobs.ts'
 import { catalogOperations } from './v2/catalog.ts'
 import { manifestOperations } from './v2/manifests.ts'
 import { referrerOperations } from './v2/referrers.ts'
+import { scopedTokenOperations } from './v2/scoped-token.ts'
 import { tagOperations } from './v2/tags.ts'
 import { uploadAliases, uploadOperations } from './v2/uploads.ts'
 
@@ -25,8 +28,11 @@ const operations: readonly Operation[] = [
   ...referrerOperations,
   ...blobOperations,
   ...uploadOperations,
+  ...scopedTokenOperations,
   ...tokenOperations,
   ...meOperations,
+  ...userOperations,
+  ...apiKeyOperations,
   ...healthOperations,
 ]
 

@@ -20,11 +20,15 @@ export const headers = {
   'Accept-Ranges': { description: '`bytes`', schema: text },
   'Content-Disposition': { description: '`attachment`: a browser shall not show it.', schema: text },
   'Content-Security-Policy': { description: 'A browser shall run nothing of it.', schema: text },
-  'Cache-Control': { description: '`no-store`', schema: text },
+  'Cache-Control': { description: '`no-store`, but for the public keys.', schema: text },
   'OCI-Subject': { description: 'Digest of the subject, if the manifest names one.', schema: text },
   'OCI-Tag': { description: 'The tags that were set by `tag` parameters.', schema: text },
   'OCI-Filters-Applied': { description: '`artifactType`, if the list was filtered by it.', schema: text },
-  'WWW-Authenticate': { description: 'Exactly one challenge: `Basic realm="...", charset="UTF-8"`.', schema: text },
+  'WWW-Authenticate': {
+    description:
+      'Exactly one challenge: `Basic realm="...", charset="UTF-8"`; in the registry, where `auth.challenge` is `bearer`, `Bearer realm="...",service="...",scope="..."`.',
+    schema: text,
+  },
   Allow: { description: 'The methods that this resource takes as it is now.', schema: { type: 'string' } },
   'Retry-After': { description: 'Seconds after which to try again.', schema: wholeNumber },
 } as const satisfies Readonly<Record<string, Header>>

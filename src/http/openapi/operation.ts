@@ -54,10 +54,10 @@ export function refusalsOf(operation: Operation): readonly Refusal[] {
   const { caller, method, part, requestBody, refusals = [] } = operation
   const all: Refusal[] = ['host-invalid', 'credentials-ambiguous', 'uri-too-long', ...refusals]
   if (operation.path.includes('{')) all.push('path-invalid')
-  if (caller !== 'anyone') all.push('unauthenticated')
+  if (caller !== 'anyone') all.push('unauthenticated', 'credentials-invalid', 'too-many-failures')
   if (caller !== 'anyone' && method !== 'get') all.push('cross-site-request')
   if (isRight(caller)) all.push('denied')
-  if (isRight(caller) && part === 'registry') all.push('account-disabled')
+  if (isRight(caller) && part === 'registry') all.push('scope-insufficient', 'account-disabled')
   if (hasImage(operation)) all.push('name-invalid')
   if (requestBody !== undefined) all.push('content-encoding-unsupported', 'body-incomplete', 'body-too-slow')
   return all

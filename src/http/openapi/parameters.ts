@@ -25,6 +25,15 @@ export const parameters = {
     schema: tag,
   },
   digest: { name: 'digest', in: 'path', required: true, description: 'Digest of the blob.', schema: digest },
+  user: { name: 'user', in: 'path', required: true, description: 'Name of the user.', schema: text },
+  key: { name: 'key', in: 'path', required: true, description: 'Name of the API key.', schema: text },
+  scope: {
+    name: 'scope',
+    in: 'query',
+    description: '`repository:<name>:pull,push,delete` or `registry:catalog:*`; may be given more than once.',
+    schema: manyTexts,
+  },
+  tokenService: { name: 'service', in: 'query', description: 'As the challenge names it.', schema: text },
   subject: {
     name: 'digest',
     in: 'path',

@@ -7,11 +7,14 @@ import { schemaRef } from './schemas.ts'
 /** Headers that come with a refusal; see `refusalHeaders` in error-body.ts. */
 const refusalHeaders: Readonly<Partial<Record<Refusal, HeaderUse>>> = {
   unauthenticated: { 'WWW-Authenticate': 'always' },
+  'credentials-invalid': { 'WWW-Authenticate': 'always' },
+  'scope-insufficient': { 'WWW-Authenticate': 'always' },
   'login-invalid': { 'WWW-Authenticate': 'always' },
   'range-unsatisfiable': { 'Content-Range': 'always' },
   'upload-out-of-order': { Location: 'sometimes', Range: 'sometimes' },
   'blob-in-use': { Allow: 'always' },
   'manifest-in-use': { Allow: 'always' },
+  'too-many-failures': { 'Retry-After': 'always' },
   'too-many-uploads': { 'Retry-After': 'always' },
 }
 

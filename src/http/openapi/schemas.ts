@@ -3,6 +3,12 @@ import { errorTable } from '../error-body.ts'
 
 export type Schema = TSchema
 
+const right = Type.Enum(['pull', 'push', 'delete', 'operate'])
+
+function orNull(schema: TSchema, description: string): TSchema {
+  return Type.Union([schema, Type.Null()], { description })
+}
+
 // spec.md does not say which fields are mandatory: here those are, that every answer of ours has.
 const ErrorMessage = Type.Object({ msg: Type.String() }, { description: 'Why the answer is no, for people.' })
 
@@ -76,7 +82,81 @@ const MeResponse = Type.Object({
   user: Type.String(),
   account: Type.String(),
   scope: Type.String({ description: 'The account once more, under the name that tokens give it.' }),
-  rights: Type.Array(Type.Enum(['pull', 'push', 'delete', 'operate'])),
+  rights: Type.Array(right),
+  repositories: Type.Optional(
+    Type.Array(Type.String(), { description: 'Only in these repositories, for a key that is limited to some.' }),
+  ),
+})
+
+const UserResponse = Type.Object({
+  name: Type.String(),
+  account: Type.String(),
+  roles: Type.Array(Type.String()),
+  disabled: Type.Boolean(),
+  hasPassword: Type.Boolean({ description: 'Without one, the user has API keys alone.' }),
+})
+
+const UsersResponse = Type.Object({ users: Type.Array(Type.Ref('#/components/schemas/UserResponse')) })
+
+const roles = Type.Array(Type.String(), { description: 'What they give is said by the setting `identity.roles`.' })
+const password = Type.String({ minLength: 12, maxLength: 1024 })
+
+const NewUserRequest = Type.Object({
+  name: Type.String(),
+  roles: Type.Optional(roles),
+  password: Type.Optional(password),
+})
+
+const UserChangeRequest = Type.Object(
+  { roles: Type.Optional(roles), password: Type.Optional(password), disabled: Type.Optional(Type.Boolean()) },
+  { description: 'What is absent stays.' },
+)
+
+const limits = {
+  expiresAt: orNull(Type.String({ format: 'date-time' }), 'Never, if null.'),
+  rights: orNull(Type.Array(right), 'Of its user’s rights these; all of them, if null.'),
+  repositories: orNull(Type.Array(Type.String()), 'Names, with `*` for any text; all of the account, if null.'),
+}
+
+const ApiKeyResponse = Type.Object({
+  name: Type.String(),
+  createdAt: Type.String({ format: 'date-time' }),
+  lastUsedAt: orNull(Type.String({ format: 'date-time' }), 'A minute or two behind; null: not yet.'),
+  ...limits,
+})
+
+const ApiKeysResponse = Type.Object({ keys: Type.Array(Type.Ref('#/components/schemas/ApiKeyResponse')) })
+
+const NewApiKeyRequest = Type.Object({
+  name: Type.String(),
+  expiresAt: Type.Optional(limits.expiresAt),
+  rights: Type.Optional(limits.rights),
+  repositories: Type.Optional(limits.repositories),
+})
+
+const NewApiKeyResponse = Type.Object({
+  name: Type.String(),
+  key: Type.String({ description: 'The key itself. It is shown here and never again.' }),
+  ...limits,
+})
+
+const KeySet = Type.Object({ keys: Type.Array(Type.Object({})) }, { description: 'A JSON Web Key Set.' })
+
+const ScopedTokenForm = Type.Object({
+  grant_type: Type.Literal('password'),
+  username: Type.String({ description: '`apikey` or `bearer`' }),
+  password: Type.String({ description: 'The key, or the token.' }),
+  scope: Type.Optional(Type.String()),
+  service: Type.Optional(Type.String()),
+})
+
+const ScopedTokenResponse = Type.Object({
+  token: Type.String(),
+  access_token: Type.String({ description: 'The same token.' }),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer({ minimum: 60, description: 'Seconds.' }),
+  issued_at: Type.String({ format: 'date-time' }),
+  scope: Type.String({ description: 'What was given of what was asked.' }),
 })
 
 const ProbeResponse = Type.Object({ status: Type.Enum(['ok', 'ready']) })
@@ -97,6 +177,17 @@ export const schemas = {
   TokenRequest,
   TokenResponse,
   MeResponse,
+  UserResponse,
+  UsersResponse,
+  NewUserRequest,
+  UserChangeRequest,
+  ApiKeyResponse,
+  ApiKeysResponse,
+  NewApiKeyRequest,
+  NewApiKeyResponse,
+  KeySet,
+  ScopedTokenForm,
+  ScopedTokenResponse,
   ProbeResponse,
   ManifestUpload,
   OpenApiDocument,

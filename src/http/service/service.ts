@@ -1,6 +1,5 @@
 import { countImages, disableAccount, enableAccount } from '../../registry/service.ts'
 import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
-import { originOf } from '../origin.ts'
 
 /** POST /enable */
 export async function enableService({ app, principal }: CallerExchange): Promise<Answer> {
@@ -15,9 +14,9 @@ export async function disableService({ app, principal }: CallerExchange): Promis
 }
 
 /** GET /stats */
-export async function getStats({ app, principal, request }: CallerExchange): Promise<Answer> {
+export async function getStats({ app, principal, peers, request }: CallerExchange): Promise<Answer> {
   return jsonAnswer(200, {
     imageCount: await countImages(app, principal.account),
-    serverUrl: originOf(request, app.http.publicUrl),
+    serverUrl: peers.originOf(request),
   })
 }

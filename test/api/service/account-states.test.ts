@@ -1,120 +1,134 @@
-// What "enabled" means, decisions.md 4: never enabled -> enabled <-> disabled.
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { imageOf, pushImage, startUpload } from '../../support/api-images.ts'
-import { api, mounts, startApi } from '../../support/api-server.ts'
+// What "enabled" means, decisions.md 4: never enabled -> enabled <-> disabled. Made from the route table.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { type ApiServer, api, mounts, startApi } from '../../support/api-server.ts'
 import { addPerson } from '../../support/people.ts'
-
-const server = await startApi()
-afterAll(() => server.stop())
-
-const { digest } = await pushImage(server, 'states/app', 'v1')
-const uploadId = (await startUpload(server, 'states/app')).split('/').at(-1) ?? ''
-
-/** Every registry operation but the check, each as it would succeed. */
-const registryOperations = [
-  ['GET', '/_catalog'],
-  ['GET', '/states/app/manifests/v1'],
-  ['HEAD', '/states/app/manifests/v1'],
-  ['PUT', '/states/app/manifests/v2'],
-  ['DELETE', '/states/app/manifests/v1'],
-  ['GET', '/states/app/tags/list'],
-  ['GET', `/states/app/referrers/${digest}`],
-  ['GET', `/states/app/blobs/${digest}`],
-  ['HEAD', `/states/app/blobs/${digest}`],
-  ['DELETE', `/states/app/blobs/${digest}`],
-  ['POST', '/states/app/blobs/uploads/'],
-  ['GET', `/states/app/blobs/uploads/${uploadId}`],
-  ['PATCH', `/states/app/blobs/uploads/${uploadId}`],
-  ['PUT', `/states/app/blobs/uploads/${uploadId}?digest=${digest}`],
-  ['DELETE', `/states/app/blobs/uploads/${uploadId}`],
-] as const
+import { askFor, emptyStock, exampleOf, fillStock, type Operation, operations } from '../../support/route-examples.ts'
+import { countRows } from '../../support/store-audit.ts'
+import { askedBy } from '../../support/wired-registry.ts'
 
 const refused = {
   errors: [{ code: 'DENIED', message: 'the registry is disabled for this account', detail: {} }],
   msg: 'the registry is disabled for this account',
 }
-const withBody = { headers: { 'content-type': imageOf().mediaType }, body: imageOf().bytes }
+const servers = {
+  on: await startApi(),
+  off: await startApi({ BERTH_ACCOUNTS__AUTO_ENABLE: 'false' }),
+}
+afterAll(() => Promise.all([servers.on.stop(), servers.off.stop()]))
 
-describe('a disabled account', () => {
-  beforeEach(() => server.ask('POST', `${api}/disable`))
-  afterEach(() => server.ask('POST', `${api}/enable`))
+const autoEnable = ['on', 'off'] as const
+const named = operations.map((operation) => [operation.title, operation] as const)
+const isOfRegistry = ({ route: { access } }: Operation) => access === 'repository' || access === 'enabled account'
+let made = 0
 
-  describe.each(mounts)('at %s', (mount) => {
-    test.each(registryOperations)('%s %s answers 403 DENIED', async (method, path) => {
-      const reply = await server.ask(method, mount + path, method === 'PUT' || method === 'PATCH' ? withBody : {})
+/** Somebody of an account that nobody has used. */
+async function joinNewAccount(server: ApiServer) {
+  made += 1
+  const [account, user] = [`account-${made}`, `states-${made}`]
+  const person = askedBy(server, await addPerson(server, { name: user, roles: ['admin'], account }))
+  return { person, account, user }
+}
 
-      expect(reply.status).toBe(403)
-      if (method !== 'HEAD') expect(reply.json()).toEqual(refused)
-    })
+const rowsOf = (server: ApiServer, account: string) => countRows(server.dataDir, 'accounts', `name = '${account}'`)
+const isEnabled = (server: ApiServer, account: string) =>
+  countRows(server.dataDir, 'accounts', `name = '${account}' AND state = 'enabled'`) === 1
 
-    test('checkAuthentication answers 200, so that logins work', async () => {
-      expect((await server.ask('GET', `${mount}/`)).status).toBe(200)
-    })
+test('the tables have all routes in them, both mounts and HEAD', () => {
+  expect(operations.length).toBeGreaterThan(60)
+  expect(operations.filter(isOfRegistry).length).toBeGreaterThan(30)
+})
 
-    test('checkAuthentication answers 401 to a stranger all the same', async () => {
-      expect((await server.ask('GET', `${mount}/`, { key: 'none' })).status).toBe(401)
-    })
+describe.each(autoEnable)('with accounts.auto_enable %s', (setting) => {
+  const server = servers[setting]
+
+  test.each(named)('an enabled account is served: %s', async (_, operation) => {
+    const { person, user } = await joinNewAccount(server)
+    await person.ask('POST', `${api}/enable`)
+    const stock = await fillStock(person, 'team/app', { user, apiKeyName: 'test' })
+
+    expect((await askFor(person, operation, stock)).status).toBe(exampleOf(operation.route).status)
   })
 
-  test('getStats answers, and with the same number as before', async () => {
-    const reply = await server.ask('GET', `${api}/stats`)
+  test.each(named)('a disabled account is refused all of the registry, and nothing else: %s', async (_, operation) => {
+    const { person, user } = await joinNewAccount(server)
+    await person.ask('POST', `${api}/enable`)
+    const stock = await fillStock(person, 'team/app', { user, apiKeyName: 'test' })
+    await person.ask('POST', `${api}/disable`)
+    const reply = await askFor(person, operation, stock)
 
-    expect([reply.status, reply.json<{ imageCount: number }>().imageCount]).toEqual([200, 1])
-  })
-
-  test('has lost nothing when it is enabled again', async () => {
-    await server.ask('POST', `${api}/enable`)
-    const [manifest, upload] = [
-      await server.ask('GET', '/v2/states/app/manifests/v1'),
-      await server.ask('GET', `/v2/states/app/blobs/uploads/${uploadId}`),
-    ]
-
-    expect([manifest.status, upload.status]).toEqual([200, 204])
-  })
-
-  test('leaves other accounts as they are', async () => {
-    const key = await addPerson(server, { name: 'states-other', roles: ['admin'], account: 'another' })
-
-    expect((await server.ask('GET', '/v2/_catalog', { key })).status).toBe(200)
+    expect(reply.status).toBe(isOfRegistry(operation) ? 403 : exampleOf(operation.route).status)
+    if (isOfRegistry(operation)) expect(reply.text).toBe(operation.method === 'HEAD' ? '' : JSON.stringify(refused))
   })
 })
 
 describe('an account that was never enabled', () => {
-  test('is enabled by its first use', async () => {
-    const key = await addPerson(server, { name: 'states-new', roles: ['admin'], account: 'new' })
+  test.each(named)('is refused with accounts.auto_enable off, and stays unknown: %s', async (_, operation) => {
+    const { person, account, user } = await joinNewAccount(servers.off)
+    const reply = await askFor(person, operation, { ...emptyStock('team/app', user), apiKeyName: 'test' })
 
-    expect((await server.ask('POST', '/v2/states/app/blobs/uploads/', { key })).status).toBe(202)
+    expect(reply.status).toBe(isOfRegistry(operation) ? 403 : exampleOf(operation.route).status)
+    if (isOfRegistry(operation)) expect(reply.text).toBe(operation.method === 'HEAD' ? '' : JSON.stringify(refused))
+    const isSwitch = ['enableService', 'disableService'].includes(operation.route.operationId)
+    expect(rowsOf(servers.off, account)).toBe(isSwitch ? 1 : 0)
   })
 
-  test('is refused like a disabled one with accounts.auto_enable off', async () => {
-    const own = await startApi({ BERTH_ACCOUNTS__AUTO_ENABLE: 'false' })
-    const reply = await own.ask('GET', '/v2/_catalog')
-    await own.stop()
+  test.each(named.filter(([, operation]) => isOfRegistry(operation)))(
+    'is enabled with accounts.auto_enable on by its first use, whichever: %s',
+    async (_, operation) => {
+      const { person, account } = await joinNewAccount(servers.on)
+      const reply = await askFor(person, operation, emptyStock('team/app'))
 
-    expect([reply.status, reply.json()]).toEqual([403, refused])
+      expect([200, 202, 400, 404]).toContain(reply.status)
+      expect(isEnabled(servers.on, account)).toBe(true)
+    },
+  )
+
+  test('is not enabled by checkAuthentication, by asking for statistics or by who may not use it', async () => {
+    const { person, account } = await joinNewAccount(servers.on)
+    const stranger = askedBy(servers.on, await addPerson(servers.on, { name: 'states-none', roles: ['x'], account }))
+
+    const replies = [
+      await person.ask('GET', '/v2/'),
+      await person.ask('GET', `${api}/stats`),
+      await stranger.ask('GET', '/v2/_catalog'),
+    ]
+
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 403])
+    expect(rowsOf(servers.on, account)).toBe(0)
   })
 
-  test('with accounts.auto_enable off can still log in and ask for its statistics', async () => {
-    const own = await startApi({ BERTH_ACCOUNTS__AUTO_ENABLE: 'false' })
-    const [check, stats] = [await own.ask('GET', '/v2/'), await own.ask('GET', `${api}/stats`)]
-    await own.stop()
+  test.each(autoEnable)('can be disabled, and its first use does not enable it: auto_enable %s', async (setting) => {
+    const { person } = await joinNewAccount(servers[setting])
+    await person.ask('POST', `${api}/disable`)
 
-    expect([check.status, stats.status, stats.json()]).toMatchObject([200, 200, { imageCount: 0 }])
+    expect((await person.ask('GET', '/v2/_catalog')).status).toBe(403)
+  })
+})
+
+describe('a disabled account', () => {
+  test.each(mounts)('answers 401 to a stranger at %s/ all the same', async (mount) => {
+    expect((await servers.on.ask('GET', `${mount}/`, { key: 'none' })).status).toBe(401)
   })
 
-  test('with accounts.auto_enable off is served once enableService has answered', async () => {
-    const own = await startApi({ BERTH_ACCOUNTS__AUTO_ENABLE: 'false' })
-    await own.ask('POST', `${api}/enable`)
-    const reply = await own.ask('GET', '/v2/_catalog')
-    await own.stop()
+  test('is told that it is disabled only to who may do what he asks for', async () => {
+    const { person, account } = await joinNewAccount(servers.on)
+    const reader = askedBy(
+      servers.on,
+      await addPerson(servers.on, { name: 'states-reader', roles: ['reader'], account }),
+    )
+    await person.ask('POST', `${api}/disable`)
+    const [pull, push] = [
+      await reader.ask('GET', '/v2/app/manifests/v1'),
+      await reader.ask('POST', '/v2/app/blobs/uploads/'),
+    ]
 
-    expect(reply.status).toBe(200)
+    expect([pull.json(), push.json()]).toMatchObject([refused, { msg: 'requested access to the resource is denied' }])
   })
 
-  test('can be disabled before its first use, and its first use does not enable it', async () => {
-    const key = await addPerson(server, { name: 'states-early', roles: ['admin'], account: 'early' })
-    await server.ask('POST', `${api}/disable`, { key })
+  test('leaves other accounts as they are', async () => {
+    const [{ person }, { person: neighbour }] = [await joinNewAccount(servers.on), await joinNewAccount(servers.on)]
+    await person.ask('POST', `${api}/disable`)
 
-    expect((await server.ask('GET', '/v2/_catalog', { key })).status).toBe(403)
+    expect((await neighbour.ask('GET', '/v2/_catalog')).status).toBe(200)
   })
 })

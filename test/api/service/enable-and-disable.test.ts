@@ -45,7 +45,7 @@ describe.each(['enable', 'disable'])('%sService', (verb) => {
   test('answers 401 to a key that nobody has', async () => {
     const reply = await server.ask('POST', `${api}/${verb}`, { key: 'berth_nobodys_key_0123456789' })
 
-    expect([reply.status, reply.json()]).toEqual([401, { msg: 'authentication required' }])
+    expect([reply.status, reply.json()]).toEqual([401, { msg: 'the credentials are wrong, or good no more' }])
   })
 
   test.each(['GET', 'PUT', 'DELETE', 'PATCH', 'HEAD'])('is not there for %s', async (method) => {

@@ -1,7 +1,8 @@
 // getStats: spec.md 2, 4 and 7, and what the numbers follow.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { indexOf, pushImage, putManifest } from '../../support/api-images.ts'
+import { imageOf, indexOf, pushBlob, pushImage, putManifest } from '../../support/api-images.ts'
 import { api, ownHeaders, startApi } from '../../support/api-server.ts'
+import { collect, openWorld } from '../../support/deed-world.ts'
 import { addPerson } from '../../support/people.ts'
 
 const server = await startApi()
@@ -131,5 +132,68 @@ describe('imageCount', () => {
     await pushImage(server, 'stats/ours', 'a')
 
     expect(await imageCount(key)).toBe(0)
+  })
+
+  test('counts a repository once, however many push to it first and at once', async () => {
+    const images = Array.from({ length: 10 }, (_, number) => imageOf({ annotations: { number: String(number) } }))
+    await pushBlob(server, 'stats/at-once', '{}')
+
+    expect(
+      await changeBy(() =>
+        Promise.all(images.map((image) => putManifest(server, 'stats/at-once', image.digest, image))),
+      ),
+    ).toBe(1)
+    expect(
+      await changeBy(() =>
+        Promise.all(images.map(({ digest }) => server.ask('DELETE', `/v2/stats/at-once/manifests/${digest}`))),
+      ),
+    ).toBe(-1)
+  })
+
+  test('counts many repositories that are pushed to first at once, each once', async () => {
+    const names = Array.from({ length: 10 }, (_, number) => `stats/many-${number}`)
+
+    expect(await changeBy(() => Promise.all(names.map((name) => pushImage(server, name, 'a'))))).toBe(10)
+  })
+
+  test('grows with a first push by digest, as by a tag', async () => {
+    const image = imageOf()
+    await pushBlob(server, 'stats/by-digest', '{}')
+
+    expect(await changeBy(() => putManifest(server, 'stats/by-digest', image.digest, image))).toBe(1)
+  })
+
+  test('counts a repository with an index and its children once, until the last of them is gone', async () => {
+    const child = await pushImage(server, 'stats/index', 'child')
+    const index = indexOf([child.descriptor])
+    const remove = (digest: string) => server.ask('DELETE', `/v2/stats/index/manifests/${digest}`)
+
+    expect(await changeBy(() => putManifest(server, 'stats/index', 'all', index))).toBe(0)
+    expect(await changeBy(() => remove(child.digest))).toBe(0)
+    expect(await changeBy(() => remove(index.digest))).toBe(0)
+    expect(await changeBy(() => remove(child.digest))).toBe(-1)
+  })
+
+  test('stays when garbage is collected', async () => {
+    const image = await pushImage(server, 'stats/emptied', 'a', { layers: ['garbage soon'] })
+    await server.ask('DELETE', `/v2/stats/emptied/manifests/${image.digest}`)
+    const world = await openWorld(server.dataDir)
+
+    expect(
+      await changeBy(async () => {
+        const { blobs } = await collect(world, { leaseMs: 0 })
+        expect(blobs).toBeGreaterThan(0)
+      }),
+    ).toBe(0)
+    await world.metadata.close()
+    expect(await changeBy(() => pushImage(server, 'stats/emptied', 'a'))).toBe(1)
+  })
+
+  test('stays and can be asked for while the account is disabled', async () => {
+    await pushImage(server, 'stats/disabled', 'a')
+
+    expect(await changeBy(() => server.ask('POST', `${api}/disable`))).toBe(0)
+    expect(await changeBy(() => putManifest(server, 'stats/disabled-new', 'a', imageOf()))).toBe(0)
+    expect(await changeBy(() => server.ask('POST', `${api}/enable`))).toBe(0)
   })
 })

@@ -1,8 +1,10 @@
 // getCatalog: spec.md 2, 4 and 7; pages as in knowledge/oci.md 5.23.
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { parseRepositoryPattern } from '../../../src/oci/repository-pattern.ts'
 import { pushBlob, pushImage } from '../../support/api-images.ts'
-import { mounts, ownHeaders, type Reply, startApi } from '../../support/api-server.ts'
+import { type ApiServer, api, mounts, ownHeaders, type Reply, startApi } from '../../support/api-server.ts'
 import { addPerson } from '../../support/people.ts'
+import { damageMetadata } from '../../support/store-damage.ts'
 
 const server = await startApi()
 const empty = await startApi()
@@ -158,3 +160,96 @@ describe('what the catalog shows', () => {
     expect(repositories(reply)).toEqual([])
   })
 })
+
+describe('what the catalog shows to a limited key', () => {
+  const within = (limits: readonly string[]) =>
+    limits.map((text) => parseRepositoryPattern(text) ?? expect.unreachable())
+  const some = ['team/*', '*/public', 'a_b*', 'exact']
+  const inOrder = Array.from({ length: 250 }, (_, at) => [
+    `team/app-${at}`,
+    `teams/app-${at}`,
+    `lib-${at % 50}/${at < 50 ? 'public' : `private-${at}`}`,
+    `${['a_b', 'axb', 'a-b', 'a__b'][at % 4]}${at}`,
+  ])
+    .flat()
+    .toSorted()
+  const shown = inOrder.filter((name) => /^team\/|\/public$|^a_b/.test(name))
+  let own: ApiServer
+  let key = ''
+
+  beforeAll(async () => {
+    own = await startApi()
+    key = await addPerson(own, { name: 'limited', roles: ['admin'], limits: { repositories: within(some) } })
+    await own.ask('POST', `${api}/enable`)
+    addRepositories(own, inOrder)
+  })
+  afterAll(() => own.stop())
+
+  /** Every page from this address on, by its Links. */
+  async function walk(path: string): Promise<readonly (readonly string[])[]> {
+    const pages: (readonly string[])[] = []
+    for (let next: string | undefined = path; next !== undefined; ) {
+      const reply = await own.ask('GET', next, { key })
+      pages.push(repositories(reply))
+      next = /^<(.+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1]
+    }
+    return pages
+  }
+
+  test('has a thousand names to choose from, and chooses some', () => {
+    expect([inOrder.length, shown.length]).toEqual([1_000, 250 + 50 + 63])
+  })
+
+  test.each(mounts.flatMap((mount) => [1, 2, 37, 100, 121, 363, 1_000].map((n) => [mount, n] as const)))(
+    'at %s in pages of %p: all full but the last, no Link to an empty one, nothing left out',
+    async (mount, n) => {
+      // One by one, only the beginning.
+      const last = n > 2 ? '' : `&last=${shown.at(-9)}`
+      const pages = await walk(`${mount}/_catalog?n=${n}${last}`)
+
+      expect(pages.flat()).toEqual(n > 2 ? shown : shown.slice(-8))
+      expect(pages.slice(0, -1).every((page) => page.length === n)).toBe(true)
+      expect(pages.at(-1)?.length).toBeGreaterThan(0)
+    },
+  )
+
+  test('has a Link of n and of the last name shown, not of the last name looked at', async () => {
+    const reply = await own.ask('GET', '/v2/_catalog?n=63', { key })
+
+    expect(repositories(reply)).toEqual(shown.slice(0, 63))
+    expect(reply.headers.get('link')).toBe(`</v2/_catalog?n=63&last=${shown[62]}>; rel="next"`)
+  })
+
+  test('begins behind a last that the key may not see, without a word about whether it is there', async () => {
+    const [there, nowhere] = [
+      await own.ask('GET', '/v2/_catalog?n=3&last=lib-7/private-57', { key }),
+      await own.ask('GET', '/v2/_catalog?n=3&last=lib-7/private-0', { key }),
+    ]
+
+    expect(there.text).toBe(nowhere.text)
+    expect(repositories(there)).toEqual(shown.filter((name) => name > 'lib-7/private-57').slice(0, 3))
+  })
+
+  test('is the same as for everybody where the pattern is a star', async () => {
+    const star = await addPerson(own, { name: 'star', roles: ['reader'], limits: { repositories: within(['*']) } })
+    const path = '/v2/_catalog?n=1000'
+
+    expect((await own.ask('GET', path, { key: star })).text).toBe((await own.ask('GET', path)).text)
+  })
+
+  test('is empty where nothing matches', async () => {
+    const none = await addPerson(own, { name: 'none', roles: ['reader'], limits: { repositories: within(['no/*']) } })
+    const reply = await own.ask('GET', '/v2/_catalog', { key: none })
+
+    expect([reply.text, reply.headers.get('link')]).toEqual(['{"repositories":[]}', null])
+  })
+})
+
+/** As if each had been pushed to; a thousand pushes would take their time. */
+function addRepositories({ dataDir }: ApiServer, names: readonly string[]): void {
+  const rows = names.map((name) => `((SELECT max(id) FROM accounts), '${name}', 1, 0)`)
+  damageMetadata(
+    dataDir,
+    `INSERT INTO repositories (account_id, name, manifest_count, created_at) VALUES ${rows.join(', ')}`,
+  )
+}

@@ -117,6 +117,35 @@ describe('what is wrong with the settings', () => {
   })
 })
 
+describe('settings that are right each for itself', () => {
+  const checkedHere = {
+    BERTH_AUTH__URL: 'https://id.example.com',
+    BERTH_AUTH__JWKS_URL: 'https://id.example.com/keys',
+    BERTH_AUTH__ISSUER: 'https://id.example.com',
+    BERTH_AUTH__AUDIENCE: 'registry',
+  }
+
+  test('and together are no fault', () => {
+    expect(faultsOf('', checkedHere)).toEqual([])
+    expect(faultsOf('', { BERTH_AUTH__URL: 'https://id.example.com' })).toEqual([])
+  })
+
+  test.each([
+    ['BERTH_AUTH__URL', 'auth.url'],
+    ['BERTH_AUTH__ISSUER', 'auth.issuer'],
+    ['BERTH_AUTH__AUDIENCE', 'auth.audience'],
+  ])('may be wrong together: keys that tokens are checked with, without %s', (variable, name) => {
+    expect(faultsOf('', { ...checkedHere, [variable]: '' })).toEqual([`${name} is needed where auth.jwks_url is set`])
+  })
+})
+
+test('a fault of an address does not show the password in it', () => {
+  for (const variable of ['BERTH_AUTH__URL', 'BERTH_AUTH__JWKS_URL', 'BERTH_SERVER__PUBLIC_URL']) {
+    const faults = faultsOf('', { [variable]: 'https://user:canary-word@id.example.com' })
+    expect([faults.length, faults.join().includes('canary')]).toEqual([1, false])
+  }
+})
+
 describe('the environment', () => {
   test('of others is not ours to judge', () => {
     expect(readConfig(undefined, { BERTHA: '1', berth_server__port: '1', XBERTH_A: '1' }).port).toBe(5000)

@@ -1,13 +1,17 @@
 import { describe, expect, test } from 'bun:test'
 import {
+  addressList,
   byteCount,
   choice,
   duration,
   flag,
   type Kind,
+  optionalText,
   optionalUrl,
+  patternList,
   roleMap,
   secret,
+  serviceUrl,
   setting,
   text,
   textList,
@@ -118,6 +122,101 @@ const kinds: readonly (readonly [
     ],
   ],
   [
+    'an address of a service',
+    serviceUrl(),
+    [
+      ['https://identity.example.com', 'https://identity.example.com'],
+      ['https://identity.example.com/', 'https://identity.example.com'],
+      ['http://127.0.0.1:5001/a/b//', 'http://127.0.0.1:5001/a/b'],
+      ['HTTPS://Example.com:443/Identity', 'https://example.com/Identity'],
+      ['https://example.com/a/../b', 'https://example.com/b'],
+      ['http://[::1]:5001/x', 'http://[::1]:5001/x'],
+    ],
+    [
+      '',
+      'identity.example.com',
+      '/identity',
+      'ftp://a/b',
+      'file:///etc/passwd',
+      'https://a/b?x=1',
+      'https://a/b#x',
+      'https://user@a/b',
+      'https://:word@a/b',
+      'javascript:alert(1)',
+      'https://',
+      5,
+      true,
+      null,
+      ['https://a'],
+    ],
+  ],
+  [
+    'a text that may be missing',
+    optionalText(),
+    [
+      ['a', 'a'],
+      [' ', ' '],
+      [5, '5'],
+    ],
+    ['', null, undefined, [], {}],
+  ],
+  [
+    'a list of repositories',
+    patternList(),
+    [
+      ['', []],
+      ['library/*, one/app', ['library/*', 'one/app']],
+      ['*', ['*']],
+      [
+        ['team/*/app', 'x'],
+        ['team/*/app', 'x'],
+      ],
+      [[], []],
+    ],
+    ['Team/*', 'a//b', 'library/*, UPPER', 'a**', '*/*/*/*/*', '/', 'a:b', [''], [1], [['a']], { a: 1 }, 5, true, null],
+  ],
+  [
+    'a list of addresses',
+    addressList(),
+    [
+      ['', []],
+      ['10.0.0.0/8, ::1', ['10.0.0.0/8', '::1']],
+      [
+        ['192.0.2.1', '2001:db8::/32', '0.0.0.0/0'],
+        ['192.0.2.1', '2001:db8::/32', '0.0.0.0/0'],
+      ],
+      [[], []],
+    ],
+    [
+      'localhost',
+      '10.0.0.0/33',
+      '10.0.0.0/',
+      '10.0.0.0/8/8',
+      '10.0.0/8',
+      '::/129',
+      '10.0.0.0/-1',
+      '10.0.0.1, proxy',
+      '10.0.0.1-10.0.0.9',
+      [''],
+      [10],
+      {},
+      10,
+      true,
+      null,
+    ],
+  ],
+  [
+    'a list of texts with a default',
+    textList('a', 'b'),
+    [
+      ['c', ['c']],
+      ['', []],
+      [[], []],
+      [['a'], ['a']],
+    ],
+    [[1], { a: 1 }, 5, null],
+  ],
+  [
     'a list of texts',
     textList(),
     [
@@ -174,12 +273,19 @@ describe('the table of settings', () => {
 
   test('marks exactly the credentials as secret', () => {
     const secrets = rows.filter(({ kind }) => kind.isSecret).map(({ name }) => name)
-    expect(secrets).toContain('identity.admin_api_key')
-    expect(secrets).toContain('identity.admin_password')
-    for (const { name, kind } of rows) {
-      if (/key|password|secret|token/.test(name)) expect([name, kind.isSecret]).toEqual([name, true])
-    }
+    expect(secrets).toEqual(['identity.admin_api_key', 'identity.admin_password'])
+    // What is a number or a duration may be about keys without being one.
+    const texts = rows.filter(({ kind: { fallback } }) => fallback === undefined || typeof fallback === 'string')
+    const named = texts.filter(({ name }) => /key|password|secret|token/.test(name)).map(({ name }) => name)
+    expect(named).toEqual(secrets)
   })
+})
+
+test('a list that nobody gave is its default, and the reference shows it', () => {
+  expect([textList('a', 'b').fallback, textList('a', 'b').fallbackText]).toEqual([['a', 'b'], 'a,b'])
+  for (const kind of [textList(), patternList(), addressList()]) {
+    expect([[...kind.fallback], kind.fallbackText]).toEqual([[], '[]'])
+  }
 })
 
 test('a setting is known in the environment by its name in capitals', () => {

@@ -62,10 +62,19 @@ describe('the Authorization header', () => {
     expect(inAuthorization(basic('apikey:k').replace('Basic', scheme))).toEqual({ kind: 'api-key', secret: 'k' })
   })
 
+  test.each(['Basic Og==', 'basic Og==', 'BASIC Og=='])('is absent as %p: no name and no password', (authorization) => {
+    expect(found({ authorization })).toBeUndefined()
+    expect(found({ authorization, 'x-api-key': 'k' })).toEqual({
+      carrier: 'api-key-header',
+      credential: { kind: 'api-key', secret: 'k' },
+    })
+  })
+
   test('keeps a key whole, with the colons in it', () => {
     expect(inAuthorization(basic('apikey:a:b:c'))?.secret).toBe('a:b:c')
     expect(inAuthorization(basic('bearer::'))?.secret).toBe(':')
     expect(inAuthorization(basic('apikey:ü'))?.secret).toBe('ü')
+    expect(inAuthorization(basic('apikey:\ufeffk'))?.secret).toBe('\ufeffk')
   })
 
   test.each([
@@ -81,6 +90,11 @@ describe('the Authorization header', () => {
     ['three padding signs', 'Basic YXBpa2V5Oms==='],
     ['a length that base64 cannot have', 'Basic YXBpa2V5Omtle'],
     ['a space inside', 'Basic YXBpa2V5 OmtleQ=='],
+    ['bytes that are no UTF-8', `Basic ${Buffer.from('apikey:\xff', 'latin1').toString('base64')}`],
+    ['a mark before the name that readers drop', basic('\ufeffapikey:key')],
+    ['the letters of an empty Basic in another case', 'Basic OG=='],
+    ['an empty Basic with a space too many', 'Basic  Og=='],
+    ['a colon and one more letter', basic(':x')],
     ['two schemes', 'Bearer'],
     ['a tab in place of the space', 'Bearer\tt'],
     ['no scheme', 's3cret'],

@@ -7,7 +7,7 @@ const registry: ErrorContext = {
   territory: { kind: 'registry', mount: '/v2' },
   path: '/v2/a/blobs/uploads/x',
   requestId: 'r1',
-  serviceName: 'Berth',
+  challenge: (refusal) => `Challenge of ${refusal}`,
 }
 const service: ErrorContext = { ...registry, territory: { kind: 'service' } }
 const refusals = Object.keys(refusalWords) as Refusal[]
@@ -42,10 +42,14 @@ describe.each(refusals)('the refusal %p', (refusal) => {
 
 describe('the headers of a refusal', () => {
   test('401 carries exactly one challenge', () => {
-    for (const refusal of ['unauthenticated', 'login-invalid'] as const) {
-      expect(answer(new RegistryRefusal(refusal)).headers['www-authenticate']).toBe(
-        'Basic realm="Berth", charset="UTF-8"',
-      )
+    const strangers = refusals.filter((refusal) => errorTable[refusal].status === 401)
+    expect(strangers).toEqual(['unauthenticated', 'credentials-invalid', 'scope-insufficient', 'login-invalid'])
+    for (const refusal of strangers) {
+      for (const context of [registry, service]) {
+        expect(answer(new RegistryRefusal(refusal), context).headers['www-authenticate']).toBe(
+          `Challenge of ${refusal}`,
+        )
+      }
     }
     const others = refusals.filter((refusal) => errorTable[refusal].status !== 401)
     for (const refusal of others) {
@@ -53,10 +57,23 @@ describe('the headers of a refusal', () => {
     }
   })
 
+  test('the challenge of who is not refused for it is never even made', () => {
+    const context: ErrorContext = {
+      ...registry,
+      challenge: () => {
+        throw new Error('nobody was asked')
+      },
+    }
+    expect(answer(new RegistryRefusal('denied'), context).status).toBe(403)
+    expect(answer(new Unavailable('the identity service'), context).status).toBe(503)
+  })
+
   test('405 names what is allowed, 416 what there is, 429 when to come back', () => {
     expect(answer(new RegistryRefusal('method-unsupported', { allow: 'GET, HEAD' })).headers['allow']).toBe('GET, HEAD')
     expect(answer(new RegistryRefusal('range-unsatisfiable', { size: 7 })).headers['content-range']).toBe('bytes */7')
     expect(answer(new RegistryRefusal('too-many-uploads', { max: 1 })).headers['retry-after']).toMatch(/^\d+$/)
+    const tooMany = new RegistryRefusal('too-many-failures', { retryAfterSeconds: 30 })
+    expect(answer(tooMany).headers['retry-after']).toBe('30')
     expect(answer(new RegistryRefusal('upload-out-of-order', { received: 5 })).headers).toMatchObject({
       location: '/v2/a/blobs/uploads/x',
       range: '0-4',

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'bun:test'
-import type { Exchange } from '../../../src/http/exchange.ts'
+import type { Exchange, HttpSettings } from '../../../src/http/exchange.ts'
 import { announcedLength, openBody, readAtMost } from '../../../src/http/request-body.ts'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
 import { errorOf } from '../../support/outcomes.ts'
 import { refusalOf } from '../../support/refusal-of.ts'
 
-const settings = {
+const settings: HttpSettings = {
   publicUrl: undefined,
+  trustedProxies: [],
+  challenge: 'basic',
   hasRootMount: true,
   serviceName: 'Berth',
   bodyBytesPerSecondMin: 1,

@@ -120,8 +120,9 @@ describe('the mounts', () => {
 
 test('every route of the service is found at its own address and by its own method alone', () => {
   for (const { method, pattern, operationId } of serviceRoutes) {
-    expect(find(method, pattern)).toEqual({ operationId })
-    for (const other of ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'].filter((one) => one !== method)) {
+    expect(find(method, pattern)).toMatchObject({ operationId })
+    const taken = serviceRoutes.filter((row) => row.pattern === pattern).map((row) => row.method)
+    for (const other of (['GET', 'PUT', 'POST', 'PATCH', 'DELETE'] as const).filter((one) => !taken.includes(one))) {
       expect(refusalOf(() => find(other, pattern))).toBe('method-unsupported')
     }
     expect(refusalOf(() => find(method, `${pattern}/`))).toBe('route-unknown')

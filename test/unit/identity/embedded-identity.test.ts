@@ -1,56 +1,128 @@
-import { beforeAll, describe, expect, test } from 'bun:test'
-import { fingerprintOf, generateApiKey, hashApiKey } from '../../../src/identity/api-keys.ts'
-import { EmbeddedIdentity, findByPassword } from '../../../src/identity/embedded-identity.ts'
-import { hashPassword } from '../../../src/identity/passwords.ts'
+import { describe, expect, test } from 'bun:test'
+import { generateApiKey, hashApiKey } from '../../../src/identity/api-keys.ts'
+import { EmbeddedIdentity } from '../../../src/identity/embedded-identity.ts'
+import { KeyRing } from '../../../src/identity/key-ring.ts'
+import { KeyUses } from '../../../src/identity/key-uses.ts'
 import { defaultRoles } from '../../../src/identity/rights.ts'
 import { Tokens } from '../../../src/identity/tokens.ts'
-import type { User } from '../../../src/ports/user-store.ts'
-import { MemoryUsers, user } from '../../support/memory-users.ts'
+import { fingerprintOf } from '../../../src/lib/fingerprint.ts'
+import { parseRepositoryPattern } from '../../../src/oci/repository-pattern.ts'
+import type { KeyLimits } from '../../../src/ports/api-keys.ts'
+import type { Credential, Principal, Right } from '../../../src/ports/identity.ts'
+import type { User } from '../../../src/ports/users.ts'
+import { MemorySigningKeys, MovingClock } from '../../support/memory-signing-keys.ts'
+import { MemoryApiKeys, MemoryUsers, user } from '../../support/memory-users.ts'
 
 const now = 1_800_000_000_000
-let tokens: Tokens
+const apiKey = (secret: string): Credential => ({ kind: 'api-key', secret })
+const bearer = (secret: string): Credential => ({ kind: 'bearer', secret })
+const rightsOf = (principal: Principal | undefined): Right[] =>
+  (principal?.grants ?? []).flatMap(({ rights }) => [...rights])
 
-beforeAll(async () => {
-  tokens = await Tokens.open({ current: (generate) => generate() })
-})
+function patternOf(text: string) {
+  const pattern = parseRepositoryPattern(text)
+  if (pattern === undefined) throw new Error(`${text} is no pattern`)
+  return pattern
+}
 
 /** One user with a key that ends in a minute. */
-async function openIdentity(rest: Partial<User> = {}) {
+async function openIdentity(rest: Partial<User> = {}, limits: Partial<KeyLimits> = {}) {
   const users = new MemoryUsers()
-  const ann = await users.saveUser(user(rest))
-  await users.saveApiKey(ann.id, 'first', hashApiKey('the key'), now + 60_000)
-  const clock = { time: now, now: () => clock.time }
-  return { users, ann, clock, identity: new EmbeddedIdentity({ users, clock, tokens, roles: defaultRoles }) }
+  const apiKeys = new MemoryApiKeys(users)
+  const { id: _id, tokenEpoch: _epoch, ...given } = user(rest)
+  const ann = (await users.add(given)) ?? user()
+  const secretHash = hashApiKey('the key')
+  const expiresAt = now + 60_000
+  const all = { expiresAt, rights: undefined, repositories: undefined, ...limits }
+  await apiKeys.add({ userId: ann.id, name: 'first', secretHash, ...all })
+  const clock = new MovingClock(now)
+  const tokens = new Tokens(await KeyRing.open(new MemorySigningKeys(), clock, 0), clock)
+  const uses = new KeyUses(apiKeys)
+  const identity = new EmbeddedIdentity({ users, apiKeys, uses, clock, tokens, roles: defaultRoles })
+  return { users, apiKeys, ann, clock, tokens, uses, identity }
 }
 
 describe('an API key', () => {
   test('tells who is calling, what they may do, and when that ends', async () => {
     const { identity } = await openIdentity()
-    const principal = await identity.authenticate({ kind: 'api-key', secret: 'the key' })
+    const principal = await identity.authenticate(apiKey('the key'))
 
-    expect(principal).toMatchObject({ account: 'acme', subject: 'ann', roles: ['writer'], expiresAt: now + 60_000 })
-    expect([...(principal?.rights ?? [])]).toEqual(['pull', 'push', 'delete'])
+    expect(principal).toEqual({
+      account: 'acme',
+      subject: 'ann',
+      roles: ['writer'],
+      grants: [{ rights: new Set<Right>(['pull', 'push', 'delete']) }],
+      fingerprint: fingerprintOf('the key'),
+      expiresAt: now + 60_000,
+    })
   })
 
   test('is over when its time is', async () => {
     const { identity, clock } = await openIdentity()
-    clock.time += 60_000
+    clock.at += 59_999
+    expect(await identity.authenticate(apiKey('the key'))).toBeDefined()
+    clock.at += 1
 
-    expect(await identity.authenticate({ kind: 'api-key', secret: 'the key' })).toBeUndefined()
+    expect(await identity.authenticate(apiKey('the key'))).toBeUndefined()
+  })
+
+  test('without an end has none', async () => {
+    const { identity, clock } = await openIdentity({}, { expiresAt: undefined })
+    clock.at += 1e13
+
+    expect((await identity.authenticate(apiKey('the key')))?.expiresAt).toBeUndefined()
+    expect(rightsOf(await identity.authenticate(apiKey('the key')))).toHaveLength(3)
+  })
+
+  test('may do of its user’s rights only those that it is limited to, and none that he has not', async () => {
+    const { identity } = await openIdentity({}, { rights: ['pull', 'operate'] })
+
+    expect((await identity.authenticate(apiKey('the key')))?.grants).toEqual([{ rights: new Set<Right>(['pull']) }])
+  })
+
+  test('that is limited to no rights may do nothing', async () => {
+    const { identity } = await openIdentity({ roles: ['admin'] }, { rights: [] })
+
+    expect(rightsOf(await identity.authenticate(apiKey('the key')))).toEqual([])
+  })
+
+  test('has what it has only in the repositories that it is limited to', async () => {
+    const repositories = [patternOf('team/*'), patternOf('one/app')]
+    const { identity } = await openIdentity({}, { repositories, rights: ['pull'] })
+
+    expect((await identity.authenticate(apiKey('the key')))?.grants).toEqual([
+      { rights: new Set<Right>(['pull']), repositories },
+    ])
+  })
+
+  test('that is limited to no repositories is not one for all', async () => {
+    const { identity } = await openIdentity({}, { repositories: [] })
+
+    expect((await identity.authenticate(apiKey('the key')))?.grants).toMatchObject([{ repositories: [] }])
+  })
+
+  test('loses what its user loses, and is nobody’s when it was revoked', async () => {
+    const { identity, users, apiKeys, ann } = await openIdentity()
+    await users.change(ann.id, { roles: ['reader'] })
+    expect(rightsOf(await identity.authenticate(apiKey('the key')))).toEqual(['pull'])
+    await apiKeys.remove(ann.id, 'first')
+
+    expect(await identity.authenticate(apiKey('the key'))).toBeUndefined()
   })
 
   test.each(['', 'THE KEY', 'the key ', hashApiKey('the key')])('%p is none', async (secret) => {
     const { identity } = await openIdentity()
 
-    expect(await identity.authenticate({ kind: 'api-key', secret })).toBeUndefined()
+    expect(await identity.authenticate(apiKey(secret))).toBeUndefined()
   })
 
   test('is no token, and a token is no key', async () => {
-    const { identity, ann } = await openIdentity()
-    const token = await tokens.issue(ann, now)
+    const { identity, ann, tokens } = await openIdentity()
+    const token = await tokens.issue(ann)
 
-    expect(await identity.authenticate({ kind: 'bearer', secret: 'the key' })).toBeUndefined()
-    expect(await identity.authenticate({ kind: 'api-key', secret: token })).toBeUndefined()
+    expect(await identity.authenticate(bearer('the key'))).toBeUndefined()
+    expect(await identity.authenticate(apiKey(token))).toBeUndefined()
+    expect(await identity.authenticate(bearer(token))).toBeDefined()
   })
 
   test('is made of chance, and told apart in a log without being told', () => {
@@ -62,63 +134,73 @@ describe('an API key', () => {
   })
 })
 
+describe('that a key was used', () => {
+  test('is noted when it was good, and not when it had ended', async () => {
+    const { identity, apiKeys, ann, uses, clock } = await openIdentity()
+    clock.at += 60_000
+    await identity.authenticate(apiKey('the key'))
+    await uses.flush()
+    expect((await apiKeys.list(ann.id))[0]?.lastUsedAt).toBeUndefined()
+    clock.at -= 1
+    await identity.authenticate(apiKey('the key'))
+    await uses.flush()
+
+    expect((await apiKeys.list(ann.id))[0]?.lastUsedAt).toBeNumber()
+  })
+
+  test('is not waited for', async () => {
+    const { identity, apiKeys, ann } = await openIdentity()
+    await identity.authenticate(apiKey('the key'))
+
+    expect((await apiKeys.list(ann.id))[0]?.lastUsedAt).toBeUndefined()
+  })
+})
+
 describe('a token', () => {
   test('gives the rights that the user has now, not those of the day it was made', async () => {
-    const { identity, users, ann } = await openIdentity()
-    const secret = await tokens.issue(ann, now)
-    await users.saveUser({ ...ann, roles: ['reader'] })
+    const { identity, users, ann, tokens } = await openIdentity()
+    const token = await tokens.issue(ann)
+    await users.change(ann.id, { roles: ['reader'] })
 
-    expect([...((await identity.authenticate({ kind: 'bearer', secret }))?.rights ?? [])]).toEqual(['pull'])
+    expect(rightsOf(await identity.authenticate(bearer(token)))).toEqual(['pull'])
   })
 
   test('of a user who is not there is none', async () => {
-    const { identity } = await openIdentity()
-    const secret = await tokens.issue(user({ name: 'nobody' }), now)
+    const { identity, tokens } = await openIdentity()
 
-    expect(await identity.authenticate({ kind: 'bearer', secret })).toBeUndefined()
+    expect(await identity.authenticate(bearer(await tokens.issue(user({ name: 'nobody' }))))).toBeUndefined()
+  })
+
+  test.each([{ passwordHash: 'another hash' }, { isDisabled: true }])('ends with %j', async (change) => {
+    const { identity, users, ann, tokens } = await openIdentity()
+    const token = await tokens.issue(ann)
+    const changed = await users.change(ann.id, change)
+    expect(await identity.authenticate(bearer(token))).toBeUndefined()
+    await users.change(ann.id, { isDisabled: false })
+
+    expect(await identity.authenticate(bearer(token))).toBeUndefined()
+    expect(await identity.authenticate(bearer(await tokens.issue(changed ?? ann)))).toBeDefined()
+  })
+
+  test.each([{ roles: ['reader'] }, { isDisabled: false }])('does not end with %j', async (change) => {
+    const { identity, users, ann, tokens } = await openIdentity()
+    const token = await tokens.issue(ann)
+    await users.change(ann.id, change)
+
+    expect((await identity.authenticate(bearer(token)))?.subject).toBe('ann')
+  })
+
+  test('of a number that the user never had is none', async () => {
+    const { identity, ann, tokens } = await openIdentity()
+
+    expect(await identity.authenticate(bearer(await tokens.issue({ ...ann, tokenEpoch: 1 })))).toBeUndefined()
   })
 })
 
 test('a user who was disabled gets in by nothing', async () => {
-  const passwordHash = await hashPassword('a password')
-  const { identity, users, ann } = await openIdentity({ isDisabled: true, passwordHash })
-  const secret = await tokens.issue(ann, now)
+  const { identity, ann, tokens } = await openIdentity({ isDisabled: true })
+  const token = await tokens.issue(ann)
 
-  expect(await identity.authenticate({ kind: 'api-key', secret: 'the key' })).toBeUndefined()
-  expect(await identity.authenticate({ kind: 'bearer', secret })).toBeUndefined()
-  expect(await findByPassword(users, 'ann', 'a password')).toBeUndefined()
-})
-
-describe('a password', () => {
-  test('finds its user, and no other does', async () => {
-    const users = new MemoryUsers()
-    await users.saveUser(user({ passwordHash: await hashPassword('a password') }))
-
-    expect((await findByPassword(users, 'ann', 'a password'))?.name).toBe('ann')
-    for (const [name, password] of [
-      ['ann', 'A password'],
-      ['Ann', 'a password'],
-      ['nobody', 'a password'],
-      ['ann', 'a password\0'],
-    ] as const) {
-      expect(await findByPassword(users, name, password)).toBeUndefined()
-    }
-  })
-
-  test('never fits a user who has none', async () => {
-    const users = new MemoryUsers()
-    await users.saveUser(user())
-
-    for (const password of ['undefined', 'null', 'AAAA', ' ']) {
-      expect(await findByPassword(users, 'ann', password)).toBeUndefined()
-    }
-  })
-
-  test('may be empty without anything breaking', async () => {
-    const users = new MemoryUsers()
-    await users.saveUser(user({ passwordHash: await hashPassword('a password') }))
-
-    expect(await findByPassword(users, 'ann', '')).toBeUndefined()
-    expect(await findByPassword(users, 'nobody', '')).toBeUndefined()
-  })
+  expect(await identity.authenticate(apiKey('the key'))).toBeUndefined()
+  expect(await identity.authenticate(bearer(token))).toBeUndefined()
 })

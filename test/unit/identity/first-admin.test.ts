@@ -1,93 +1,147 @@
 import { describe, expect, test } from 'bun:test'
 import { hashApiKey } from '../../../src/identity/api-keys.ts'
-import { ensureAdmin } from '../../../src/identity/first-admin.ts'
+import { type AdminPreset, ensureAdmin } from '../../../src/identity/first-admin.ts'
 import { isPassword } from '../../../src/identity/passwords.ts'
-import { MemoryUsers, user } from '../../support/memory-users.ts'
+import { MemoryApiKeys, MemoryUsers, user } from '../../support/memory-users.ts'
 
 const nothing = { name: 'admin', apiKey: undefined, password: undefined }
 
+function openStore() {
+  const users = new MemoryUsers()
+  const apiKeys = new MemoryApiKeys(users)
+  return {
+    users,
+    apiKeys,
+    start: (preset: Partial<AdminPreset> = {}) => ensureAdmin({ users, apiKeys }, { ...nothing, ...preset }),
+    ownerOf: async (key: string) => (await apiKeys.find(hashApiKey(key)))?.user.name,
+    namesOfKeys: () => apiKeys.kept.map(({ key }) => key.name),
+  }
+}
+
 describe('a first start', () => {
   test('without presets makes an administrator and gives its key, once', async () => {
-    const users = new MemoryUsers()
+    const { start, users, ownerOf } = openStore()
 
-    const key = await ensureAdmin(users, nothing)
-    const again = await ensureAdmin(users, nothing)
+    const { firstApiKey, account } = await start()
+    const again = await start()
 
-    expect(key).toMatch(/^berth_[A-Za-z0-9_-]{43}$/)
-    expect(again).toBeUndefined()
-    expect(users.users).toMatchObject([{ name: 'admin', roles: ['admin'], isDisabled: false, passwordHash: undefined }])
-    expect((await users.findApiKey(hashApiKey(key ?? '')))?.user.name).toBe('admin')
+    expect(firstApiKey).toMatch(/^berth_[A-Za-z0-9_-]{43}$/)
+    expect(again).toEqual({ account, firstApiKey: undefined })
+    expect(users.users).toMatchObject([
+      { name: 'admin', roles: ['admin'], isDisabled: false, passwordHash: undefined, account },
+    ])
+    expect(await ownerOf(firstApiKey ?? '')).toBe('admin')
   })
 
   test('stores no key as it is', async () => {
-    const users = new MemoryUsers()
-    const key = await ensureAdmin(users, nothing)
+    const { start, users, apiKeys } = openStore()
+    const { firstApiKey } = await start()
 
-    expect(JSON.stringify([users.users, users.keys])).not.toContain(key ?? '-')
+    expect(JSON.stringify([users.users, apiKeys.kept])).not.toContain(firstApiKey ?? '-')
   })
 
   test('makes an account that nobody can guess', async () => {
-    const stores = [new MemoryUsers(), new MemoryUsers()]
-    for (const users of stores) await ensureAdmin(users, nothing)
-    const [first, second] = stores.map(({ users }) => users[0]?.account)
+    const [first, second] = [await openStore().start(), await openStore().start()]
 
-    expect(first).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
-    expect(first).not.toBe(second)
+    expect(first.account).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+    expect(first.account).not.toBe(second.account)
   })
 
   test('with a preset key uses that, and shows nothing', async () => {
-    const users = new MemoryUsers()
+    const { start, ownerOf, namesOfKeys } = openStore()
 
-    expect(await ensureAdmin(users, { ...nothing, apiKey: 'preset key 123' })).toBeUndefined()
-    expect((await users.findApiKey(hashApiKey('preset key 123')))?.user.name).toBe('admin')
-    expect(users.keys.length).toBe(1)
+    expect((await start({ apiKey: 'preset key 123' })).firstApiKey).toBeUndefined()
+    expect(await ownerOf('preset key 123')).toBe('admin')
+    expect(namesOfKeys()).toEqual(['preset'])
   })
 
   test('with a preset password makes one that fits', async () => {
-    const users = new MemoryUsers()
-    await ensureAdmin(users, { ...nothing, password: 'preset password' })
+    const { start, users } = openStore()
+    await start({ password: 'preset password' })
     const hash = users.users[0]?.passwordHash
 
     expect(hash).toStartWith('$argon2id$')
     expect(await isPassword('preset password', hash)).toBe(true)
     expect(await isPassword('preset Password', hash)).toBe(false)
   })
+
+  test('of two processes at once makes one administrator', async () => {
+    const { start, users } = openStore()
+
+    const [one, other] = await Promise.all([start(), start()])
+
+    expect(users.users).toHaveLength(1)
+    expect(one.account).toBe(other.account)
+  })
 })
 
 describe('a later start', () => {
-  test('with the same presets writes no user', async () => {
-    const users = new MemoryUsers()
-    const preset = { name: 'admin', apiKey: 'preset key 123', password: 'preset password' }
-    await ensureAdmin(users, preset)
-    await ensureAdmin(users, preset)
+  test('with the same presets writes no user and no key', async () => {
+    const { start, users, apiKeys } = openStore()
+    const preset = { apiKey: 'preset key 123', password: 'preset password' }
+    await start(preset)
+    const kept = [...apiKeys.kept]
+    await start(preset)
 
     expect(users.saves).toBe(1)
+    expect(apiKeys.kept).toEqual(kept)
   })
 
   test('with another preset key puts it in place of the old one', async () => {
-    const users = new MemoryUsers()
-    await ensureAdmin(users, { ...nothing, apiKey: 'old key 123456' })
-    await ensureAdmin(users, { ...nothing, apiKey: 'new key 123456' })
+    const { start, ownerOf, namesOfKeys } = openStore()
+    await start({ apiKey: 'old key 123456' })
+    await start({ apiKey: 'new key 123456' })
 
-    expect(await users.findApiKey(hashApiKey('old key 123456'))).toBeUndefined()
-    expect((await users.findApiKey(hashApiKey('new key 123456')))?.user.name).toBe('admin')
+    expect(await ownerOf('old key 123456')).toBeUndefined()
+    expect(await ownerOf('new key 123456')).toBe('admin')
+    expect(namesOfKeys()).toEqual(['preset'])
   })
 
-  test('with another preset password changes it, and nothing else about the user', async () => {
-    const users = new MemoryUsers()
-    await users.saveUser(user({ name: 'admin', roles: ['reader'], account: 'acme', isDisabled: true }))
-    await ensureAdmin(users, { ...nothing, password: 'new password' })
+  test('without the preset key takes it away, and makes one that can be used if there is no other', async () => {
+    const { start, ownerOf } = openStore()
+    await start({ apiKey: 'preset key 123' })
+    const { firstApiKey } = await start()
+
+    expect(await ownerOf('preset key 123')).toBeUndefined()
+    expect(await ownerOf(firstApiKey ?? '')).toBe('admin')
+  })
+
+  test('without the preset key leaves the keys that were made besides', async () => {
+    const { start, users, apiKeys, namesOfKeys } = openStore()
+    await start({ apiKey: 'preset key 123' })
+    const limits = { expiresAt: undefined, rights: undefined, repositories: undefined }
+    await apiKeys.add({ userId: users.users[0]?.id ?? 0, name: 'laptop', secretHash: 'a hash', ...limits })
+
+    expect((await start()).firstApiKey).toBeUndefined()
+    expect(namesOfKeys()).toEqual(['laptop'])
+  })
+
+  test('with another administrator and the same key gives the key to him', async () => {
+    const { start, users, ownerOf } = openStore()
+    await start({ name: 'old', apiKey: 'preset key 123' })
+    await start({ name: 'new', apiKey: 'preset key 123' })
+
+    expect(await ownerOf('preset key 123')).toBe('new')
+    expect(users.users.map(({ name }) => name)).toEqual(['old', 'new'])
+  })
+
+  test('with another preset password changes it, ends the tokens, and nothing else about the user', async () => {
+    const { start, users } = openStore()
+    const { id: _id, tokenEpoch: _epoch, ...given } = user({ name: 'admin', roles: ['reader'], isDisabled: true })
+    await users.add(given)
+    await start({ password: 'new password' })
 
     const [admin] = users.users
-    expect(admin).toMatchObject({ roles: ['reader'], account: 'acme', isDisabled: true })
+    expect(admin).toMatchObject({ roles: ['reader'], account: 'acme', isDisabled: true, tokenEpoch: 1 })
     expect(await isPassword('new password', admin?.passwordHash)).toBe(true)
   })
 
   test('without a preset password leaves the one that stands', async () => {
-    const users = new MemoryUsers()
-    await ensureAdmin(users, { ...nothing, password: 'preset password' })
-    await ensureAdmin(users, nothing)
+    const { start, users } = openStore()
+    await start({ password: 'preset password' })
+    await start()
 
     expect(await isPassword('preset password', users.users[0]?.passwordHash)).toBe(true)
+    expect(users.saves).toBe(1)
   })
 })

@@ -1,4 +1,4 @@
-import type { Account, Accounts } from '../../../ports/accounts.ts'
+import type { Account, AccountContent, Accounts } from '../../../ports/accounts.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
 
@@ -56,6 +56,27 @@ export class SqlAccounts implements Accounts {
        WHERE accounts.state <> excluded.state`,
       [name, state],
     )
+  }
+
+  async list(after: string | undefined, limit: number): Promise<Account[]> {
+    const rows = await this.#queries.all<AccountRow>(
+      'SELECT id, name, state, image_count FROM accounts WHERE name > $1 ORDER BY name LIMIT $2',
+      [after ?? '', limit],
+    )
+    return rows.map(toAccount)
+  }
+
+  async measure(id: RowId): Promise<AccountContent> {
+    const row = await this.#queries.first<AccountContent>(
+      `SELECT (SELECT COUNT(*) FROM repositories WHERE account_id = $1) AS repositories,
+              (SELECT COUNT(*) FROM manifests WHERE account_id = $1) AS manifests,
+              (SELECT COUNT(*) FROM tags WHERE account_id = $1) AS tags,
+              (SELECT COUNT(*) FROM blobs WHERE account_id = $1) AS blobs,
+              (SELECT COALESCE(SUM(size_bytes), 0) FROM blobs WHERE account_id = $1) AS "blobBytes"`,
+      [id],
+    )
+    if (row === undefined) throw new Error('a sum has no row')
+    return row
   }
 
   async addImages(id: RowId, change: 1 | -1): Promise<void> {

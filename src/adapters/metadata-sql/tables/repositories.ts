@@ -1,4 +1,5 @@
 import type { RepositoryName } from '../../../oci/names.ts'
+import { fixedPrefixOf, type RepositoryPattern } from '../../../oci/repository-pattern.ts'
 import type { Repositories, RepositoryRow, Scope } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
@@ -31,11 +32,41 @@ export class SqlRepositories implements Repositories {
     return made
   }
 
-  async list(accountId: RowId, after: string | undefined, limit: number): Promise<RepositoryName[]> {
+  async list(
+    accountId: RowId,
+    after: string | undefined,
+    limit: number,
+    within?: readonly RepositoryPattern[],
+  ): Promise<RepositoryName[]> {
+    if (within !== undefined) return this.#listWithin(accountId, after ?? '', limit, within)
     const rows = await this.#queries.all<{ name: string }>(
       `SELECT name FROM repositories WHERE account_id = $1 AND name > $2 AND manifest_count > 0
        ORDER BY name LIMIT $3`,
       [accountId, after ?? '', limit],
+    )
+    return rows.map((row) => row.name as RepositoryName)
+  }
+
+  /**
+   * The range of names is read from the index and filtered by the patterns: its ends are the first and the last text
+   * that any pattern can begin with, so one folder's owner does not read through all others'. One bound at each end: of
+   * two, the engine takes either for its way into the index.
+   */
+  async #listWithin(
+    accountId: RowId,
+    after: string,
+    limit: number,
+    within: readonly RepositoryPattern[],
+  ): Promise<RepositoryName[]> {
+    const starts = within.map(fixedPrefixOf).toSorted()
+    const ends = starts.map((start) => `${start}~`).toSorted()
+    // Every letter of a name lies between the exclamation mark and the tilde.
+    const [, from = ''] = [`${after}!`, starts[0] ?? ''].toSorted()
+    const rows = await this.#queries.all<{ name: string }>(
+      `SELECT name FROM repositories WHERE account_id = $1 AND name >= $2 AND name < $3
+       AND manifest_count > 0 AND EXISTS (SELECT 1 FROM {each $4} WHERE name LIKE each.value ESCAPE '\\')
+       ORDER BY name LIMIT $5`,
+      [accountId, from, ends.at(-1) ?? '', JSON.stringify(within.map(toLike)), limit],
     )
     return rows.map((row) => row.name as RepositoryName)
   }
@@ -48,4 +79,9 @@ export class SqlRepositories implements Repositories {
     )
     return rows[0]?.manifest_count ?? 0
   }
+}
+
+/** `*` is LIKE's `%`; an underscore, which is common in names, must not be LIKE's wildcard. */
+function toLike(pattern: RepositoryPattern): string {
+  return pattern.replaceAll('_', '\\_').replaceAll('*', '%')
 }

@@ -1,72 +1,70 @@
-import type { ApiKey, User, UserStore } from '../../../ports/user-store.ts'
+import type { NewUser, User, UserChange, Users } from '../../../ports/users.ts'
 import type { Queryable } from '../database.ts'
 
-interface UserRow {
+export interface UserRow {
   readonly id: number
   readonly name: string
   readonly password_hash: string | null
   readonly roles: string
   readonly account: string
   readonly is_disabled: number
+  readonly token_epoch: number
 }
 
-interface ApiKeyRow extends UserRow {
-  readonly key_name: string
-  readonly expires_at: number | null
-}
+export const userColumns = 'u.id, u.name, u.password_hash, u.roles, u.account, u.is_disabled, u.token_epoch'
 
-const userColumns = 'u.id, u.name, u.password_hash, u.roles, u.account, u.is_disabled'
+const returned = userColumns.replaceAll('u.', '')
 
-export class SqlUsers implements UserStore {
+export class SqlUsers implements Users {
   readonly #queries: Queryable
 
   constructor(queries: Queryable) {
     this.#queries = queries
   }
 
-  async findUser(name: string): Promise<User | undefined> {
+  async find(name: string): Promise<User | undefined> {
     const row = await this.#queries.first<UserRow>(`SELECT ${userColumns} FROM users u WHERE u.name = $1`, [name])
     return row && toUser(row)
   }
 
-  async saveUser(user: Omit<User, 'id'>): Promise<User> {
-    const rows = await this.#queries.returning<{ id: number }>(
+  async list(account: string | undefined, after: string | undefined, limit: number): Promise<User[]> {
+    const rows = await this.#queries.all<UserRow>(
+      account === undefined
+        ? `SELECT ${userColumns} FROM users u WHERE u.name > $1 ORDER BY u.name LIMIT $2`
+        : `SELECT ${userColumns} FROM users u WHERE u.account = $3 AND u.name > $1 ORDER BY u.name LIMIT $2`,
+      account === undefined ? [after ?? '', limit] : [after ?? '', limit, account],
+    )
+    return rows.map(toUser)
+  }
+
+  async add(user: NewUser): Promise<User | undefined> {
+    const rows = await this.#queries.returning<UserRow>(
       `INSERT INTO users (name, password_hash, roles, account, is_disabled, created_at)
-       VALUES ($1, $2, $3, $4, $5, {now})
-       ON CONFLICT (name) DO UPDATE SET password_hash = excluded.password_hash, roles = excluded.roles,
-         account = excluded.account, is_disabled = excluded.is_disabled
-       RETURNING id`,
+       VALUES ($1, $2, $3, $4, $5, {now}) ON CONFLICT (name) DO NOTHING RETURNING ${returned}`,
       [user.name, user.passwordHash ?? null, JSON.stringify(user.roles), user.account, user.isDisabled ? 1 : 0],
     )
-    const id = rows[0]?.id
-    if (id === undefined) throw new Error(`user ${user.name} was not stored`)
-    return { ...user, id }
+    return rows[0] && toUser(rows[0])
   }
 
-  async findApiKey(secretHash: string): Promise<ApiKey | undefined> {
-    const row = await this.#queries.first<ApiKeyRow>(
-      `SELECT ${userColumns}, k.name AS key_name, k.expires_at
-       FROM api_keys k JOIN users u ON u.id = k.user_id WHERE k.secret_hash = $1`,
-      [secretHash],
+  async change(id: number, { passwordHash, roles, isDisabled }: UserChange): Promise<User | undefined> {
+    const endsTokens = passwordHash !== undefined || isDisabled === true
+    const rows = await this.#queries.returning<UserRow>(
+      `UPDATE users SET password_hash = COALESCE($2, password_hash), roles = COALESCE($3, roles),
+         is_disabled = COALESCE($4, is_disabled), token_epoch = token_epoch + $5
+       WHERE id = $1 RETURNING ${returned}`,
+      [
+        id,
+        passwordHash ?? null,
+        roles === undefined ? null : JSON.stringify(roles),
+        isDisabled === undefined ? null : Number(isDisabled),
+        endsTokens ? 1 : 0,
+      ],
     )
-    return row && { name: row.key_name, user: toUser(row), expiresAt: row.expires_at ?? undefined }
-  }
-
-  async saveApiKey(userId: number, name: string, secretHash: string, expiresAt: number | undefined): Promise<void> {
-    await this.#queries.run(
-      `INSERT INTO api_keys (user_id, name, secret_hash, expires_at, created_at) VALUES ($1, $2, $3, $4, {now})
-       ON CONFLICT (user_id, name) DO UPDATE SET secret_hash = excluded.secret_hash, expires_at = excluded.expires_at`,
-      [userId, name, secretHash, expiresAt ?? null],
-    )
-  }
-
-  async hasApiKey(userId: number): Promise<boolean> {
-    const row = await this.#queries.first('SELECT 1 AS found FROM api_keys WHERE user_id = $1 LIMIT 1', [userId])
-    return row !== undefined
+    return rows[0] && toUser(rows[0])
   }
 }
 
-function toUser(row: UserRow): User {
+export function toUser(row: UserRow): User {
   return {
     id: row.id,
     name: row.name,
@@ -74,5 +72,6 @@ function toUser(row: UserRow): User {
     roles: JSON.parse(row.roles),
     account: row.account,
     isDisabled: row.is_disabled !== 0,
+    tokenEpoch: row.token_epoch,
   }
 }

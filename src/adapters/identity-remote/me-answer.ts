@@ -1,0 +1,59 @@
+import type { RepositoryName } from '../../oci/names.ts'
+import { matchesPattern, parseRepositoryPattern, type RepositoryPattern } from '../../oci/repository-pattern.ts'
+import type { Grant } from '../../ports/identity.ts'
+import type { JsonObject } from './get-json.ts'
+
+/** Undefined unless there is a list of texts. */
+export function readRoles({ roles }: JsonObject): readonly string[] | undefined {
+  return Array.isArray(roles) && roles.every((role) => typeof role === 'string') ? roles : undefined
+}
+
+/** The first of these fields that holds a text. */
+export function findText(said: JsonObject | undefined, fields: readonly string[]): string | undefined {
+  for (const field of fields) {
+    const value = said?.[field]
+    if (typeof value === 'string' && value !== '') return value
+  }
+  return undefined
+}
+
+// Of each person who is remembered, so many are: ten thousand answers as long as they may be would be too much. Each
+// request walks along the patterns besides. What is cut off gives less, never more.
+const patternsMax = 100
+
+/**
+ * What is left of grants where the answer limits them: a Berth that is asked answers so of API keys that are good for
+ * some rights or repositories only. A right or a pattern that means nothing here allows nothing.
+ */
+export function narrowGrants(grants: readonly Grant[], said: JsonObject): readonly Grant[] {
+  const rights = readTexts(said['rights'])
+  const patterns = readTexts(said['repositories'])?.slice(0, patternsMax)
+  const repositories = patterns?.flatMap((text) => parseRepositoryPattern(text) ?? [])
+  if (rights === undefined && repositories === undefined) return grants
+  const allowed = rights === undefined ? undefined : new Set(rights)
+  return grants.map((grant) => ({
+    rights: allowed === undefined ? grant.rights : grant.rights.intersection(allowed),
+    repositories: intersect(grant.repositories, repositories),
+  }))
+}
+
+/** A list is a limit even if it is empty; what is no list is some other thing of that name. */
+function readTexts(value: unknown): readonly string[] | undefined {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : undefined
+}
+
+/** Patterns that only overlap are dropped: what is left is never more than both allow. */
+function intersect(
+  ones: readonly RepositoryPattern[] | undefined,
+  others: readonly RepositoryPattern[] | undefined,
+): readonly RepositoryPattern[] | undefined {
+  if (ones === undefined || others === undefined) return ones ?? others
+  const within = (inner: RepositoryPattern, outer: RepositoryPattern) =>
+    // The stars of the inner one can only stand where the outer one allows any text.
+    matchesPattern(outer, inner as string as RepositoryName)
+  const left = [
+    ...ones.filter((one) => others.some((other) => within(one, other))),
+    ...others.filter((other) => ones.some((one) => within(other, one))),
+  ]
+  return [...new Set(left)]
+}

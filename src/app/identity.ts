@@ -1,0 +1,123 @@
+import { join } from 'node:path'
+import { systemClock } from '../adapters/clock-system/system-clock.ts'
+import { RemoteIdentity } from '../adapters/identity-remote/remote-identity.ts'
+import { FilesystemSigningKeys } from '../adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
+import type { Application } from '../http/exchange.ts'
+import { EitherIdentity } from '../identity/either-identity.ts'
+import { EmbeddedIdentity } from '../identity/embedded-identity.ts'
+import { FailureLimits } from '../identity/failure-limits.ts'
+import { ensureAdmin } from '../identity/first-admin.ts'
+import { KeyRing } from '../identity/key-ring.ts'
+import { KeyUses } from '../identity/key-uses.ts'
+import { type MemoryPolicy, RememberedIdentity } from '../identity/remembered-identity.ts'
+import { rightsOf } from '../identity/rights.ts'
+import { ScopedTokens } from '../identity/scoped-tokens.ts'
+import { Tokens } from '../identity/tokens.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Identity, Principal } from '../ports/identity.ts'
+import type { MetadataStore } from '../ports/metadata-store.ts'
+import type { Config } from './settings.ts'
+
+/** Everything that says who is calling. */
+export interface OpenedIdentity {
+  readonly app: Pick<Application, 'identity' | 'failures' | 'anonymous' | 'scopedTokens' | 'embedded'>
+  readonly keys: KeyRing
+  readonly uses: KeyUses
+  readonly firstApiKey: string | undefined
+}
+
+/** Chooses between our own identity service and another one. */
+export async function openIdentity(config: Config, metadata: MetadataStore, clock: Clock): Promise<OpenedIdentity> {
+  const keys = await openKeys(config, clock)
+  const uses = new KeyUses(metadata.apiKeys)
+  const scopedTokens = new ScopedTokens(keys, clock, config.scopedTokenMs)
+  const scoped = new RememberedIdentity(scopedTokens, clock, scopedPolicy)
+  const remember = (inner: Identity, policy: MemoryPolicy) =>
+    new EitherIdentity(scoped, new RememberedIdentity(inner, clock, policy))
+  const shared = { failures: new FailureLimits(failureSettings(config), clock), scopedTokens }
+  if (config.authUrl !== undefined) {
+    const app = {
+      ...shared,
+      identity: remember(remoteIdentity(config, config.authUrl, clock), remotePolicy(config)),
+      anonymous: anonymousIn(config, 'default'),
+      embedded: undefined,
+    }
+    return { app, keys, uses, firstApiKey: undefined }
+  }
+  const { account, firstApiKey } = await ensureAdmin(metadata, {
+    name: config.adminName,
+    apiKey: config.adminApiKey,
+    password: config.adminPassword,
+  })
+  const tokens = new Tokens(keys, clock)
+  const embedded = new EmbeddedIdentity({ ...metadataOf(metadata), uses, clock, tokens, roles: config.roles })
+  const app = {
+    ...shared,
+    identity: remember(embedded, embeddedPolicy(config)),
+    anonymous: anonymousIn(config, account),
+    embedded: { tokens, keys, roles: config.roles, keysPerUserMax: config.keysPerUser },
+  }
+  return { app, keys, uses, firstApiKey }
+}
+
+/** Commands live in the present: they need no clock of their own. */
+export function openKeys({ dataDir, keyRotationMs }: Config, clock: Clock = systemClock): Promise<KeyRing> {
+  return KeyRing.open(new FilesystemSigningKeys(join(dataDir, 'identity')), clock, keyRotationMs)
+}
+
+function metadataOf({ users, apiKeys }: MetadataStore): Pick<MetadataStore, 'users' | 'apiKeys'> {
+  return { users, apiKeys }
+}
+
+function remoteIdentity(config: Config, url: string, clock: Clock): RemoteIdentity {
+  const { jwksUrl, jwtIssuer: issuer, jwtAudience: audience, jwtAlgorithms: algorithms, jwtSkewMs: skewMs } = config
+  return new RemoteIdentity({
+    url,
+    grantsFor: (roles) => [{ rights: rightsOf(roles, config.roles) }],
+    clock,
+    timeoutMs: config.authTimeoutMs,
+    callsMax: config.authCalls,
+    queueMax: config.authQueue,
+    accountFields: config.authAccountFields,
+    tokens: jwksUrl === undefined ? undefined : { jwksUrl, issuer, audience, algorithms, skewMs },
+  })
+}
+
+function remotePolicy(config: Config): MemoryPolicy {
+  return {
+    goodMs: config.authGoodMs,
+    refreshAfterMs: config.authRefreshMs,
+    badMs: config.authBadMs,
+    outageMs: config.authOutageMs,
+  }
+}
+
+/** A token says all of itself; it is looked at again to see whether its signing key still counts. */
+const scopedPolicy: MemoryPolicy = {
+  goodMs: 60_000,
+  refreshAfterMs: Number.POSITIVE_INFINITY,
+  badMs: 0,
+  outageMs: 0,
+}
+
+/** The embedded service is as near as the registry's own data: there is nothing to bridge. */
+function embeddedPolicy({ identityCacheMs }: Config): MemoryPolicy {
+  return { goodMs: identityCacheMs, refreshAfterMs: Number.POSITIVE_INFINITY, badMs: 0, outageMs: 0 }
+}
+
+function failureSettings(config: Config) {
+  return { perMinute: config.failuresPerMinute, burst: config.failureBurst, pauseMs: config.failurePauseMs }
+}
+
+function anonymousIn({ anonymousPull, anonymousAccount }: Config, usualAccount: string): Principal | undefined {
+  if (anonymousPull.length === 0) return undefined
+  return {
+    account: anonymousAccount ?? usualAccount,
+    subject: 'anonymous',
+    roles: [],
+    grants: [{ rights: new Set(['pull']), repositories: anonymousPull }],
+    fingerprint: 'anonymous',
+    kind: 'anonymous',
+    catalog: 'none',
+  }
+}

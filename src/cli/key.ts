@@ -1,0 +1,126 @@
+import type { Command } from 'commander'
+import {
+  createApiKey,
+  listApiKeys,
+  parseKeyName,
+  presetKeyName,
+  revokeApiKey,
+  showApiKey,
+} from '../identity/api-keys.ts'
+import { rightsOf } from '../identity/rights.ts'
+import { getUser } from '../identity/users.ts'
+import { gatherPatterns, gatherRights, parseEnd, parseExpiry } from './arguments.ts'
+import { printJson, printTable, showTime, tell, warn } from './printing.ts'
+import { configOption, presentClock, type Workplace, withUsers } from './stores.ts'
+
+interface CreateOptions {
+  readonly config?: string
+  readonly name: string
+  readonly expires?: number
+  readonly expiresAt?: number
+  readonly right?: ReturnType<typeof gatherRights>
+  readonly repository?: ReturnType<typeof gatherPatterns>
+}
+
+type User = Awaited<ReturnType<typeof getUser>>
+
+export function addKeyCommand(program: Command): void {
+  const key = program
+    .command('key')
+    .summary('manage the API keys of users')
+    .description(
+      'Manage the API keys of users. A new key works at once; a running server forgets a revoked one within the time of the setting identity.cache (10 s).',
+    )
+  key
+    .command('create <user>')
+    .summary('make a key and print it')
+    .description('Make a key and print it, and nothing else, to standard output. It is never seen again.')
+    .option(...configOption)
+    .requiredOption('--name <key>', 'what to call it among his keys')
+    .option(
+      '--expires <duration>',
+      'how long it is good, such as 12h or 90d (default: until it is revoked)',
+      parseExpiry,
+    )
+    .option('--expires-at <time>', 'until when it is good, such as 2030-01-31T12:00:00Z', parseEnd)
+    .option('--right <right>', 'of his rights only this one: pull, push, delete or operate (repeatable)', gatherRights)
+    .option('--repository <pattern>', "only these repositories, such as 'team/*' (repeatable)", gatherPatterns)
+    .action(create)
+  key
+    .command('list <user>')
+    .description('list the keys of a user; the keys themselves nobody knows')
+    .option(...configOption)
+    .option('--json', 'as JSON')
+    .action(list)
+  key
+    .command('revoke <user> <key>')
+    .description('end a key, by its name')
+    .option(...configOption)
+    .action(revoke)
+}
+
+async function create(userName: string, options: CreateOptions, command: Command): Promise<void> {
+  const { expires, expiresAt = expires, right: rights, repository: repositories } = options
+  if (expires !== undefined && options.expiresAt !== undefined) {
+    command.error('error: --expires and --expires-at exclude each other')
+  }
+  const name = parseKeyName(options.name)
+  await withUsers(options.config, async (place) => {
+    const { metadata, config } = place
+    const user = await getUser(metadata, userName)
+    const needs = { apiKeys: metadata.apiKeys, clock: presentClock }
+    const key = await createApiKey(needs, user, { name, expiresAt, rights, repositories }, config.keysPerUser)
+    console.log(key)
+    tell('this is the only time that the key is shown. It is the password of:')
+    process.stderr.write(`\n  docker login ${loginAddress(place)} -u apikey\n\n`)
+    warnOfLimits(place, user, rights)
+  })
+}
+
+function warnOfLimits({ config }: Workplace, user: User, rights: CreateOptions['right']): void {
+  const own = rightsOf(user.roles, config.roles)
+  const missing = (rights ?? []).filter((right) => !own.has(right))
+  if (user.isDisabled) warn(`${user.name} is disabled: the key rests until he is enabled`)
+  if (own.size === 0) warn(`${user.name} has no right to anything, and so his key has none`)
+  else if (missing.length > 0) warn(`${user.name} may not ${missing.join(', ')}, and so his key may not either`)
+}
+
+/** As far as the settings tell: a command does not know on which port a server found room. */
+function loginAddress({ config: { publicUrl, host, port } }: Workplace): string {
+  if (publicUrl !== undefined) return new URL(publicUrl).host
+  const isEverywhere = host === '0.0.0.0' || host === '::'
+  const name = isEverywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host
+  return `${name}:${port === 0 ? '<port>' : port}`
+}
+
+async function list(userName: string, options: { config?: string; json?: true }): Promise<void> {
+  await withUsers(options.config, async ({ metadata }) => {
+    const keys = await listApiKeys(metadata, await getUser(metadata, userName))
+    if (options.json) {
+      printJson(keys.map(showApiKey))
+      return
+    }
+    const now = presentClock.now()
+    printTable(
+      ['NAME', 'CREATED', 'EXPIRES', 'LAST USED', 'RIGHTS', 'REPOSITORIES'],
+      keys.map(({ name, createdAt, expiresAt = Infinity, lastUsedAt, rights, repositories }) => [
+        name,
+        showTime(createdAt, ''),
+        expiresAt <= now ? 'expired' : showTime(expiresAt === Infinity ? undefined : expiresAt, 'never'),
+        showTime(lastUsedAt, 'never'),
+        rights?.join(', ') ?? 'all of the user',
+        repositories?.join(', ') ?? 'all',
+      ]),
+    )
+  })
+}
+
+async function revoke(userName: string, name: string, options: { config?: string }): Promise<void> {
+  await withUsers(options.config, async ({ metadata, config }) => {
+    await revokeApiKey(metadata, await getUser(metadata, userName), name)
+    console.log(`revoked ${name} of ${userName}`)
+    if (userName === config.adminName && name === presetKeyName && config.adminApiKey !== undefined) {
+      warn('the setting identity.admin_api_key brings it back when the server starts')
+    }
+  })
+}

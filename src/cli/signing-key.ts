@@ -1,0 +1,70 @@
+import type { Command } from 'commander'
+import { readConfig } from '../app/config.ts'
+import { openKeys } from '../app/identity.ts'
+import { publishAheadMs } from '../identity/key-ring.ts'
+import { formatTime } from '../lib/quantities.ts'
+import { printJson, printTable, showTime, tell } from './printing.ts'
+import { configOption } from './stores.ts'
+
+interface Options {
+  readonly config?: string
+  readonly json?: true
+  readonly now?: true
+}
+
+export function addSigningKeyCommand(program: Command): void {
+  const signingKey = program
+    .command('signing-key')
+    .summary('manage the keys that sign tokens')
+    .description(
+      'Manage the keys that sign tokens. They change by themselves as often as the setting identity.key_rotation says.',
+    )
+  signingKey
+    .command('list')
+    .description('list the keys: which one signs, and which count beside it')
+    .option(...configOption)
+    .option('--json', 'as JSON')
+    .action(list)
+  signingKey
+    .command('rotate')
+    .description('make the next key; tokens that were signed before go on')
+    .option(...configOption)
+    .option('--now', 'end every token that was ever issued: for when a key was stolen')
+    .action(rotate)
+}
+
+async function list(options: Options): Promise<void> {
+  const ring = await openKeys(readConfig(options.config))
+  const signing = ring.signing().kid
+  const all = ring.list()
+  const at = all.findIndex(({ kid }) => kid === signing)
+  const keys = all.map(({ kid, createdAt }, index) => ({
+    kid,
+    createdAt,
+    state: index === at ? 'signs' : index < at ? 'still counts' : 'next',
+  }))
+  if (options.json) {
+    printJson(keys.map(({ createdAt, ...rest }) => ({ ...rest, createdAt: formatTime(createdAt) })))
+    return
+  }
+  printTable(
+    ['KEY', 'CREATED', 'STATE'],
+    keys.map(({ kid, createdAt, state }) => [
+      kid,
+      showTime(createdAt, ''),
+      state === 'next' ? `signs from ${showTime(createdAt + publishAheadMs, '')} on` : state,
+    ]),
+  )
+}
+
+async function rotate(options: Options): Promise<void> {
+  const ring = await openKeys(readConfig(options.config))
+  if (options.now) {
+    const { kid } = await ring.replaceAll()
+    console.log(`${kid} signs now, and all tokens that were issued before are good no more`)
+    tell('a running server notices within about a minute')
+    return
+  }
+  const { kid, createdAt } = await ring.rotate()
+  console.log(`${kid} signs from ${showTime(createdAt + publishAheadMs, '')} on`)
+}

@@ -1,0 +1,41 @@
+import { openStores, type Stores } from '../app/build.ts'
+import { readConfig } from '../app/config.ts'
+
+type Config = ReturnType<typeof readConfig>
+
+/** What a command works with: the settings in force, and the stores that they name. */
+export interface Workplace extends Stores {
+  readonly config: Config
+}
+
+/** The option that every command has. */
+export const configOption = ['--config <file>', 'settings file (default: berth.yaml, if it is there)'] as const
+
+/** Commands live in the present: nobody has to move their clock. */
+export const presentClock = { now: () => Date.now() }
+
+/** Opens the stores for the work, and closes them however it ends. There must be some, unless the work is to begin with. */
+export async function withStores(
+  file: string | undefined,
+  work: (place: Workplace) => Promise<void>,
+  { mustBeThere = true } = {},
+): Promise<void> {
+  const config = readConfig(file)
+  const { metadata, blobs } = await openStores(config, { mustBeThere })
+  try {
+    await work({ config, metadata, blobs })
+  } finally {
+    await metadata.close()
+  }
+}
+
+/** As `withStores`, where users and their keys are ours. */
+export async function withUsers(
+  file: string | undefined,
+  work: (place: Workplace) => Promise<void>,
+  options?: { readonly mustBeThere: boolean },
+): Promise<void> {
+  const { authUrl } = readConfig(file)
+  if (authUrl !== undefined) throw new Error(`users and their keys are kept by the identity service at ${authUrl}`)
+  await withStores(file, work, options)
+}

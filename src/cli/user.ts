@@ -1,0 +1,173 @@
+import type { Command } from 'commander'
+import { addUser, changeUser, getUser, parseRoles, parseUserName, showUser } from '../identity/users.ts'
+import { readWholeList } from '../lib/whole-list.ts'
+import { gather, parseAccount } from './arguments.ts'
+import { printJson, printTable, tell, warn } from './printing.ts'
+import { askPassword, readPassword } from './secret-input.ts'
+import { configOption, type Workplace, withUsers } from './stores.ts'
+
+interface AddOptions {
+  readonly config?: string
+  readonly role?: readonly string[]
+  readonly account?: string
+  readonly password?: true
+  readonly passwordStdin?: true
+}
+
+export function addUserCommand(program: Command): void {
+  const user = program
+    .command('user')
+    .summary('manage users')
+    .description(
+      'Manage the users of the embedded identity service. A running server notices within the time of the setting identity.cache (10 s).',
+    )
+  user
+    .command('add <name>')
+    .summary('add a user')
+    .description('Add a user. Without a password, API keys alone let him in: see `berth key create`.')
+    .option(...configOption)
+    .option(
+      '--role <role>',
+      'a role of the setting identity.roles, such as reader, writer or admin (repeatable)',
+      gather,
+    )
+    .option('--account <account>', 'the account he belongs to (default: that of the first user)', parseAccount)
+    .option('--password', 'ask for his password, twice')
+    .option('--password-stdin', 'read his password from standard input')
+    .action(add)
+  user
+    .command('list')
+    .description('list users')
+    .option(...configOption)
+    .option('--account <account>', 'only those of this account')
+    .option('--json', 'as JSON')
+    .action(list)
+  user
+    .command('disable <name>')
+    .description('let a user in no more; API keys rest, tokens end')
+    .option(...configOption)
+    .action((name: string, options: { config?: string }) => switchUser(name, true, options.config))
+  user
+    .command('enable <name>')
+    .description('let a disabled user in again, with the same keys')
+    .option(...configOption)
+    .action((name: string, options: { config?: string }) => switchUser(name, false, options.config))
+  user
+    .command('passwd <name>')
+    .description('ask twice for a new password, which ends all tokens of the user')
+    .option(...configOption)
+    .option('--password-stdin', 'read it from standard input')
+    .action(setPassword)
+  user
+    .command('roles <name> [roles...]')
+    .usage('[options] <name> <role>...')
+    .description('replace the roles of a user')
+    .option(...configOption)
+    .option('--none', 'take all roles away')
+    .action(setRoles)
+}
+
+async function add(givenName: string, options: AddOptions, command: Command): Promise<void> {
+  if (options.password && options.passwordStdin)
+    command.error('error: --password and --password-stdin exclude each other')
+  const name = parseUserName(givenName)
+  const roles = parseRoles(options.role ?? [])
+  const work = async (place: Workplace): Promise<void> => {
+    const account = options.account ?? (await accountOfFirstUser(place))
+    const isNewAccount = !(await isAccountKnown(place, account))
+    const password = await passwordFor(name, options)
+    await addUser(place.metadata, { name, account, roles, password })
+    console.log(`added ${name} to the account ${account}, ${describeRoles(roles)}`)
+    warnOfRoles(place, roles)
+    if (isNewAccount) tell(`${account} is a new account: ${howItBegins(place)}`)
+    if (password === undefined) tell(`without a password he needs a key: berth key create ${name} --name <key>`)
+  }
+  // This may be the first user of all.
+  await withUsers(options.config, work, { mustBeThere: false })
+}
+
+async function passwordFor(name: string, options: AddOptions): Promise<string | undefined> {
+  if (options.passwordStdin) return readPassword(name)
+  return options.password ? askPassword(name) : undefined
+}
+
+async function accountOfFirstUser({ metadata, config }: Workplace): Promise<string> {
+  const first = await metadata.users.find(config.adminName)
+  if (first !== undefined) return first.account
+  throw new Error(
+    `there is no user ${config.adminName} yet whose account it could be: start the server once, or name an account with --account`,
+  )
+}
+
+async function isAccountKnown({ metadata }: Workplace, account: string): Promise<boolean> {
+  if ((await metadata.accounts.find(account)) !== undefined) return true
+  return (await metadata.users.list(account, undefined, 1)).length > 0
+}
+
+function howItBegins({ config }: Workplace): string {
+  return config.autoEnable ? 'its registry comes into being on its first use' : 'see `berth account enable`'
+}
+
+async function list(options: { config?: string; account?: string; json?: true }): Promise<void> {
+  await withUsers(options.config, async ({ metadata }) => {
+    const users = await readWholeList((after, limit) => metadata.users.list(options.account, after, limit))
+    const shown = users.map(showUser)
+    if (options.json) return printJson(shown)
+    printTable(
+      ['NAME', 'ACCOUNT', 'ROLES', 'STATE', 'PASSWORD'],
+      shown.map(({ name, account, roles, disabled, hasPassword }) => [
+        name,
+        account,
+        roles.join(', ') || 'none',
+        disabled ? 'disabled' : 'enabled',
+        hasPassword ? 'yes' : 'no',
+      ]),
+    )
+  })
+}
+
+async function switchUser(name: string, isDisabled: boolean, file: string | undefined): Promise<void> {
+  await withUsers(file, async ({ metadata }) => {
+    await changeUser(metadata, await getUser(metadata, name), { isDisabled })
+    console.log(`${isDisabled ? 'disabled' : 'enabled'} ${name}`)
+  })
+}
+
+async function setPassword(name: string, options: { config?: string; passwordStdin?: true }): Promise<void> {
+  await withUsers(options.config, async ({ metadata, config }) => {
+    const user = await getUser(metadata, name)
+    const password = options.passwordStdin ? await readPassword(name) : await askPassword(name)
+    await changeUser(metadata, user, { password })
+    console.log(`set the password of ${name}; the tokens he had are good no more`)
+    if (name === config.adminName && config.adminPassword !== undefined) {
+      warn('the setting identity.admin_password sets it back when the server starts')
+    }
+  })
+}
+
+interface RolesOptions {
+  readonly config?: string
+  readonly none?: true
+}
+
+async function setRoles(name: string, given: string[], options: RolesOptions, command: Command): Promise<void> {
+  if ((given.length === 0) !== (options.none === true)) command.error('error: name his roles, or give --none')
+  const roles = parseRoles(given)
+  await withUsers(options.config, async (place) => {
+    await changeUser(place.metadata, await getUser(place.metadata, name), { roles })
+    console.log(`${name} has ${describeRoles(roles)}`)
+    warnOfRoles(place, roles)
+  })
+}
+
+function describeRoles(roles: readonly string[]): string {
+  if (roles.length === 0) return 'no roles'
+  return `the role${roles.length === 1 ? '' : 's'} ${roles.join(', ')}`
+}
+
+function warnOfRoles({ config }: Workplace, roles: readonly string[]): void {
+  if (roles.length === 0) warn('without a role he may do nothing')
+  for (const role of roles) {
+    if (!config.roles.has(role)) warn(`the role ${role} gives nothing: it is not in the setting identity.roles`)
+  }
+}

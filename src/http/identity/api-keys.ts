@@ -1,0 +1,97 @@
+import { createApiKey, listApiKeys, parseKeyName, revokeApiKey, showApiKey } from '../../identity/api-keys.ts'
+import { allRights, isRight, rightsOf, unlimitedRightsOf } from '../../identity/rights.ts'
+import { getUser } from '../../identity/users.ts'
+import { formatTime, parseTime } from '../../lib/quantities.ts'
+import { RegistryRefusal } from '../../oci/errors.ts'
+import { parseRepositoryPattern, type RepositoryPattern } from '../../oci/repository-pattern.ts'
+import type { Right } from '../../ports/identity.ts'
+import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
+import { bodyInvalid, type JsonObject, optionalTextOf, optionalTextsOf, readJsonObject, textOf } from '../json-body.ts'
+import { identityPrefix } from '../mounts.ts'
+import { embeddedOf, managedUser } from './users.ts'
+
+const bodyBytesMax = 16_384
+const private_ = { 'cache-control': 'no-store' }
+
+/** GET /api/2021-02-21/users/{user}/keys - never the keys themselves. */
+export async function getApiKeys({ app, principal, path }: CallerExchange): Promise<Answer> {
+  embeddedOf({ app })
+  const user = await getUser(app.metadata, path['user'] ?? '', principal.account)
+  const keys = await listApiKeys(app.metadata, user)
+  return jsonAnswer(200, { keys: keys.map(showApiKey) }, private_)
+}
+
+/** POST /api/2021-02-21/users/{user}/keys - a new key; this answer is the only place where it is ever seen. */
+export async function postApiKey(exchange: CallerExchange): Promise<Answer> {
+  const { app, principal, path } = exchange
+  const { keysPerUserMax, roles } = embeddedOf(exchange)
+  const user = await getUser(app.metadata, path['user'] ?? '', principal.account)
+  const body = await readJsonObject(exchange, bodyBytesMax, ['name', 'expiresAt', 'rights', 'repositories'])
+  const name = parseKeyName(textOf(body, 'name'))
+  const rights = keyRights(rightsOf(user.roles, roles), rightsIn(body), unlimitedRightsOf(principal))
+  const limits = { expiresAt: timeIn(body, 'expiresAt'), rights, repositories: patternsIn(body) }
+  const { metadata, clock } = app
+  const needs = { apiKeys: metadata.apiKeys, clock }
+  const key = await createApiKey(needs, user, { name, ...limits }, keysPerUserMax)
+  return jsonAnswer(
+    201,
+    {
+      name,
+      key,
+      expiresAt: formatTime(limits.expiresAt),
+      rights: rights ?? null,
+      repositories: limits.repositories ?? null,
+    },
+    { ...private_, location: `${identityPrefix}/users/${user.name}/keys/${name}` },
+  )
+}
+
+/** DELETE /api/2021-02-21/users/{user}/keys/{key} - revokes, at once. */
+export async function deleteApiKey(exchange: CallerExchange): Promise<Answer> {
+  const user = await managedUser(exchange)
+  await revokeApiKey(exchange.app.metadata, user, exchange.path['key'] ?? '')
+  exchange.app.identity.forgetAll()
+  return { status: 204, headers: private_ }
+}
+
+/**
+ * Nobody makes a key that can do more than himself: not now, and not later, when its user gets roles that he has not. So
+ * what the maker has not is kept out of the key for good.
+ */
+function keyRights(
+  ofUser: ReadonlySet<Right>,
+  asked: readonly Right[] | undefined,
+  own: ReadonlySet<Right>,
+): readonly Right[] | undefined {
+  const beyond = new Set(asked ?? ofUser).difference(own)
+  if (beyond.size > 0) throw new RegistryRefusal('denied', { rights: [...beyond] })
+  if (asked !== undefined || allRights.every((right) => own.has(right))) return asked
+  return [...own]
+}
+
+function timeIn(body: JsonObject, name: string): number | undefined {
+  const text = optionalTextOf(body, name)
+  if (text === undefined) return undefined
+  const time = parseTime(text)
+  if (time === undefined) throw bodyInvalid(`${name} must be a time such as 2030-01-31T12:00:00Z`)
+  return time
+}
+
+function rightsIn(body: JsonObject): readonly Right[] | undefined {
+  const given = optionalTextsOf(body, 'rights')
+  if (given === undefined) return undefined
+  if (!given.every(isRight)) throw bodyInvalid('rights are pull, push, delete and operate')
+  return given.filter(isRight)
+}
+
+const patternsMax = 64
+
+function patternsIn(body: JsonObject): readonly RepositoryPattern[] | undefined {
+  const given = optionalTextsOf(body, 'repositories')
+  if (given === undefined) return undefined
+  const patterns = given.map(parseRepositoryPattern).filter((pattern) => pattern !== undefined)
+  if (patterns.length !== given.length || given.length > patternsMax) {
+    throw bodyInvalid(`repositories are at most ${patternsMax} names, with * for any text`)
+  }
+  return patterns
+}

@@ -1,0 +1,84 @@
+import { type ScopedGrant, trimToken } from '../../identity/scoped-tokens.ts'
+import { parseScopes } from '../../identity/scopes.ts'
+import { RegistryRefusal } from '../../oci/errors.ts'
+import type { Principal } from '../../ports/identity.ts'
+import { findListable, isAllowed, isGrantable } from '../../registry/access.ts'
+import { type PresentedCredential, parseUserAndPassword } from '../credentials.ts'
+import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
+import { bodyInvalid, readSmallBody } from '../json-body.ts'
+
+const formBytesMax = 32_768
+
+/** Docker's token specification: "a token should never be returned with less than 60 seconds to live". */
+const lifetimeSecondsMin = 60
+
+/** GET /v2/_token - a token for the scopes, for who presents credentials in any of the six ways, or for a stranger. */
+export async function getScopedToken(exchange: Exchange): Promise<Answer> {
+  refuseUnlessBearer(exchange)
+  return sell(exchange, exchange.presented, exchange.target.query.getAll('scope'))
+}
+
+/** POST /v2/_token - the same, as OAuth 2 has it: everything in a form. */
+export async function postScopedToken(exchange: Exchange): Promise<Answer> {
+  refuseUnlessBearer(exchange)
+  const form = new URLSearchParams(
+    new TextDecoder().decode(await readSmallBody(exchange, formBytesMax, 'application/x-www-form-urlencoded')),
+  )
+  // There are no refresh tokens: who has none is told the way back to his password.
+  if (form.get('grant_type') !== 'password') throw bodyInvalid('grant_type must be password')
+  return sell(exchange, findInForm(form) ?? exchange.presented, form.getAll('scope'))
+}
+
+/** Clients that speak Docker's own protocol alone try again by GET when there is nothing to POST to. */
+function refuseUnlessBearer({ app }: Exchange): void {
+  if (app.http.challenge !== 'bearer') throw new RegistryRefusal('route-unknown')
+}
+
+/** A form without a user leaves the word to the other carriers, as on every operation. */
+function findInForm(form: URLSearchParams): PresentedCredential | undefined {
+  const [username, password] = [form.get('username'), form.get('password')]
+  if (username === null && password === null) return undefined
+  return { carrier: 'authorization', credential: parseUserAndPassword(`${username ?? ''}:${password ?? ''}`) }
+}
+
+async function sell(
+  exchange: Exchange,
+  presented: PresentedCredential | undefined,
+  scopes: readonly string[],
+): Promise<Answer> {
+  const { app, authenticator, request } = exchange
+  const principal = authenticator.recall(presented) ?? (await authenticator.identify(request, presented))
+  // A token must not be the way to another token, not even a stranger's: it would never end.
+  if (presented !== undefined && principal.kind !== undefined) throw new RegistryRefusal('credentials-invalid')
+  const { access, catalog } = trimToken({ principal, ...grantIn(scopes, principal) })
+  const now = app.clock.now()
+  // Shorter than its minimum where the credential ends sooner: a token never outlives what it was bought with.
+  // And the time that an outage is bridged must not grow by a token's whole life.
+  const lifetimeMs = principal.isUnconfirmed ? lifetimeSecondsMin * 1000 : app.scopedTokens.lifetimeMs
+  const expiresAt = Math.min(now + lifetimeMs, principal.expiresAt ?? Number.POSITIVE_INFINITY)
+  const token = await app.scopedTokens.issue({ principal, access, catalog }, expiresAt)
+  const granted = access.map(({ repository, rights }) => `repository:${repository}:${rights.join(',')}`)
+  return jsonAnswer(
+    200,
+    {
+      token,
+      access_token: token,
+      token_type: 'Bearer',
+      expires_in: Math.max(lifetimeSecondsMin, Math.floor((expiresAt - now) / 1000)),
+      issued_at: new Date(now).toISOString(),
+      scope: (catalog === undefined ? granted : [...granted, 'registry:catalog:*']).join(' '),
+    },
+    { 'cache-control': 'no-store' },
+  )
+}
+
+/** Of what is asked, what the principal may pass on: fewer rights than asked are no fault. */
+function grantIn(scopes: readonly string[], principal: Principal) {
+  const asked = parseScopes(scopes)
+  const access = [...asked.repositories].flatMap(([repository, rights]): ScopedGrant[] => {
+    const given = [...rights].filter((right) => isGrantable(principal, right, repository))
+    return given.length === 0 ? [] : [{ repository, rights: given }]
+  })
+  const showsCatalog = asked.catalog && isAllowed(principal, 'pull')
+  return { access, catalog: showsCatalog ? (findListable(principal) ?? ('all' as const)) : undefined }
+}

@@ -1,0 +1,29 @@
+import type { Credential, Principal, RememberingIdentity } from '../ports/identity.ts'
+import { isScopedToken } from './scoped-tokens.ts'
+
+/**
+ * Scoped tokens, and all else. Each has a memory of its own: tokens are made by the thousand, and must not drive out of it
+ * those whom another service would have to be asked about.
+ */
+export class EitherIdentity implements RememberingIdentity {
+  readonly #scoped: RememberingIdentity
+  readonly #others: RememberingIdentity
+
+  constructor(scoped: RememberingIdentity, others: RememberingIdentity) {
+    this.#scoped = scoped
+    this.#others = others
+  }
+
+  recall(credential: Credential): Principal | undefined {
+    return this.#others.recall(credential) ?? this.#scoped.recall(credential)
+  }
+
+  authenticate(credential: Credential): Promise<Principal | undefined> {
+    return (isScopedToken(credential) ? this.#scoped : this.#others).authenticate(credential)
+  }
+
+  forgetAll(): void {
+    this.#scoped.forgetAll()
+    this.#others.forgetAll()
+  }
+}

@@ -1,0 +1,119 @@
+// Statistics are right after every kind of change: random steps of two accounts on the registry and on a small model.
+import { afterAll, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { api } from '../../support/api-server.ts'
+import { seed } from '../../support/fuzzing.ts'
+import { forgettingImages } from '../../support/lying-stores.ts'
+import { addPerson } from '../../support/people.ts'
+import { AccountModel, deeds, type Step, takeStep } from '../../support/statistics-model.ts'
+import { auditStores } from '../../support/store-audit.ts'
+import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { askedBy, type WiredRegistry, wireRegistry } from '../../support/wired-registry.ts'
+
+const temporaryFolder = useTemporaryFolders('statistics')
+const registry = await wireRegistry(temporaryFolder())
+const forgetful = await wireRegistry(temporaryFolder(), { wrap: forgettingImages })
+afterAll(() => Promise.all([registry.stop(), forgetful.stop()]))
+
+let accounts = 0
+
+async function joinTwo(registry: WiredRegistry): Promise<readonly WiredRegistry[]> {
+  accounts += 1
+  const keys = [`one-${accounts}`, `other-${accounts}`].map((name) =>
+    addPerson(registry, { name, roles: ['admin'], account: name }),
+  )
+  return (await Promise.all(keys)).map((key) => askedBy(registry, key))
+}
+
+const imageCount = async (asker: WiredRegistry) =>
+  (await asker.ask('GET', `${api}/stats`)).json<{ imageCount: number }>().imageCount
+
+const seenDeeds = new Map<string, number>()
+
+/** After each step: its statuses and both accounts' numbers, as they are and as they should be. */
+async function walk(registry: WiredRegistry, steps: readonly Step[]): Promise<[unknown[], unknown[]]> {
+  const models = [new AccountModel(), new AccountModel()]
+  const askers = await joinTwo(registry)
+  for (const asker of askers) await asker.ask('POST', `${api}/enable`)
+  const [seen, wanted]: [unknown[], unknown[]] = [[], []]
+  for (const step of steps) {
+    const [asker, model] = [askers[step.who], models[step.who]]
+    if (asker === undefined || model === undefined) throw new Error('there are two accounts')
+    const statuses = await takeStep(asker, step)
+    for (const status of statuses) {
+      const what = `${step.deed}: ${status}`
+      seenDeeds.set(what, (seenDeeds.get(what) ?? 0) + 1)
+    }
+    wanted.push([step.deed, model.take(step), ...models.map((one) => one.imageCount)])
+    seen.push([step.deed, statuses, ...(await Promise.all(askers.map(imageCount)))])
+  }
+  return [seen, wanted]
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  deed: fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom(...deeds) },
+    {
+      weight: 5,
+      arbitrary: fc.constantFrom('push a tag', 'push an index', 'delete a manifest', 'delete an index', 'enable'),
+    },
+  ),
+  who: fc.nat(1),
+  repository: fc.nat(1),
+  image: fc.nat(1),
+} as const)
+
+/** Each deed where it is done, and where it is refused for another reason than the account's state. */
+const tour = (
+  [
+    'push an index',
+    'push a tag',
+    'push an index',
+    'delete a manifest',
+    'delete a tag',
+    'delete a tag',
+    'delete an index',
+    'delete an index',
+    'push two at once',
+    'delete a manifest',
+    'delete a manifest',
+    'push a digest',
+    'collect',
+  ] as const
+).map((deed) => ({ deed, who: 0, repository: 0, image: 0 }))
+
+describe('the statistics', () => {
+  test('of two accounts are those of the model after each of many random steps', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), async (steps) => {
+        const [seen, wanted] = await walk(registry, steps)
+
+        expect(seen).toEqual(wanted)
+      }),
+      { seed, numRuns: 50, examples: [[tour]] },
+    )
+    console.log(
+      `statistics: ${[...seenDeeds.values()].reduce((sum, one) => sum + one, 0)} answers of ${seenDeeds.size} kinds`,
+    )
+    expect(await auditStores(registry.dataDir)).toEqual([])
+    const seen = [
+      'an index: 201',
+      'an index: 400',
+      'a manifest: 202',
+      'a manifest: 404',
+      'a manifest: 405',
+      'a tag: 404',
+    ]
+    expect(seen.filter((what) => ![...seenDeeds.keys()].some((one) => one.endsWith(what)))).toEqual([])
+  }, 50_000)
+
+  test('control: a registry that does not count is noticed', async () => {
+    const [seen, wanted] = await walk(forgetful, tour)
+
+    expect([seen[1], wanted[1]]).toEqual([
+      ['push a tag', [201], 0, 0],
+      ['push a tag', [201], 1, 0],
+    ])
+    expect((await auditStores(forgetful.dataDir)).length).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,95 @@
+// Whose failures they are: X-Forwarded-For counts from the proxies that are trusted, and from nobody else.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { Guesser, newGuess } from '../support/guesser.ts'
+import { startMoved } from '../support/moved-server.ts'
+import { askRaw } from '../support/raw-http.ts'
+
+const burst = 20
+const started: (() => Promise<void>)[] = []
+afterAll(() => Promise.all(started.map((stop) => stop())))
+
+async function serverThatTrusts(...proxies: readonly string[]) {
+  const server = await startMoved({
+    settings: proxies.length === 0 ? {} : { BERTH_SERVER__TRUSTED_PROXIES: proxies.join(',') },
+  })
+  started.push(server.stop)
+  return server
+}
+
+/** Guesses with another header each time; gives all statuses. */
+async function guessAs(server: Awaited<ReturnType<typeof serverThatTrusts>>, names: (number: number) => string) {
+  const statuses: number[] = []
+  for (let number = 0; number <= burst; number += 1) {
+    statuses.push((await new Guesser(server, names(number)).bring(newGuess())).status)
+  }
+  return statuses
+}
+
+const refusedAtLast = [...Array.from({ length: burst }, () => 401), 429]
+const neverRefused = Array.from({ length: burst + 1 }, () => 401)
+
+describe.each([
+  ['nobody is trusted', []],
+  ['others are trusted', ['10.0.0.0/8', '127.0.0.2', '::1']],
+])('where %s, a header that is invented helps nobody', (_, proxies) => {
+  test.each([
+    ['another address each time', (number: number) => `203.0.113.${number}`],
+    ['the address of a trusted proxy', (number: number) => `203.0.113.${number}, 10.0.0.1`],
+    ['another network of IPv6 each time', (number: number) => `2001:db8:0:${number}::1`],
+    ['our own address', () => '127.0.0.1'],
+    ['nothing', () => ''],
+    ['garbage', (number: number) => `garbage ${number}`],
+  ])('%s', async (_what, names) => {
+    expect(await guessAs(await serverThatTrusts(...proxies), names)).toEqual(refusedAtLast)
+  })
+})
+
+describe('behind proxies that are trusted', () => {
+  const chain = ['127.0.0.1', '10.0.0.0/8'] as const
+
+  test('each client has limits of his own', async () => {
+    const server = await serverThatTrusts(...chain)
+
+    expect(await guessAs(server, (number) => `203.0.113.${number + 1}, 10.0.0.5, 10.0.0.6`)).toEqual(neverRefused)
+  })
+
+  test.each([
+    ['what he says himself before them', (number: number) => `198.51.100.${number}, 203.0.113.9, 10.0.0.5`],
+    ['a proxy that he invents', (number: number) => `198.51.100.${number}, 10.9.9.9, 203.0.113.9`],
+    ['garbage before them', (number: number) => `"${number}", ;, 203.0.113.9, 10.0.0.5`],
+    ['the way that he takes', (number: number) => `203.0.113.9, 10.0.0.${number + 1}`],
+    ['the port that he comes from', (number: number) => `203.0.113.9:${40_000 + number}, 10.0.0.5`],
+    ['how his address is written', (number: number) => (number % 2 === 0 ? '203.0.113.9' : '::ffff:203.0.113.9')],
+    ['where he is in his network', (number: number) => `2001:db8:1:2:${number}::${number}`],
+  ])('he is not another one for %s', async (_, names) => {
+    const server = await serverThatTrusts(...chain)
+
+    expect(await guessAs(server, names)).toEqual(refusedAtLast)
+    expect(await new Guesser(server, '203.0.113.10, 10.0.0.5').guess(1)).toEqual([401])
+    expect(await new Guesser(server, '2001:db8:1:3::1').guess(1)).toEqual([401])
+  })
+
+  test('a proxy that says nothing of use stands for itself, and not for those that others speak for', async () => {
+    const server = await serverThatTrusts(...chain)
+
+    expect(
+      await guessAs(server, (number) => ['unknown', '', ',', '999.1.1.1', 'for=1.2.3.4'][number % 5] ?? ''),
+    ).toEqual(refusedAtLast)
+    expect(await new Guesser(server, '203.0.113.10').guess(1)).toEqual([401])
+  })
+
+  test('of two header lines the last is the one that the proxy wrote', async () => {
+    const server = await serverThatTrusts(...chain)
+    const statuses: number[] = []
+    for (let number = 0; number <= burst; number += 1) {
+      const lines = [
+        `X-API-KEY: ${newGuess()}`,
+        `X-Forwarded-For: 198.51.100.${number}`,
+        'X-Forwarded-For: 203.0.113.9',
+      ]
+      statuses.push((await askRaw(server.port, 'GET /v2/ HTTP/1.1', lines)).status)
+    }
+
+    expect(statuses).toEqual(refusedAtLast)
+  })
+})

@@ -1,0 +1,183 @@
+// getApiKeys, postApiKey, deleteApiKey: the keys of the embedded identity service's users.
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { identity, startApi } from '../../support/api-server.ts'
+import { json, makeKey, makeUser, type ShownKey, usersPath } from '../../support/managed-users.ts'
+
+const server = await startApi({ BERTH_LIMITS__KEYS_PER_USER: '3' })
+afterAll(() => server.stop())
+
+let made = 0
+let user = ''
+let keysPath = ''
+
+beforeEach(async () => {
+  made += 1
+  user = `user-${made}`
+  keysPath = `${usersPath}/${user}/keys`
+  await makeUser(server, user, { roles: ['writer'] })
+})
+
+const post = (body: unknown) => server.ask('POST', keysPath, json(body))
+const list = async () => (await server.ask('GET', keysPath)).json<{ keys: ShownKey[] }>().keys
+const later = () => new Date(Date.now() + 3_600_000).toISOString()
+
+describe('postApiKey', () => {
+  test('makes a key without limits, shows it, and says where it can be revoked', async () => {
+    const reply = await post({ name: 'laptop' })
+
+    expect([reply.status, reply.json()]).toEqual([
+      201,
+      {
+        name: 'laptop',
+        key: expect.stringMatching(/^berth_[\w-]{43}$/),
+        expiresAt: null,
+        rights: null,
+        repositories: null,
+      },
+    ])
+    expect([reply.headers.get('location'), reply.headers.get('cache-control')]).toEqual([
+      `${keysPath}/laptop`,
+      'no-store',
+    ])
+    expect((await server.ask('DELETE', reply.headers.get('location') ?? '')).status).toBe(204)
+  })
+
+  test('makes a key with all limits, which is listed with them', async () => {
+    const limits = { expiresAt: later(), rights: ['pull', 'push'], repositories: ['team/*', 'one/app'] }
+    const reply = await post({ name: 'robot', ...limits })
+
+    expect(reply.json()).toMatchObject({ name: 'robot', ...limits })
+    expect(await list()).toMatchObject([{ name: 'robot', ...limits, lastUsedAt: null }])
+  })
+
+  test('takes a time of another zone for what it is', async () => {
+    const reply = await post({ name: 'robot', expiresAt: '2999-01-31T12:00:00+02:00' })
+
+    expect(reply.json()).toMatchObject({ expiresAt: '2999-01-31T10:00:00.000Z' })
+  })
+
+  test('makes a key that works, for its user and with his rights', async () => {
+    const key = await makeKey(server, user)
+
+    expect((await server.ask('GET', `${identity}/me`, { key })).json()).toMatchObject({
+      user,
+      roles: ['writer'],
+      rights: ['pull', 'push', 'delete'],
+    })
+  })
+
+  test('shows the key this once: no list has it, nor a part of it', async () => {
+    const key = await makeKey(server, user)
+    const replies = [await server.ask('GET', keysPath), await server.ask('GET', `${usersPath}/${user}`)]
+
+    for (const { text } of replies) {
+      expect(text).not.toContain(key)
+      expect(text).not.toContain(key.slice(6, 20))
+      expect(text).not.toContain(new Bun.CryptoHasher('sha256', key).digest('hex').slice(0, 12))
+    }
+  })
+
+  test('refuses a name that the user’s keys have, and lets another user have it', async () => {
+    const key = await makeKey(server, user)
+    const reply = await post({ name: 'laptop' })
+    await makeUser(server, `${user}-b`)
+
+    expect([reply.status, reply.json()]).toEqual([409, { msg: 'the user has a key of that name already' }])
+    expect((await server.ask('GET', `${identity}/me`, { key })).status).toBe(200)
+    await makeKey(server, `${user}-b`)
+  })
+
+  test('refuses one key too many, until one is revoked', async () => {
+    for (const name of ['one', 'two', 'three']) await makeKey(server, user, { name })
+    const reply = await post({ name: 'four' })
+
+    expect([reply.status, reply.json()]).toEqual([409, { msg: 'the user has as many keys as he may' }])
+    await server.ask('DELETE', `${keysPath}/two`)
+    await makeKey(server, user, { name: 'four' })
+  })
+
+  test.each([
+    ['no name', {}],
+    ['a name that cannot be', { name: 'a/b' }],
+    ['the name of the configuration’s key', { name: 'preset' }],
+    ['an end in the past', { name: 'k', expiresAt: '2001-01-31T12:00:00Z' }],
+    ['an end that is only a day', { name: 'k', expiresAt: '2999-01-31' }],
+    ['an end without a zone', { name: 'k', expiresAt: '2999-01-31T12:00:00' }],
+    ['an end on no day', { name: 'k', expiresAt: '2999-02-31T25:00:00Z' }],
+    ['an end that is a number', { name: 'k', expiresAt: 32_000_000_000_000 }],
+    ['an end in words', { name: 'k', expiresAt: 'tomorrow' }],
+    ['an empty end', { name: 'k', expiresAt: '' }],
+    ['a right that there is not', { name: 'k', rights: ['pull', 'fly'] }],
+    ['rights that are no list', { name: 'k', rights: 'pull' }],
+    ['a repository that cannot be', { name: 'k', repositories: ['Team/*'] }],
+    ['a repository that is no text', { name: 'k', repositories: [1] }],
+    ['an empty repository', { name: 'k', repositories: [''] }],
+    ['too many repositories', { name: 'k', repositories: Array.from({ length: 65 }, (_, index) => `r${index}`) }],
+    ['a member that is not known', { name: 'k', key: 'chosen by the caller' }],
+    ['a user', { name: 'k', user: 'admin' }],
+    ['no object', 'k'],
+  ])('answers 400 with {msg} to %s, and makes none', async (_, body) => {
+    const reply = await post(body)
+
+    expect([reply.status, reply.json()]).toEqual([400, { msg: expect.any(String) }])
+    expect(await list()).toEqual([])
+  })
+
+  test('takes limits to nothing at their word', async () => {
+    const nowhere = await makeKey(server, user, { name: 'nowhere', repositories: [] })
+    const nothing = await makeKey(server, user, { name: 'nothing', rights: [] })
+
+    expect((await server.ask('GET', '/v2/one/app/tags/list', { key: nowhere })).status).toBe(403)
+    expect((await server.ask('GET', '/v2/one/app/tags/list', { key: nothing })).status).toBe(403)
+    expect((await server.ask('GET', `${identity}/me`, { key: nothing })).json()).toMatchObject({ rights: [] })
+  })
+
+  test('answers 404 with {msg} for nobody', async () => {
+    const reply = await server.ask('POST', `${usersPath}/nobody/keys`, json({ name: 'k' }))
+
+    expect([reply.status, reply.json()]).toEqual([404, { msg: 'no such user' }])
+  })
+})
+
+describe('getApiKeys', () => {
+  test('lists the keys of one user by name, none of another’s', async () => {
+    for (const name of ['robot', 'laptop']) await makeKey(server, user, { name })
+    await makeUser(server, `${user}-b`)
+    await makeKey(server, `${user}-b`, { name: 'other' })
+    const keys = await list()
+
+    expect(keys.map(({ name }) => name)).toEqual(['laptop', 'robot'])
+    expect(Object.keys(keys[0] ?? {}).toSorted()).toEqual([
+      'createdAt',
+      'expiresAt',
+      'lastUsedAt',
+      'name',
+      'repositories',
+      'rights',
+    ])
+    expect(Math.abs(Date.parse(keys[0]?.createdAt ?? '') - Date.now())).toBeLessThan(60_000)
+  })
+
+  test('is for nobody to keep, and 404 for nobody', async () => {
+    expect((await server.ask('GET', keysPath)).headers.get('cache-control')).toBe('no-store')
+    expect((await server.ask('GET', `${usersPath}/nobody/keys`)).status).toBe(404)
+  })
+})
+
+describe('deleteApiKey', () => {
+  test('answers 204 without a body, and the key is in no list', async () => {
+    await makeKey(server, user)
+    const reply = await server.ask('DELETE', `${keysPath}/laptop`)
+
+    expect([reply.status, reply.text, await list()]).toEqual([204, '', []])
+  })
+
+  test('answers 404 with {msg} for a key that is not there, or not there any more', async () => {
+    await makeKey(server, user)
+    await server.ask('DELETE', `${keysPath}/laptop`)
+    const replies = [await server.ask('DELETE', `${keysPath}/laptop`), await server.ask('DELETE', `${keysPath}/never`)]
+
+    for (const reply of replies) expect([reply.status, reply.json()]).toEqual([404, { msg: 'no such key' }])
+    expect((await server.ask('DELETE', `${usersPath}/nobody/keys/laptop`)).json()).toEqual({ msg: 'no such user' })
+  })
+})

@@ -1,0 +1,61 @@
+// getMe for each kind of caller: what another Berth, or a person, learns of who is calling.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { identity, startApi } from '../../support/api-server.ts'
+import { bearer, logIn, makeKey, makeUser, password } from '../../support/managed-users.ts'
+
+const server = await startApi()
+afterAll(() => server.stop())
+
+const account = (await server.ask('GET', `${identity}/me`)).json<{ account: string }>().account
+await makeUser(server, 'ann', { roles: ['writer', 'a-role-that-gives-nothing'], password })
+const ann = { user: 'ann', account, scope: account, roles: ['writer', 'a-role-that-gives-nothing'] }
+
+describe('getMe', () => {
+  test('tells of an administrator with a key: all rights, everywhere', async () => {
+    expect((await server.ask('GET', `${identity}/me`)).json()).toEqual({
+      user: 'admin',
+      account,
+      scope: account,
+      roles: ['admin'],
+      rights: ['pull', 'push', 'delete', 'operate'],
+    })
+  })
+
+  test('tells of a user with a key, and with a token, the same', async () => {
+    const expected = { ...ann, rights: ['pull', 'push', 'delete'] }
+    const key = await makeKey(server, 'ann', { name: 'plain' })
+
+    expect((await server.ask('GET', `${identity}/me`, { key })).json()).toEqual(expected)
+    expect((await server.ask('GET', `${identity}/me`, bearer(await logIn(server, 'ann')))).json()).toEqual(expected)
+  })
+
+  test.each([
+    ['rights', { rights: ['pull', 'operate'] }, { rights: ['pull'] }],
+    ['no rights', { rights: [] }, { rights: [] }],
+    [
+      'repositories',
+      { repositories: ['a/*', 'b'] },
+      { rights: ['pull', 'push', 'delete'], repositories: ['a/*', 'b'] },
+    ],
+    ['no repositories', { repositories: [] }, { rights: ['pull', 'push', 'delete'], repositories: [] }],
+    ['both', { rights: ['pull'], repositories: ['a/*'] }, { rights: ['pull'], repositories: ['a/*'] }],
+  ])('tells of a key with limits what they are: %s', async (name, limits, expected) => {
+    const key = await makeKey(server, 'ann', { name: name.replace(' ', '-'), ...limits })
+
+    expect((await server.ask('GET', `${identity}/me`, { key })).json()).toEqual({ ...ann, ...expected })
+  })
+
+  test('never tells of the credential itself', async () => {
+    const key = await makeKey(server, 'ann', { name: 'canary' })
+    const reply = await server.ask('GET', `${identity}/me`, { key })
+
+    expect(reply.text + JSON.stringify([...reply.headers])).not.toContain(key)
+  })
+
+  test('is asked with GET or HEAD alone', async () => {
+    const head = await server.ask('HEAD', `${identity}/me`)
+
+    expect([head.status, head.text]).toEqual([200, ''])
+    expect((await server.ask('POST', `${identity}/me`)).status).toBe(405)
+  })
+})

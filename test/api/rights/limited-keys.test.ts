@@ -1,0 +1,177 @@
+// API keys that are good for some repositories only, against every operation of the route table.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { parseRepositoryPattern, type RepositoryPattern } from '../../../src/oci/repository-pattern.ts'
+import { pushBlob, startUpload } from '../../support/api-images.ts'
+import { identity } from '../../support/api-server.ts'
+import { addPerson } from '../../support/people.ts'
+import { askFor, emptyStock, exampleOf, fillStock, type Operation, operations } from '../../support/route-examples.ts'
+import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { askedBy, wireRegistry } from '../../support/wired-registry.ts'
+
+const temporaryFolder = useTemporaryFolders('limited-keys')
+const registry = await wireRegistry(temporaryFolder())
+afterAll(() => registry.stop())
+
+const patterns = (...texts: readonly string[]): readonly RepositoryPattern[] =>
+  texts.map((text) => parseRepositoryPattern(text) ?? expect.unreachable(text))
+
+const key = await addPerson(registry, {
+  name: 'limited',
+  roles: ['admin'],
+  limits: { repositories: patterns('team/*', 'exact/one') },
+})
+const limited = askedBy(registry, key)
+const elsewhere = await fillStock(registry, 'other/app', { user: 'limited', apiKeyName: 'test' })
+
+const ofRepositories = operations.filter(({ route }) => route.access === 'repository')
+const ofService = operations.filter(({ route }) => route.access === 'known caller')
+const named = (table: readonly Operation[]) => table.map((operation) => [operation.title, operation] as const)
+let made = 0
+
+describe('in a repository that the key is for', () => {
+  test.each(named(ofRepositories))('%s is done', async (_, operation) => {
+    made += 1
+    const repository = `team/app-${made}`
+    const stock = await fillStock(limited, repository)
+
+    expect((await askFor(limited, operation, stock)).status).toBe(exampleOf(operation.route).status)
+  })
+
+  test('and in one that is named in full, but in none whose name merely begins so', async () => {
+    await pushBlob(limited, 'exact/one', 'content')
+    const beside = ['exact/one/more', 'exact/on', 'exact/one-more', 'team', 'teams/app', 'my/team/app', 'tea/m']
+    const statuses = await Promise.all(
+      beside.map(async (name) => (await limited.ask('POST', `/v2/${name}/blobs/uploads/`)).status),
+    )
+
+    expect(statuses).toEqual(beside.map(() => 403))
+  })
+})
+
+describe('in another repository', () => {
+  test.each(named(ofRepositories))('%s is denied in the same words whether it exists or not', async (_, operation) => {
+    registry.statements.length = 0
+    const there = await askFor(limited, operation, elsewhere)
+    const nowhere = await askFor(limited, operation, emptyStock('other/none'))
+
+    expect([there.status, nowhere.status]).toEqual([403, 403])
+    expect(nowhere.text).toBe(there.text)
+    if (operation.method !== 'HEAD') expect(there.json()).toMatchObject({ errors: [{ code: 'DENIED' }] })
+    // The store was not even asked.
+    expect(registry.statements).toEqual([])
+  })
+
+  test('nothing was changed by that', async () => {
+    const replies = await Promise.all(
+      ['manifests/v1', `blobs/${elsewhere.spareDigest}`, `blobs/uploads/${elsewhere.uploadId}`].map((rest) =>
+        registry.ask('GET', `/v2/other/app/${rest}`),
+      ),
+    )
+
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 204])
+    expect((await registry.ask('GET', '/v2/other/none/tags/list')).status).toBe(404)
+  })
+})
+
+describe('outside the repositories', () => {
+  test.each(named(ofService))(
+    '%s is denied where it takes the right to operate, although its user may',
+    async (_, operation) => {
+      const needsRight = operation.route.access === 'known caller' && operation.route.right !== undefined
+
+      expect((await askFor(limited, operation, elsewhere)).status).toBe(needsRight ? 403 : 200)
+    },
+  )
+
+  test("the key's user may do all that by a key without limits", async () => {
+    expect((await registry.ask('GET', `${identity}/users/limited/keys`)).status).toBe(200)
+  })
+})
+
+describe('a mount', () => {
+  const mount = async (asker: typeof limited, digest: string, rest = '') => {
+    made += 1
+    const reply = await asker.ask('POST', `/v2/team/target-${made}/blobs/uploads/?mount=${digest}${rest}`)
+    return reply.status
+  }
+
+  test('from a repository out of reach opens a session, as from one that is not there', async () => {
+    const digest = await pushBlob(registry, 'other/app', 'out of reach')
+
+    expect([await mount(limited, digest, '&from=other/app'), await mount(limited, digest, '&from=other/none')]).toEqual(
+      [202, 202],
+    )
+  })
+
+  test('without from takes the blob only from where the key may pull', async () => {
+    const digest = await pushBlob(registry, 'other/app', 'first out of reach, then within')
+    const before = await mount(limited, digest)
+    await pushBlob(registry, 'team/holder', 'first out of reach, then within')
+
+    expect([before, await mount(limited, digest)]).toEqual([202, 201])
+  })
+
+  test('into a repository out of reach is denied', async () => {
+    const digest = await pushBlob(limited, 'team/holder', 'within reach')
+    const replies = [
+      await limited.ask('POST', `/v2/other/app/blobs/uploads/?mount=${digest}&from=team/holder`),
+      await limited.ask('POST', `/v2/other/none/blobs/uploads/?mount=${digest}`),
+    ]
+
+    expect(replies.map(({ status }) => status)).toEqual([403, 403])
+  })
+
+  test('by a key that may push but not pull takes nothing', async () => {
+    const pusher = askedBy(
+      registry,
+      await addPerson(registry, {
+        name: 'pusher',
+        roles: ['admin'],
+        limits: { rights: ['push'], repositories: patterns('team/*') },
+      }),
+    )
+    const digest = await pushBlob(registry, 'team/holder', 'may not be pulled')
+
+    expect([await mount(pusher, digest, '&from=team/holder'), await mount(pusher, digest)]).toEqual([202, 202])
+  })
+})
+
+describe('a key', () => {
+  test('for no repositories at all can be shown, and opens nothing', async () => {
+    const none = await addPerson(registry, { name: 'none', roles: ['admin'], limits: { repositories: [] } })
+    const asked = askedBy(registry, none)
+    const [check, catalog, pull] = [
+      await asked.ask('GET', '/v2/'),
+      await asked.ask('GET', '/v2/_catalog'),
+      await asked.ask('GET', '/v2/team/holder/tags/list'),
+    ]
+
+    expect([check.status, pull.status]).toEqual([200, 403])
+    expect([catalog.status, catalog.json()]).toEqual([200, { repositories: [] }])
+  })
+
+  test('without rights may not even ask for the list', async () => {
+    const none = await addPerson(registry, { name: 'no-rights', roles: ['admin'], limits: { rights: [] } })
+
+    expect((await registry.ask('GET', '/v2/_catalog', { key: none })).status).toBe(403)
+  })
+
+  test('limited to rights and repositories has only the rights, only there', async () => {
+    const reader = await addPerson(registry, {
+      name: 'team-reader',
+      roles: ['admin'],
+      limits: { rights: ['pull'], repositories: patterns('team/*') },
+    })
+    await startUpload(registry, 'team/holder')
+    const statuses = await Promise.all(
+      [
+        ['GET', '/v2/team/holder/tags/list'],
+        ['POST', '/v2/team/holder/blobs/uploads/'],
+        ['DELETE', '/v2/team/holder/manifests/v1'],
+        ['GET', '/v2/other/app/tags/list'],
+      ].map(async ([method = '', path = '']) => (await registry.ask(method, path, { key: reader })).status),
+    )
+
+    expect(statuses).toEqual([200, 403, 403, 403])
+  })
+})

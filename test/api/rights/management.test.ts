@@ -1,0 +1,198 @@
+// Managing users and keys over HTTP: nobody gives, or gets hold of, more than he has; and each account is by itself.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { parseRepositoryPattern } from '../../../src/oci/repository-pattern.ts'
+import { identity, type Reply } from '../../support/api-server.ts'
+import { addPerson } from '../../support/people.ts'
+import { type RightSet, rightSets, rolesSetting } from '../../support/right-sets.ts'
+import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { askedBy, type WiredRegistry, wireRegistry } from '../../support/wired-registry.ts'
+
+const temporaryFolder = useTemporaryFolders('management')
+const registry = await wireRegistry(temporaryFolder(), { settings: { BERTH_IDENTITY__ROLES: rolesSetting } })
+afterAll(() => registry.stop())
+
+const json = (body: unknown) => ({ headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+const users = `${identity}/users`
+const operators = rightSets.filter(({ rights }) => rights.includes('operate'))
+const password = 'a password of a user'
+let made = 0
+
+function freshName(): string {
+  made += 1
+  return `user-${made}`
+}
+
+/** Somebody with all rights of the set, without the administrator's. */
+async function operatorWith({ name }: RightSet): Promise<WiredRegistry> {
+  return askedBy(registry, await addPerson(registry, { name: `${freshName()}-${name}`, roles: [name] }))
+}
+
+async function userWith(role: string): Promise<string> {
+  const name = freshName()
+  await addPerson(registry, { name, roles: [role] })
+  return name
+}
+
+const rolesOf = async (name: string) =>
+  (await registry.ask('GET', `${users}/${name}`)).json<{ roles: readonly string[] }>().roles
+const rightsOfKey = async (key: string) =>
+  (await registry.ask('GET', `${identity}/me`, { key })).json<{ rights: readonly string[] }>().rights
+
+const deeds = {
+  'make a user of that role': (operator: WiredRegistry, role: string) =>
+    operator.ask('POST', users, json({ name: freshName(), roles: [role] })),
+  'give a user that role': async (operator: WiredRegistry, role: string) =>
+    operator.ask('PATCH', `${users}/${await userWith('nothing')}`, json({ roles: ['nothing', role] })),
+  'take that role from a user': async (operator: WiredRegistry, role: string) =>
+    operator.ask('PATCH', `${users}/${await userWith(role)}`, json({ roles: [] })),
+  'set the password of a user of that role': async (operator: WiredRegistry, role: string) =>
+    operator.ask('PATCH', `${users}/${await userWith(role)}`, json({ password })),
+  'disable a user of that role': async (operator: WiredRegistry, role: string) =>
+    operator.ask('PATCH', `${users}/${await userWith(role)}`, json({ disabled: true })),
+  'revoke a key of a user of that role': async (operator: WiredRegistry, role: string) =>
+    operator.ask('DELETE', `${users}/${await userWith(role)}/keys/test`),
+} satisfies Record<string, (operator: WiredRegistry, role: string) => Promise<Reply>>
+
+describe.each(operators.map((set) => [set.name, set] as const))('an operator with %s', (_, own) => {
+  test.each(Object.entries(deeds))('can %s only where he has all its rights', async (_, deed) => {
+    const operator = await operatorWith(own)
+    for (const { name, rights } of rightSets) {
+      const isWithin = rights.every((right) => own.rights.includes(right))
+      const { status } = await deed(operator, name)
+
+      expect([name, status < 300 ? 'done' : status]).toEqual([name, isWithin ? 'done' : 403])
+    }
+  })
+
+  test('makes no key that can do more than himself, now or later', async () => {
+    const operator = await operatorWith(own)
+    for (const { name } of rightSets) {
+      const user = await userWith(name)
+      const reply = await operator.ask('POST', `${users}/${user}/keys`, json({ name: 'made' }))
+      if (reply.status === 403) continue
+      expect(reply.status).toBe(201)
+      // Somebody who may promotes the user: the key does not grow beyond its maker.
+      await registry.ask('PATCH', `${users}/${user}`, json({ roles: ['admin'] }))
+      const rights = await rightsOfKey(reply.json<{ key: string }>().key)
+
+      expect(rights.filter((right) => !(own.rights as readonly string[]).includes(right))).toEqual([])
+    }
+  })
+})
+
+describe('what is refused changes nothing', () => {
+  test('no user, no role, no key', async () => {
+    const operator = await operatorWith({ name: 'operate', rights: ['operate'] })
+    const boss = await userWith('admin')
+    const fresh = freshName()
+
+    await operator.ask('POST', users, json({ name: fresh, roles: ['admin'] }))
+    await operator.ask('PATCH', `${users}/${boss}`, json({ roles: [], disabled: true, password }))
+    await operator.ask('POST', `${users}/${boss}/keys`, json({ name: 'stolen', rights: ['pull', 'push'] }))
+    await operator.ask('DELETE', `${users}/${boss}/keys/test`)
+
+    expect((await registry.ask('GET', `${users}/${fresh}`)).status).toBe(404)
+    expect((await registry.ask('GET', `${users}/${boss}`)).json()).toMatchObject({
+      roles: ['admin'],
+      disabled: false,
+      hasPassword: false,
+    })
+    const { keys } = (await registry.ask('GET', `${users}/${boss}/keys`)).json<{ keys: { name: string }[] }>()
+    expect(keys.map(({ name }) => name)).toEqual(['test'])
+  })
+
+  test('nor by himself on himself', async () => {
+    const name = freshName()
+    const operator = askedBy(registry, await addPerson(registry, { name, roles: ['operate'] }))
+    const reply = await operator.ask('PATCH', `${users}/${name}`, json({ roles: ['operate', 'admin'] }))
+
+    expect(reply.status).toBe(403)
+    expect(await rolesOf(name)).toEqual(['operate'])
+  })
+})
+
+describe("an administrator's limited key", () => {
+  test('for some rights makes nobody with more', async () => {
+    const key = await addPerson(registry, {
+      name: 'boss-key',
+      roles: ['admin'],
+      limits: { rights: ['operate', 'pull'] },
+    })
+    const ask = (roles: readonly string[]) =>
+      registry.ask('POST', users, { key, ...json({ name: freshName(), roles }) })
+
+    expect([(await ask(['pull'])).status, (await ask(['push'])).status, (await ask(['admin'])).status]).toEqual([
+      201, 403, 403,
+    ])
+  })
+
+  test('for some rights makes no key for its own user that has them all', async () => {
+    const key = await addPerson(registry, { name: 'boss-key-two', roles: ['admin'], limits: { rights: ['operate'] } })
+    const reply = await registry.ask('POST', `${users}/boss-key-two/keys`, { key, ...json({ name: 'more' }) })
+    const rights = reply.status === 201 ? await rightsOfKey(reply.json<{ key: string }>().key) : []
+
+    expect(rights.filter((right) => right !== 'operate')).toEqual([])
+  })
+
+  test('for some repositories manages nobody', async () => {
+    const pattern = parseRepositoryPattern('*')
+    const limits = pattern === undefined ? {} : { repositories: [pattern] }
+    const key = await addPerson(registry, { name: 'boss-key-three', roles: ['admin'], limits })
+    const replies = [
+      await registry.ask('GET', users, { key }),
+      await registry.ask('POST', users, { key, ...json({ name: freshName(), roles: [] }) }),
+      await registry.ask('POST', `${users}/boss-key-three/keys`, { key, ...json({ name: 'more' }) }),
+    ]
+
+    expect(replies.map(({ status }) => status)).toEqual([403, 403, 403])
+  })
+})
+
+describe('the operators of two accounts', () => {
+  const neighbour = () =>
+    addPerson(registry, { name: freshName(), roles: ['admin'], account: `account-${freshName()}` })
+
+  test('see only their own users', async () => {
+    const key = await neighbour()
+    const { users: seen } = (await registry.ask('GET', users, { key })).json<{ users: { name: string }[] }>()
+
+    expect(seen).toHaveLength(1)
+  })
+
+  test.each([
+    ['GET', '', undefined],
+    ['PATCH', '', { disabled: true }],
+    ['PATCH', '', { password }],
+    ['PATCH', '', { roles: ['admin'] }],
+    ['GET', '/keys', undefined],
+    ['POST', '/keys', { name: 'made' }],
+    ['DELETE', '/keys/test', undefined],
+  ])("%s %s of the other's user is as of nobody's: %j", async (method, rest, body) => {
+    const key = await neighbour()
+    const theirs = await userWith('nothing')
+    const question = { key, ...(body === undefined ? {} : json(body)) }
+    const [known, unknown] = [
+      await registry.ask(method, `${users}/${theirs}${rest}`, question),
+      await registry.ask(method, `${users}/nobody${rest}`, question),
+    ]
+
+    expect([known.status, known.text]).toEqual([404, '{"msg":"no such user"}'])
+    expect([unknown.status, unknown.text]).toEqual([known.status, known.text])
+    expect((await registry.ask('GET', `${users}/${theirs}`)).json()).toMatchObject({
+      roles: ['nothing'],
+      disabled: false,
+    })
+    const { keys } = (await registry.ask('GET', `${users}/${theirs}/keys`)).json<{ keys: unknown[] }>()
+    expect(keys).toHaveLength(1)
+  })
+
+  test('a user that one of them makes is in his account, whatever he asks for', async () => {
+    const key = await neighbour()
+    const name = freshName()
+    const alien = await registry.ask('POST', users, { key, ...json({ name, roles: [], account: 'another' }) })
+    const made = await registry.ask('POST', users, { key, ...json({ name, roles: [] }) })
+
+    expect([alien.status, made.status]).toEqual([400, 201])
+    expect((await registry.ask('GET', `${users}/${name}`)).status).toBe(404)
+  })
+})

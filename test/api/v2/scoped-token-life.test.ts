@@ -1,0 +1,172 @@
+// How long a scoped token is good, and what ends it.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { pushImage, startUpload } from '../../support/api-images.ts'
+import { type ApiServer, api, identity } from '../../support/api-server.ts'
+import { addPerson } from '../../support/people.ts'
+import {
+  askForToken,
+  bearing,
+  buyToken,
+  claimsOf,
+  forgeToken,
+  loginToken,
+  type SoldToken,
+  startBearerApi,
+} from '../../support/scoped-tokens.ts'
+
+const server = await startBearerApi()
+afterAll(() => server.stop())
+await pushImage(server, 'team/app', 'v1')
+
+const scope = 'repository:team/app:pull'
+const path = '/v2/team/app/manifests/v1'
+
+function endOf({ token }: SoldToken): number {
+  return Number(claimsOf(token)['exp']) * 1000
+}
+
+async function keyThatEnds(name: string, expiresAt: number): Promise<string> {
+  return addPerson(server, { name, roles: ['reader'], limits: { expiresAt } })
+}
+
+describe('a token lives', () => {
+  test('for 15 minutes, also when it was bought with one that lives for a day', async () => {
+    const sold = await buyToken(server, scope, bearing(await loginToken(server)))
+
+    expect(sold.expires_in).toBe(900)
+    expect(endOf(sold)).toBeLessThanOrEqual(Date.parse(sold.issued_at) + 900_000)
+    expect(endOf(sold)).toBeGreaterThan(Date.parse(sold.issued_at) + 898_000)
+  })
+
+  test('for as long as the setting says', async () => {
+    const other = await startBearerApi({ BERTH_AUTH__TOKEN_LIFETIME: '1m' })
+    const sold = await buyToken(other, scope)
+    await other.stop()
+
+    expect(sold.expires_in).toBe(60)
+    expect(endOf(sold)).toBeLessThanOrEqual(Date.parse(sold.issued_at) + 60_000)
+  })
+
+  test('no longer than the API key that bought it', async () => {
+    const end = Date.now() + 300_000
+    const sold = await buyToken(server, scope, { key: await keyThatEnds('five', end) })
+
+    expect(endOf(sold)).toBeLessThanOrEqual(end)
+    expect(endOf(sold)).toBeGreaterThan(end - 2_000)
+    expect(sold.expires_in).toBeLessThanOrEqual(300)
+    expect(sold.expires_in).toBeGreaterThan(200)
+  })
+
+  test('no longer even if that is less than the minute that clients are always told', async () => {
+    const end = Date.now() + 30_000
+    const sold = await buyToken(server, scope, { key: await keyThatEnds('thirty', end) })
+
+    expect(sold.expires_in).toBe(60)
+    expect(endOf(sold)).toBeLessThanOrEqual(end)
+    expect((await server.ask('GET', path, bearing(sold.token))).status).toBe(200)
+  })
+
+  test('not at all, bought with a key that has ended', async () => {
+    const key = await keyThatEnds('over', Date.now() - 1_000)
+
+    expect((await askForToken(server, [scope], { key })).status).toBe(401)
+  })
+})
+
+test.each([
+  ['a moment ago', 1_000],
+  ['half a minute ago', 30_000],
+  ['an hour ago', 3_600_000],
+])('a token that ended %s is told to be invalid, and which to fetch', async (_, agoMs) => {
+  const { account } = (await server.ask('GET', `${identity}/me`)).json<{ account: string }>()
+  const content = {
+    principal: { account, subject: 'admin' },
+    access: [{ repository: 'team/app', rights: ['pull'] }],
+    catalog: undefined,
+  } as const
+  const good = await forgeToken(server, content, Date.now() + 60_000)
+  const over = await forgeToken(server, content, Date.now() - agoMs)
+  const reply = await server.ask('GET', path, bearing(over))
+
+  expect((await server.ask('GET', path, bearing(good))).status).toBe(200)
+  expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([
+    401,
+    `Bearer realm="${server.url}/v2/_token",service="Berth",scope="${scope}",error="invalid_token"`,
+  ])
+})
+
+test('a token that ends during an upload does not end the upload', async () => {
+  const { account } = (await server.ask('GET', `${identity}/me`)).json<{ account: string }>()
+  const content = {
+    principal: { account, subject: 'admin' },
+    access: [{ repository: 'team/app', rights: ['pull', 'push'] }],
+    catalog: undefined,
+  } as const
+  const session = await startUpload(server, 'team/app')
+  const token = await forgeToken(server, content, Date.now() + 2_000)
+  const end = Number(claimsOf(token)['exp']) * 1000
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      controller.enqueue(new TextEncoder().encode('first '))
+      while (Date.now() <= end) await Bun.sleep(50)
+      controller.enqueue(new TextEncoder().encode('last'))
+      controller.close()
+    },
+  })
+  const patched = await server.ask('PATCH', session, { ...bearing(token), body })
+
+  expect([patched.status, patched.headers.get('range')]).toEqual([202, '0-9'])
+  // Only the next request needs the next token.
+  expect((await server.ask('GET', session, bearing(token))).status).toBe(401)
+  const { token: next } = await buyToken(server, 'repository:team/app:pull,push')
+  expect((await server.ask('GET', session, bearing(next))).status).toBe(204)
+})
+
+describe('what is taken from its owner meanwhile', () => {
+  const change = (one: ApiServer, name: string, body: unknown) =>
+    one.ask('PATCH', `${identity}/users/${name}`, {
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+
+  test('ends with the token, and he gets no other', async () => {
+    const key = await addPerson(server, { name: 'dan', roles: ['reader'] })
+    const { token } = await buyToken(server, scope, { key })
+    expect((await change(server, 'dan', { disabled: true })).status).toBe(200)
+
+    expect((await server.ask('GET', path, bearing(token))).status).toBe(200)
+    expect((await askForToken(server, [scope], { key })).status).toBe(401)
+  })
+
+  test('is gone from the next token', async () => {
+    const key = await addPerson(server, { name: 'rod', roles: ['writer'] })
+    const asked = 'repository:team/app:pull,push'
+    expect((await buyToken(server, asked, { key })).scope).toBe(asked)
+    await change(server, 'rod', { roles: ['reader'] })
+
+    expect((await buyToken(server, asked, { key })).scope).toBe(scope)
+  })
+})
+
+test('a disabled account sells tokens that open nothing before it is enabled', async () => {
+  await server.ask('POST', `${api}/disable`)
+  const { token } = await buyToken(server, scope)
+  const check = await server.ask('GET', '/v2/', bearing(token))
+  const refused = await server.ask('GET', path, bearing(token))
+  await server.ask('POST', `${api}/enable`)
+
+  expect([check.status, refused.status]).toEqual([200, 403])
+  expect((await server.ask('GET', path, bearing(token))).status).toBe(200)
+})
+
+test("a stranger's token is not the way to the next one once the doors are closed", async () => {
+  const open = await startBearerApi({ BERTH_AUTH__ANONYMOUS_PULL: 'team/*' })
+  try {
+    const { token } = await buyToken(open, scope, { key: 'none' })
+    expect((await askForToken(open, [scope], { key: 'none' })).status).toBe(200)
+
+    expect((await askForToken(open, [scope], bearing(token))).status).toBe(401)
+  } finally {
+    await open.stop()
+  }
+})

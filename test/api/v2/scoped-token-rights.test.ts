@@ -1,0 +1,178 @@
+// What a scoped token opens, and what a client is told that needs another one.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { pushBlob, pushImage } from '../../support/api-images.ts'
+import type { Question, Reply } from '../../support/api-server.ts'
+import { addPerson } from '../../support/people.ts'
+import { askForToken, bearing, buyToken, type SoldToken, startBearerApi } from '../../support/scoped-tokens.ts'
+
+const server = await startBearerApi({ BERTH_AUTH__ANONYMOUS_PULL: 'public/*' })
+afterAll(() => server.stop())
+const reader = await addPerson(server, { name: 'rita', roles: ['reader'] })
+const limited = await addPerson(server, {
+  name: 'lou',
+  roles: ['writer'],
+  limits: { repositories: ['team/*' as never] },
+})
+
+const realm = `Bearer realm="${server.url}/v2/_token",service="Berth"`
+const stranger: Question = { key: 'none' }
+
+function challengeOf(reply: Reply): readonly [number, string | null] {
+  return [reply.status, reply.headers.get('www-authenticate')]
+}
+
+beforeAll(async () => {
+  for (const name of ['team/app', 'team/other', 'public/app', 'private/app']) await pushImage(server, name, 'v1')
+})
+
+describe('a stranger is told which token to fetch', () => {
+  test.each([
+    ['GET', '/v2/', undefined],
+    ['GET', '/v2/team/app/manifests/v1', 'repository:team/app:pull'],
+    ['HEAD', '/v2/team/app/manifests/v1', 'repository:team/app:pull'],
+    ['GET', '/v2/team/app/tags/list', 'repository:team/app:pull'],
+    ['PUT', '/v2/team/app/manifests/v1', 'repository:team/app:pull,push'],
+    ['POST', '/v2/team/app/blobs/uploads/', 'repository:team/app:pull,push'],
+    ['PATCH', '/v2/team/app/blobs/uploads/some-id', 'repository:team/app:pull,push'],
+    ['DELETE', '/v2/team/app/manifests/v1', 'repository:team/app:delete'],
+    ['GET', '/v2/_catalog', 'registry:catalog:*'],
+    [
+      'POST',
+      '/v2/team/app/blobs/uploads/?mount=x&from=base/os',
+      'repository:team/app:pull,push repository:base/os:pull',
+    ],
+    ['POST', '/v2/team/app/blobs/uploads/?from=base/os', 'repository:team/app:pull,push'],
+    ['GET', '/v2/NOT/valid/tags/list', undefined],
+    ['GET', '/v2/no-such-endpoint', undefined],
+  ])('by %s %s', async (method, path, scope) => {
+    const expected = scope === undefined ? realm : `${realm},scope="${scope}"`
+
+    expect(challengeOf(await server.ask(method, path, stranger))).toEqual([401, expected])
+  })
+})
+
+describe('a token for one repository', () => {
+  test('opens that one for what it names', async () => {
+    const { token } = await buyToken(server, 'repository:team/app:pull')
+
+    expect((await server.ask('GET', '/v2/team/app/manifests/v1', bearing(token))).status).toBe(200)
+  })
+
+  test.each([
+    ['another repository', 'GET', '/v2/team/other/manifests/v1', 'repository:team/other:pull'],
+    ['one whose name goes on', 'GET', '/v2/team/app2/tags/list', 'repository:team/app2:pull'],
+    ['one inside of it', 'GET', '/v2/team/app/inner/tags/list', 'repository:team/app/inner:pull'],
+    ['one that is not there', 'GET', '/v2/no/such/tags/list', 'repository:no/such:pull'],
+    ['another right', 'POST', '/v2/team/app/blobs/uploads/', 'repository:team/app:pull,push'],
+    ['deletion', 'DELETE', '/v2/team/app/manifests/v1', 'repository:team/app:delete'],
+    ['the catalog', 'GET', '/v2/_catalog', 'registry:catalog:*'],
+  ])('is not enough for %s, and its owner learns which to fetch', async (_, method, path, scope) => {
+    const { token } = await buyToken(server, 'repository:team/app:pull')
+    const reply = await server.ask(method, path, bearing(token))
+
+    expect(challengeOf(reply)).toEqual([401, `${realm},scope="${scope}",error="insufficient_scope"`])
+    expect(reply.json<{ errors: { code: string }[] }>().errors[0]?.code).toBe('DENIED')
+  })
+
+  test('and the right that its owner has not, is no way around', async () => {
+    const sold = (
+      await askForToken(server, ['repository:team/app:pull,push,delete'], { key: reader })
+    ).json<SoldToken>()
+
+    expect(sold.scope).toBe('repository:team/app:pull')
+    expect((await server.ask('GET', '/v2/team/app/tags/list', bearing(sold.token))).status).toBe(200)
+    expect((await server.ask('DELETE', '/v2/team/app/manifests/v1', bearing(sold.token))).status).toBe(401)
+  })
+})
+
+test.each([
+  ['POST', '/v2/team/app/blobs/uploads/'],
+  ['DELETE', '/v2/team/app/manifests/v1'],
+])('credentials that come themselves and have not the right are 403 for %s %s', async (method, path) => {
+  const reply = await server.ask(method, path, { key: reader })
+
+  expect(challengeOf(reply)).toEqual([403, null])
+  expect(reply.json<{ errors: { code: string }[] }>().errors[0]?.code).toBe('DENIED')
+})
+
+describe('the catalog', () => {
+  const namesFor = async (token: string) =>
+    (await server.ask('GET', '/v2/_catalog', bearing(token))).json<{ repositories: string[] }>().repositories
+
+  test('by a token of who may see all is whole', async () => {
+    const { token } = await buyToken(server, 'registry:catalog:*')
+
+    expect(await namesFor(token)).toEqual(['private/app', 'public/app', 'team/app', 'team/other'])
+  })
+
+  test('by a token of a limited key shows what the key may pull', async () => {
+    const { token } = await buyToken(server, 'registry:catalog:*', { key: limited })
+
+    expect(await namesFor(token)).toEqual(['team/app', 'team/other'])
+    expect((await server.ask('GET', '/v2/team/app/tags/list', bearing(token))).status).toBe(401)
+  })
+
+  test('is nothing for strangers', async () => {
+    const sold = await buyToken(server, 'registry:catalog:*', stranger)
+
+    expect(sold.scope).toBe('')
+    expect((await server.ask('GET', '/v2/_catalog', bearing(sold.token))).status).toBe(401)
+  })
+})
+
+describe('a mount from another repository', () => {
+  const mountWith = async (scope: string) => {
+    const digest = await pushBlob(server, 'team/other', 'to be mounted')
+    const { token } = await buyToken(server, scope)
+    return server.ask('POST', `/v2/team/app/blobs/uploads/?mount=${digest}&from=team/other`, bearing(token))
+  }
+
+  test('needs a token for both', async () => {
+    expect((await mountWith('repository:team/app:pull,push repository:team/other:pull')).status).toBe(201)
+  })
+
+  test('becomes an upload with a token for the one alone', async () => {
+    const digest = await pushBlob(server, 'private/app', 'not to be mounted')
+    const { token } = await buyToken(server, 'repository:team/app:pull,push')
+    const path = `/v2/team/app/blobs/uploads/?mount=${digest}&from=private/app`
+
+    expect((await server.ask('POST', path, bearing(token))).status).toBe(202)
+  })
+})
+
+describe('where some repositories are open to strangers', () => {
+  test('a stranger buys a token to pull those, and no more', async () => {
+    const asked = 'repository:public/app:pull,push,delete repository:private/app:pull registry:catalog:*'
+    const { scope, token } = await buyToken(server, asked, stranger)
+
+    expect(scope).toBe('repository:public/app:pull')
+    expect((await server.ask('GET', '/v2/public/app/manifests/v1', bearing(token))).status).toBe(200)
+  })
+
+  test.each([
+    ['GET', '/v2/private/app/manifests/v1'],
+    ['GET', '/v2/publicity/tags/list'],
+    ['POST', '/v2/public/app/blobs/uploads/'],
+    ['DELETE', '/v2/public/app/manifests/v1'],
+    ['GET', '/v2/'],
+  ])('%s %s asks him for credentials, with his token as without', async (method, path) => {
+    const { token } = await buyToken(server, 'repository:public/app:pull', stranger)
+
+    const [status, challenge] = challengeOf(await server.ask(method, path, stranger))
+
+    expect([status, challenge?.startsWith(realm)]).toEqual([401, true])
+    // Told so, containerd does not try the same token again and again.
+    expect(challengeOf(await server.ask(method, path, bearing(token)))).toEqual([
+      401,
+      `${challenge},error="insufficient_scope"`,
+    ])
+  })
+
+  test('a stranger needs no token at all', async () => {
+    expect((await server.ask('GET', '/v2/public/app/manifests/v1', stranger)).status).toBe(200)
+  })
+
+  test('bad credentials do not make anybody a stranger', async () => {
+    expect((await askForToken(server, ['repository:public/app:pull'], { key: 'wrong' })).status).toBe(401)
+  })
+})

@@ -1,0 +1,165 @@
+// Docker's token specification: what a client gets for its credentials, where `auth.challenge` is `bearer`.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { api, mounts, type Question } from '../../support/api-server.ts'
+import { testApiKey } from '../../support/berth-process.ts'
+import { addPerson } from '../../support/people.ts'
+import {
+  askForToken,
+  bearing,
+  buyToken,
+  claimsOf,
+  loginToken,
+  type SoldToken,
+  startBearerApi,
+} from '../../support/scoped-tokens.ts'
+import { basic } from '../../support/test-server.ts'
+
+const server = await startBearerApi()
+afterAll(() => server.stop())
+const login = await loginToken(server)
+const reader = await addPerson(server, { name: 'rita', roles: ['reader'] })
+const limited = await addPerson(server, {
+  name: 'lou',
+  roles: ['writer'],
+  limits: { rights: ['pull', 'push'], repositories: ['team/*' as never] },
+})
+
+const scope = 'repository:team/app:pull,push'
+const basicChallenge = 'Basic realm="Berth", charset="UTF-8"'
+
+const carriers: readonly (readonly [string, (isGood: boolean) => Question & { readonly query?: string }])[] = [
+  ['a Bearer token', (good) => ({ headers: { authorization: `Bearer ${login}${good ? '' : 'x'}` } })],
+  [
+    'Basic with an API key',
+    (good) => ({ headers: { authorization: basic('apikey', testApiKey + (good ? '' : 'x')) } }),
+  ],
+  ['Basic with a token', (good) => ({ headers: { authorization: basic('bearer', login + (good ? '' : 'x')) } })],
+  ['X-API-KEY', (good) => ({ headers: { 'x-api-key': testApiKey + (good ? '' : 'x') } })],
+  ['the query parameter apiKey', (good) => ({ query: `apiKey=${testApiKey}${good ? '' : 'x'}` })],
+  ['the cookie svc-auth', (good) => ({ headers: { cookie: `svc-auth=${login}${good ? '' : 'x'}` } })],
+]
+
+function askCarrying({ query, headers = {} }: Question & { readonly query?: string }, more = '') {
+  const path = `/v2/_token?scope=${scope}${more}${query === undefined ? '' : `&${query}`}`
+  return server.ask('GET', path, { headers, key: 'none' })
+}
+
+describe.each(carriers)('%s', (_, carry) => {
+  test('buys a token that opens the repository', async () => {
+    const { token } = (await askCarrying(carry(true))).json<SoldToken>()
+    const reply = await server.ask('POST', '/v2/team/app/blobs/uploads/', bearing(token))
+
+    expect(reply.status).toBe(202)
+  })
+
+  test('that is wrong is 401 with the one challenge for credentials', async () => {
+    const reply = await askCarrying(carry(false))
+
+    expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([401, basicChallenge])
+    expect(reply.json<{ errors: { code: string }[] }>().errors[0]?.code).toBe('UNAUTHORIZED')
+  })
+})
+
+test('a stranger is asked for credentials, not for a token', async () => {
+  const reply = await askForToken(server, [scope], { key: 'none' })
+
+  expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([401, basicChallenge])
+})
+
+describe('the answer', () => {
+  test('has all that clients look for', async () => {
+    const before = Date.now()
+    const reply = await askForToken(server, [scope])
+    const sold = reply.json<SoldToken>()
+
+    expect(sold).toEqual({
+      token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
+      access_token: sold.token,
+      token_type: 'Bearer',
+      expires_in: 900,
+      issued_at: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/),
+      scope,
+    })
+    expect(Date.parse(sold.issued_at)).toBeGreaterThanOrEqual(before)
+    expect(Date.parse(sold.issued_at)).toBeLessThanOrEqual(Date.now())
+    expect(reply.headers.get('cache-control')).toBe('no-store')
+    expect(reply.headers.get('content-type')).toBe('application/json')
+  })
+
+  test('is the same kind for every parameter that clients send along', async () => {
+    const more = '&service=Berth&account=apikey&client_id=docker&offline_token=true&access_type=offline&n=1'
+    const sold = (await askCarrying({ headers: { 'x-api-key': testApiKey } }, more)).json<SoldToken>()
+
+    expect(sold.scope).toBe(scope)
+    // Nothing to keep: who asks for an offline token goes on with the credentials he has.
+    expect(Object.keys(sold)).not.toContain('refresh_token')
+  })
+
+  test('to HEAD has the same headers and no body', async () => {
+    const reply = await server.ask('HEAD', `/v2/_token?scope=${scope}`)
+
+    expect([reply.status, reply.text, reply.headers.get('cache-control')]).toEqual([200, '', 'no-store'])
+  })
+
+  test.each([...mounts])('under %s is good for either mount', async (mount) => {
+    const { token } = (await askForToken(server, [scope], {}, mount)).json<SoldToken>()
+    for (const other of mounts) {
+      expect((await server.ask('POST', `${other}/team/app/blobs/uploads/`, bearing(token))).status).toBe(202)
+    }
+  })
+})
+
+describe('the scope', () => {
+  async function grantedTo(key: string | undefined, ...scopes: readonly string[]): Promise<string> {
+    const reply = await askForToken(server, scopes, key === undefined ? {} : { key })
+    return reply.status === 200 ? reply.json<SoldToken>().scope : `${reply.status}`
+  }
+
+  test('may be repeated, or several in one', async () => {
+    const both = 'repository:one:pull repository:two:pull,push'
+
+    expect(await grantedTo(undefined, 'repository:one:pull', 'repository:two:pull,push')).toBe(both)
+    expect(await grantedTo(undefined, both)).toBe(both)
+  })
+
+  test('may be absent, as at a login', async () => {
+    expect(await grantedTo(undefined)).toBe('')
+    const { token } = (await askForToken(server, [])).json<SoldToken>()
+    expect((await server.ask('GET', '/v2/', bearing(token))).status).toBe(200)
+  })
+
+  test('may be what nobody understands', async () => {
+    expect(await grantedTo(undefined, 'a b c', 'repository:NOT VALID:pull', 'repository:app:fly')).toBe('')
+  })
+
+  test('that is more than the caller may is cut to what he may, and is no error', async () => {
+    expect(await grantedTo(reader, 'repository:app:pull,push,delete')).toBe('repository:app:pull')
+    expect(await grantedTo(reader, 'repository:app:push')).toBe('')
+    expect(await grantedTo(limited, 'repository:team/app:*', 'repository:other:pull')).toBe(
+      'repository:team/app:pull,push',
+    )
+    expect(await grantedTo(undefined, 'repository:app:*')).toBe('repository:app:pull,push,delete')
+  })
+
+  test('of the catalog is told when it was given', async () => {
+    expect(await grantedTo(undefined, 'registry:catalog:*')).toBe('registry:catalog:*')
+    expect(await grantedTo(limited, 'registry:catalog:* repository:team/app:pull')).toBe(
+      'repository:team/app:pull registry:catalog:*',
+    )
+  })
+})
+
+test('a token is never for the administrative part, whoever buys it', async () => {
+  const { token } = await buyToken(server, 'repository:app:*,operate registry:catalog:*')
+
+  expect(JSON.stringify(claimsOf(token))).not.toContain('operate')
+  expect((await server.ask('GET', `${api}/stats`, bearing(token))).status).toBe(401)
+})
+
+test('a token for far more than fits is for the first of it, and good', async () => {
+  const names = Array.from({ length: 64 }, (_, number) => `team/${'x'.repeat(90)}${number}`)
+  const sold = await buyToken(server, names.map((name) => `repository:${name}:pull,push`).join(' '))
+
+  expect(sold.scope.split(' ').length).toBeGreaterThan(15)
+  expect((await server.ask('POST', `/v2/${names[0]}/blobs/uploads/`, bearing(sold.token))).status).toBe(202)
+})

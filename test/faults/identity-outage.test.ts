@@ -1,0 +1,161 @@
+// The identity service is down, slow, or talks nonsense: who may still do what. One test a row of the matrix.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Unavailable } from '../../src/oci/errors.ts'
+import type { Principal, RememberingIdentity } from '../../src/ports/identity.ts'
+import { type Row, rows, states, tryRow } from '../support/outage-matrix.ts'
+import { carriers, OutageWorld } from '../support/outage-world.ts'
+import { askRaw } from '../support/raw-http.ts'
+import { until } from '../support/until.ts'
+
+/** The least that the setting takes: nobody but who waits for a slow service needs a world with little patience. */
+const shortMs = 100
+
+const worlds = { patient: await OutageWorld.open(), impatient: await OutageWorld.open({ timeoutMs: shortMs }) }
+afterAll(() => Promise.all([worlds.patient.close(), worlds.impatient.close()]))
+
+function worldFor({ state }: Row): OutageWorld {
+  return state === 'slow' ? worlds.impatient : worlds.patient
+}
+
+describe.each(states.map((state) => [state]))(`identity outage, ${rows.length} rows: the service is %s`, (state) => {
+  for (const row of rows.filter((one) => one.state === state)) {
+    const { memory, carrier, deed, expected } = row
+    test(`and the credential is ${memory}: to ${deed} by ${carrier} is ${expected}`, async () => {
+      expect(await tryRow(worldFor(row), row)).toEqual([])
+    })
+  }
+})
+
+describe('identity outage, afterwards', () => {
+  test('every state, age, carrier and deed had its row', () => {
+    expect(rows.length).toBe(13 * 4 * 6 * 4)
+    expect(new Set(rows.map((row) => JSON.stringify(row))).size).toBe(rows.length)
+  })
+
+  test('no credential stands in the log, which told of every request and every trouble', () => {
+    for (const world of Object.values(worlds)) {
+      expect(world.findLeaks()).toEqual([])
+      expect(world.logged.filter((line) => line.includes('request failed')).length).toBeGreaterThan(50)
+    }
+  })
+
+  test('nobody followed a redirect with a credential', () => {
+    expect(worlds.patient.stub.strayCalls).toEqual([])
+  })
+})
+
+describe('a thousand requests at once with one credential', () => {
+  const crowd = 1_000
+
+  test.each([
+    ['good', 200],
+    ['401', 401],
+    ['503', 503],
+  ] as const)('ask the service once, which is %s, and all get %i', async (state, status) => {
+    const world = worlds.patient
+    const { stub, port } = world
+    await stub.set('good')
+    // Closes the circuit breaker, whatever was before.
+    await world.askWell(world.addPerson(), 'X-API-KEY', 'GET', '/v2/')
+    const { secret } = world.addPerson()
+    await stub.set(state)
+    stub.calls.length = 0
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stub.hold = promise
+    // By sockets of our own: a client of this process would wait for its turn, and the server's question behind it.
+    const asked = Array.from({ length: crowd }, () => askRaw(port, 'GET /v2/ HTTP/1.1', [`X-API-KEY: ${secret}`]))
+    await until('all have come', () => world.pending === crowd)
+    resolve()
+    const all = await Promise.all(asked)
+
+    expect(new Set(all.map((reply) => reply.status))).toEqual(new Set([status]))
+    expect(stub.calls).toEqual([{ path: '/api/2021-02-21/me', carrier: 'x-api-key', secret }])
+  })
+})
+
+/** What is wrong with it -> the identity, and which rows must find that out. */
+const wrongIdentities: Readonly<
+  Record<string, readonly [(right: RememberingIdentity) => RememberingIdentity, (row: Row) => boolean]>
+> = {
+  'lets everybody in when nobody can tell': [
+    (right) => ({ ...bound(right), authenticate: (one) => right.authenticate(one).catch(allow) }),
+    ({ expected, memory }) => expected === 503 && memory !== 'stale',
+  ],
+  'calls everybody wrong when nobody can tell': [
+    (right) => ({ ...bound(right), authenticate: (one) => right.authenticate(one).catch(() => undefined) }),
+    ({ expected, memory }) => expected === 503 && memory !== 'stale',
+  ],
+  'does not say that it could not ask': [
+    (right) => ({ ...bound(right), authenticate: async (one) => confirm(await right.authenticate(one)) }),
+    ({ expected, memory }) => expected === 503 && memory === 'stale',
+  ],
+  'remembers nobody': [
+    (right) => {
+      const forget = <T>(value: T) => {
+        right.forgetAll()
+        return value
+      }
+      return { ...bound(right), authenticate: (one) => right.authenticate(one).then(forget), recall: () => undefined }
+    },
+    ({ expected, memory }) => expected === 'done' && memory !== 'cold',
+  ],
+  'never asks again about who was good': [
+    (right) => {
+      const known = new Map<string, Principal>()
+      const keep = (secret: string, principal: Principal | undefined) => {
+        if (principal !== undefined) known.set(secret, principal)
+        return principal
+      }
+      const authenticate: RememberingIdentity['authenticate'] = async (one) =>
+        known.get(one.secret) ?? keep(one.secret, await right.authenticate(one))
+      return { ...bound(right), authenticate, recall: ({ secret }) => known.get(secret) }
+    },
+    ({ expected, memory }) => expected !== 'done' && memory !== 'cold',
+  ],
+}
+
+function bound(right: RememberingIdentity): RememberingIdentity {
+  return {
+    authenticate: (one) => right.authenticate(one),
+    recall: (one) => right.recall(one),
+    forgetAll: () => right.forgetAll(),
+  }
+}
+
+function allow(error: unknown): Principal {
+  if (!(error instanceof Unavailable)) throw error
+  return {
+    account: 'anybody',
+    subject: 'anybody',
+    roles: [],
+    grants: [{ rights: new Set(['pull', 'push', 'delete', 'operate']) }],
+    fingerprint: '',
+  }
+}
+
+function confirm(principal: Principal | undefined): Principal | undefined {
+  if (principal === undefined) return undefined
+  const { isUnconfirmed: _, ...confirmed } = principal
+  return confirmed
+}
+
+describe('the matrix finds out an identity that', () => {
+  const [carrier = ''] = Object.keys(carriers)
+  const sample = rows.filter((row) => row.carrier === carrier && ['down', '401', '503', 'html'].includes(row.state))
+
+  for (const [what, [wrap, isFoundBy]] of Object.entries(wrongIdentities)) {
+    let world: OutageWorld
+    beforeAll(async () => {
+      world = await OutageWorld.open({ wrap })
+    })
+    afterAll(() => world.close())
+
+    test(what, async () => {
+      const found: Row[] = []
+      for (const row of sample) if ((await tryRow(world, row)).length > 0) found.push(row)
+
+      expect(found).toEqual(sample.filter(isFoundBy))
+      expect(found.length).toBeGreaterThan(3)
+    })
+  }
+})

@@ -1,0 +1,203 @@
+// A second Berth, in a process of its own, is the identity service of the first.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type BerthProcess, startBerth, testApiKey } from '../support/berth-process.ts'
+import { basic, startTestServer, type TestServer } from '../support/test-server.ts'
+import { until } from '../support/until.ts'
+
+const users = '/api/2021-02-21/users'
+const anyTag = '/manifests/latest'
+
+let second: BerthProcess
+let first: TestServer
+let usersMade = 0
+
+beforeAll(async () => {
+  second = await startBerth()
+  first = await startTestServer({
+    BERTH_AUTH__URL: second.url,
+    BERTH_AUTH__CACHE: '200ms',
+    BERTH_AUTH__CACHE_REFUSED: '0s',
+    BERTH_MANIFESTS__MISSING_CONTENT: 'allow',
+  })
+}, 30_000)
+
+afterAll(async () => {
+  await first.stop()
+  await second.stop()
+})
+
+/** Asks the second as its administrator. */
+async function manage(method: string, path: string, body: unknown): Promise<Record<string, string>> {
+  const headers = { 'x-api-key': testApiKey, 'content-type': 'application/json' }
+  const reply = await fetch(second.url + path, { method, headers, body: JSON.stringify(body) })
+  const text = await reply.text()
+  if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${text}`)
+  return JSON.parse(text)
+}
+
+const password = 'a password for a test user'
+
+async function addUser(...roles: string[]): Promise<string> {
+  usersMade += 1
+  const name = `user-${usersMade}`
+  await manage('POST', users, { name, roles, password })
+  return name
+}
+
+async function addKey(user: string, limits: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  return (await manage('POST', `${users}/${user}/keys`, { name: 'laptop', ...limits }))['key'] ?? ''
+}
+
+function tokenOf(berth: BerthProcess): Promise<string> {
+  return buyToken('admin', berth.adminPassword, berth.url)
+}
+
+async function buyToken(username: string, itsPassword = password, url = second.url): Promise<string> {
+  const body = JSON.stringify({ username, password: itsPassword })
+  const headers = { 'content-type': 'application/json' }
+  const reply = await fetch(`${url}/api/2021-02-21/token/auth`, { method: 'POST', headers, body })
+  return ((await reply.json()) as { access_token: string }).access_token
+}
+
+async function statusOf(authorization: string, method: string, path: string, body?: string): Promise<number> {
+  const headers = { authorization, 'content-type': 'application/vnd.oci.image.index.v1+json' }
+  const init = { method, headers, ...(body === undefined ? {} : { body }) }
+  return (await first.fetchAsStranger(path, init)).status
+}
+
+const emptyIndex = JSON.stringify({
+  schemaVersion: 2,
+  mediaType: 'application/vnd.oci.image.index.v1+json',
+  manifests: [],
+})
+
+function push(authorization: string, repository: string): Promise<number> {
+  return statusOf(authorization, 'PUT', `/v2/${repository}${anyTag}`, emptyIndex)
+}
+
+function pull(authorization: string, repository: string): Promise<number> {
+  return statusOf(authorization, 'GET', `/v2/${repository}${anyTag}`)
+}
+
+describe('a second Berth as the identity service', () => {
+  test('lets its administrator in by API key, by token, and in every form of both', async () => {
+    const token = await tokenOf(second)
+    for (const [index, authorization] of [
+      basic('apikey', testApiKey),
+      basic('bearer', token),
+      `Bearer ${token}`,
+    ].entries()) {
+      expect(await push(authorization, `admins/app-${index}`)).toBe(201)
+      expect(await pull(authorization, `admins/app-${index}`)).toBe(200)
+    }
+    expect(await statusOf(`Bearer ${token}`, 'GET', '/api/2023-12-28/stats')).toBe(200)
+  })
+
+  test('keeps its accounts: what one of its users pushes, another one of the account sees', async () => {
+    const [writer, reader] = [await addKey(await addUser('writer')), await addKey(await addUser('reader'))]
+
+    expect(await push(basic('apikey', writer), 'shared/app')).toBe(201)
+    expect(await pull(basic('apikey', reader), 'shared/app')).toBe(200)
+    expect(await push(basic('apikey', reader), 'shared/app')).toBe(403)
+    expect(await statusOf(basic('apikey', writer), 'POST', '/api/2023-12-28/disable')).toBe(403)
+  })
+
+  test('knows nobody else', async () => {
+    const token = await tokenOf(second)
+    const others = [
+      basic('apikey', 'berth_nobody'),
+      `Bearer ${token.slice(0, -8)}`,
+      'Bearer opaque',
+      basic('admin', 'x'),
+    ]
+    for (const authorization of others) expect(await pull(authorization, 'admins/app-0')).toBe(401)
+  })
+
+  test.each([
+    ['key', async (user: string) => basic('apikey', await addKey(user))],
+    ['token', async (user: string) => `Bearer ${await buyToken(user)}`],
+  ])('ends a user who is disabled there: his %s is good here no longer than it is remembered', async (_, open) => {
+    const user = await addUser('writer')
+    const authorization = await open(user)
+    expect(await push(authorization, `ending/${user}`)).toBe(201)
+
+    await manage('PATCH', `${users}/${user}`, { disabled: true })
+
+    await until('he is nobody here', async () => (await pull(authorization, `ending/${user}`)) === 401)
+    expect(await push(authorization, `ending/${user}`)).toBe(401)
+  })
+
+  test('takes a role away here too', async () => {
+    const user = await addUser('writer')
+    const authorization = basic('apikey', await addKey(user))
+    expect(await push(authorization, 'demoted/app')).toBe(201)
+
+    await manage('PATCH', `${users}/${user}`, { roles: ['reader'] })
+
+    await until('he may not push here', async () => (await push(authorization, 'demoted/app')) === 403)
+    expect(await pull(authorization, 'demoted/app')).toBe(200)
+  })
+
+  test('limits its keys here as there: to rights, to repositories, and to both', async () => {
+    const [writer, all] = [await addUser('writer'), basic('apikey', testApiKey)]
+    for (const repository of ['team/app', 'team/deep/app', 'teams', 'other']) await push(all, repository)
+    const limited = basic('apikey', await addKey(writer, { rights: ['pull'], repositories: ['team/*'] }))
+
+    expect(await pull(limited, 'team/app')).toBe(200)
+    expect(await pull(limited, 'team/deep/app')).toBe(200)
+    expect(await push(limited, 'team/app')).toBe(403)
+    for (const repository of ['teams', 'other', 'nothing']) expect(await pull(limited, repository)).toBe(403)
+    const catalog = await first.fetchAsStranger('/v2/_catalog', { headers: { authorization: limited } })
+    expect(await catalog.json()).toEqual({ repositories: ['team/app', 'team/deep/app'] })
+  })
+
+  test('limits a key to repositories without limiting its rights there', async () => {
+    const key = basic('apikey', await addKey(await addUser('admin'), { repositories: ['own/*'] }))
+
+    expect(await push(key, 'own/app')).toBe(201)
+    expect(await push(key, 'others/app')).toBe(403)
+    expect(await statusOf(key, 'POST', '/api/2023-12-28/disable')).toBe(403)
+  })
+
+  test('that is gone leaves nobody in but those who are remembered, and calls nobody wrong', async () => {
+    const third = await startBerth()
+    const here = await startTestServer({ BERTH_AUTH__URL: third.url, BERTH_AUTH__CACHE: '0s' })
+    const ask = async (path: string, key: string, method = 'GET') =>
+      (await here.fetchAsStranger(path, { method, headers: { 'x-api-key': key } })).status
+    expect(await ask('/v2/_catalog', testApiKey)).toBe(200)
+    await third.kill()
+
+    expect(await ask('/v2/_catalog', testApiKey)).toBe(200)
+    expect(await ask('/api/2023-12-28/disable', testApiKey, 'POST')).toBe(503)
+    expect(await ask('/v2/_catalog', 'berth_nobody')).toBe(503)
+    await here.stop()
+    await third.stop()
+  }, 30_000)
+
+  test('may have its tokens checked here: they are good while it is gone, but those for one repository never', async () => {
+    const third = await startBerth({ settings: { BERTH_AUTH__CHALLENGE: 'bearer' } })
+    const here = await startTestServer({
+      BERTH_AUTH__URL: third.url,
+      BERTH_AUTH__CACHE: '0s',
+      BERTH_AUTH__OUTAGE: '0s',
+      BERTH_AUTH__JWKS_URL: `${third.url}/api/2021-02-21/jwks.json`,
+      BERTH_AUTH__ISSUER: 'berth',
+      BERTH_AUTH__AUDIENCE: 'berth',
+    })
+    const ask = async (headers: Record<string, string>) =>
+      (await here.fetchAsStranger('/v2/_catalog', { headers })).status
+    const [token, other] = [await tokenOf(third), await tokenOf(third)]
+    const scope = `${third.url}/v2/_token?service=berth&scope=registry:catalog:*`
+    const scoped = await fetch(scope, { headers: { authorization: basic('apikey', testApiKey) } })
+    const { access_token: scopedToken } = (await scoped.json()) as { access_token: string }
+    expect(await ask({ authorization: `Bearer ${token}` })).toBe(200)
+    expect(await ask({ authorization: `Bearer ${scopedToken}` })).toBe(401)
+    await third.kill()
+
+    expect(await ask({ authorization: `Bearer ${other}` })).toBe(200)
+    expect(await ask({ authorization: `Bearer ${scopedToken}` })).toBe(401)
+    expect(await ask({ 'x-api-key': testApiKey })).toBe(503)
+    await here.stop()
+    await third.stop()
+  }, 30_000)
+})

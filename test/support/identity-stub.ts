@@ -1,0 +1,144 @@
+// An identity service as others run them, on the loopback, in whatever state a test wants it to be.
+import type { Server } from 'bun'
+
+/** `flapping`: fails, answers, fails, answers. `down`: the port is closed. */
+export const stubStates = [
+  'good',
+  'down',
+  'slow',
+  'slow body',
+  '400',
+  '401',
+  '403',
+  '408',
+  '429',
+  '500',
+  '503',
+  'html',
+  'truncated',
+  'no roles',
+  'odd roles',
+  'odd bytes',
+  'a list',
+  'huge',
+  'redirect',
+  'flapping',
+] as const
+
+export type StubState = (typeof stubStates)[number]
+
+export interface StubCall {
+  readonly path: string
+  /** The header that carried the credential, and what else came beside it. */
+  readonly carrier: 'x-api-key' | 'authorization' | 'both' | 'none'
+  readonly secret: string
+}
+
+const mePath = '/api/2021-02-21/me'
+const hugeBytes = 1024 * 1024
+
+export class IdentityStub {
+  /** Secret -> what the service says of its owner. */
+  readonly people = new Map<string, Readonly<Record<string, unknown>>>()
+  /** The questions at `/me`. */
+  readonly calls: StubCall[] = []
+  /** What would have got the credential of who follows a redirect. */
+  readonly strayCalls: StubCall[] = []
+  /** Answers wait for this. */
+  hold: Promise<void> | undefined
+  #state: StubState = 'good'
+  #server: Server<undefined> | undefined
+  #port = 0
+  #turn = 0
+
+  static async start(): Promise<IdentityStub> {
+    const stub = new IdentityStub()
+    await stub.#open()
+    return stub
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`
+  }
+
+  async set(state: StubState): Promise<void> {
+    this.#state = state
+    this.#turn = 0
+    if (state === 'down') await this.stop()
+    else await this.#open()
+  }
+
+  async stop(): Promise<void> {
+    await this.#server?.stop(true)
+    this.#server = undefined
+  }
+
+  async #open(): Promise<void> {
+    if (this.#server !== undefined) return
+    this.#server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: this.#port,
+      idleTimeout: 0,
+      fetch: (request) => this.#answer(request),
+    })
+    this.#port = this.#server.port ?? 0
+  }
+
+  async #answer(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url)
+    const call = readCall(request, pathname)
+    if (pathname !== mePath) {
+      this.strayCalls.push(call)
+      return this.#know(call)
+    }
+    this.calls.push(call)
+    this.#turn += 1
+    await this.hold
+    if (this.#state === 'flapping') return this.#turn % 2 === 1 ? new Response('', { status: 503 }) : this.#know(call)
+    return this.#state === 'good' ? this.#know(call) : answerIn(this.#state, call, this.#know(call))
+  }
+
+  #know({ secret }: StubCall): Response {
+    const person = this.people.get(secret)
+    return person === undefined ? Response.json({ msg: 'who?' }, { status: 401 }) : Response.json(person)
+  }
+}
+
+function readCall({ headers }: Request, path: string): StubCall {
+  const [apiKey, authorization] = [headers.get('x-api-key'), headers.get('authorization')]
+  if (apiKey !== null && authorization !== null) return { path, carrier: 'both', secret: '' }
+  if (apiKey !== null) return { path, carrier: 'x-api-key', secret: apiKey }
+  if (authorization?.startsWith('Bearer ')) {
+    return { path, carrier: 'authorization', secret: authorization.slice('Bearer '.length) }
+  }
+  return { path, carrier: 'none', secret: '' }
+}
+
+/** Answers that tell nothing show what they were asked, as error pages do: none of it may get into our log. */
+async function answerIn(state: StubState, { secret }: StubCall, good: Response): Promise<Response> {
+  if (/^\d+$/.test(state)) return new Response(`no luck with ${secret}`, { status: Number(state) })
+  switch (state) {
+    case 'slow':
+      return new Promise<Response>(() => undefined)
+    case 'slow body':
+      return new Response(new ReadableStream({ start: (sink) => sink.enqueue(new TextEncoder().encode('{"roles":')) }))
+    case 'html':
+      return new Response(`<html>please log in, ${secret}</html>`, { headers: { 'content-type': 'text/html' } })
+    case 'truncated':
+      return new Response((await good.text()).slice(0, -2))
+    case 'no roles':
+      return Response.json({ user: 'alice', account: 'acme', secret })
+    case 'odd roles':
+      return Response.json({ roles: ['admin', { secret }] })
+    case 'odd bytes':
+      return new Response(Buffer.from('{"roles":["admin"],"account":"acm\xe9"}', 'latin1'))
+    case 'a list':
+      return Response.json([{ roles: ['admin'], secret }])
+    case 'huge':
+      return Response.json({ roles: ['admin'], secret, padding: 'x'.repeat(hugeBytes) })
+    case 'redirect':
+      return new Response(`over there, ${secret}`, { status: 307, headers: { location: '/elsewhere' } })
+    default:
+      throw new Error(`${state} has no answer`)
+  }
+}

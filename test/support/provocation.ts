@@ -1,0 +1,39 @@
+// A request that is refused, and what has to stand ready for it.
+import type { ApiServer, Question } from './api-server.ts'
+
+export interface Provocation extends Question {
+  readonly method: string
+  readonly path: string
+  /** In place of simply asking: for answers that take more than one connection. */
+  readonly act?: () => Promise<Refused>
+}
+
+/** As much of an answer as any way of asking gives. */
+export interface Refused {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+export type Prepare = (server: ApiServer, mount: string) => Promise<Provocation>
+
+export interface Way {
+  readonly settings?: Readonly<Record<string, string>>
+  /** Under a mount of the registry interface. */
+  readonly registry?: Prepare
+  /** Elsewhere. */
+  readonly service?: Prepare
+}
+
+export const get = (path: string, question: Question = {}): Provocation => ({ method: 'GET', path, ...question })
+
+/** A request that needs no preparation. */
+export const plain =
+  (make: (mount: string) => Provocation): Prepare =>
+  async (_, mount) =>
+    make(mount)
+
+/** A question with a JSON body. */
+export function json(body: unknown): Question {
+  return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+}

@@ -1,0 +1,202 @@
+// How each answer of the service is taken: who it is, nobody, or that nobody can tell.
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { RemoteIdentityOptions } from '../../../../src/adapters/identity-remote/remote-identity.ts'
+import { Unavailable } from '../../../../src/oci/errors.ts'
+import type { Credential } from '../../../../src/ports/identity.ts'
+import { IdentityStub, type StubState } from '../../../support/identity-stub.ts'
+import { errorOf } from '../../../support/outcomes.ts'
+import { aliceSaid, apiKey, bearer, noon, openRemote } from '../../../support/remote-identity.ts'
+
+const stub = await IdentityStub.start()
+afterAll(() => stub.stop())
+
+const key = apiKey('a-secret-key-of-alice-0123456789')
+const token = bearer('a-secret-token-of-alice-0123456789')
+
+/** Long enough for an answer from the loopback, where none is to be waited for. */
+const shortMs = 200
+let now = noon
+
+beforeEach(async () => {
+  now = noon
+  await stub.set('good')
+  stub.calls.length = 0
+  stub.strayCalls.length = 0
+  stub.people.clear()
+  for (const { secret } of [key, token]) stub.people.set(secret, aliceSaid)
+})
+
+function open(more: Partial<RemoteIdentityOptions> = {}) {
+  return openRemote(stub.url, { clock: { now: () => now }, ...more })
+}
+
+/** State -> the reason that the log gets. */
+const speechless: readonly (readonly [StubState, string])[] = [
+  ['down', 'no answer (ECONNREFUSED)'],
+  ['slow', 'no answer (TimeoutError)'],
+  ['slow body', 'no answer (TimeoutError)'],
+  ['400', 'answered 400'],
+  ['408', 'answered 408'],
+  ['429', 'answered 429'],
+  ['500', 'answered 500'],
+  ['503', 'answered 503'],
+  ['redirect', 'answered 307'],
+  ['html', 'an answer that is not JSON'],
+  ['truncated', 'an answer that is not JSON'],
+  ['odd bytes', 'an answer that is not JSON'],
+  ['a list', 'an answer that is no JSON object'],
+  ['no roles', 'an answer without a list of roles'],
+  ['odd roles', 'an answer without a list of roles'],
+  ['huge', 'an answer of more than 65536 bytes'],
+  ['flapping', 'answered 503'],
+]
+
+describe.each([
+  ['an API key', key],
+  ['a token', token],
+] as const)('%s', (_, credential: Credential) => {
+  test('travels in its own header, and in no other', async () => {
+    expect(await open().authenticate(credential)).toMatchObject({ account: 'acme', subject: 'alice' })
+
+    const carrier = credential.kind === 'api-key' ? 'x-api-key' : 'authorization'
+    expect(stub.calls).toEqual([{ path: '/api/2021-02-21/me', carrier, secret: credential.secret }])
+  })
+
+  test.each(['401', '403'] as const)('is nobody when the service answers %s', async (state) => {
+    await stub.set(state)
+
+    expect(await open().authenticate(credential)).toBeUndefined()
+  })
+
+  test.each(speechless)('is neither good nor bad when the service is %s', async (state, reason) => {
+    await stub.set(state)
+    const error = (await errorOf(open({ timeoutMs: shortMs }).authenticate(credential))) as Unavailable
+
+    expect(error).toBeInstanceOf(Unavailable)
+    expect(error.message).toBe('the identity service is unavailable')
+    expect(error.cause).toMatchObject({ name: 'ServiceFault', message: reason })
+  })
+
+  test.each(speechless)('stands in no error when the service is %s', async (state) => {
+    await stub.set(state)
+    const error = await errorOf(open({ timeoutMs: shortMs }).authenticate(credential))
+
+    const told = tellAll(error)
+    expect(told).toContain('the identity service')
+    expect(told).not.toContain(credential.secret)
+    expect(told).not.toContain(credential.secret.slice(2, 12))
+  })
+
+  test('does not follow a redirect', async () => {
+    await stub.set('redirect')
+    await errorOf(open().authenticate(credential))
+
+    expect([stub.calls.length, stub.strayCalls]).toEqual([1, []])
+  })
+})
+
+/** All that a log could make of an error: its causes, their stacks, and fields that are not shown by default. */
+function tellAll(error: unknown): string {
+  if (!(error instanceof Error)) return Bun.inspect(error, { depth: 20 })
+  const fields = Object.getOwnPropertyNames(error).map((name) => Bun.inspect(Reflect.get(error, name), { depth: 20 }))
+  return [Bun.inspect(error, { depth: 20 }), String(error.stack), ...fields, tellAll(error.cause)].join('\n')
+}
+
+test('a look into an error finds a secret wherever it stands', () => {
+  const deep = new Error('a', { cause: Object.assign(new Error('b'), { request: { headers: { x: key.secret } } }) })
+  const hidden = Object.defineProperty(new Error('a'), 'path', { value: key.secret, enumerable: false })
+
+  for (const error of [deep, hidden]) expect(tellAll(error)).toContain(key.secret)
+})
+
+describe('a credential that no header can hold', () => {
+  const odd: readonly (readonly [string, string])[] = [
+    ['nothing', ''],
+    ['a space', ' '],
+    ['two words', 'two words'],
+    ['a tab', 'a\tb'],
+    ['a line break', 'a\nb'],
+    ['another header', 'a\r\nx-api-key: b'],
+    ['a zero', 'a\0b'],
+    ['a delete', 'a\x7f'],
+    ['an umlaut', 'schl\u00fcssel'],
+    ['an emoji', '\u{1f511}'],
+    ['too much', 'a'.repeat(8_193)],
+  ]
+
+  test.each(odd)('is nobody, and nobody is asked: %s', async (_, secret) => {
+    stub.people.set(secret, aliceSaid)
+    const found = await Promise.all([open().authenticate(apiKey(secret)), open().authenticate(bearer(secret))])
+
+    expect([found, stub.calls]).toEqual([[undefined, undefined], []])
+  })
+
+  test('is told from one that it can: all printable characters, and as long as may be', async () => {
+    const printable = Array.from({ length: 94 }, (_, index) => String.fromCharCode(33 + index)).join('')
+    for (const secret of [printable, 'a'.repeat(8_192)]) {
+      stub.people.set(secret, aliceSaid)
+      expect((await open().authenticate(apiKey(secret)))?.subject).toBe('alice')
+      expect((await open().authenticate(bearer(secret)))?.subject).toBe('alice')
+    }
+  })
+})
+
+describe('the number of questions', () => {
+  test('is bounded, and what is too much is trouble at once', async () => {
+    await stub.set('slow')
+    const identity = open({ callsMax: 2, queueMax: 1, timeoutMs: shortMs })
+    const errors = await Promise.all(
+      [1, 2, 3, 4, 5].map((index) => errorOf(identity.authenticate(apiKey(`key-${index}`)))),
+    )
+
+    const causes = errors.map((error) => ((error as Unavailable).cause as Error).name)
+    expect(errors.every((error) => error instanceof Unavailable)).toBe(true)
+    expect(causes.sort()).toEqual(['NoSlot', 'NoSlot', 'ServiceFault', 'ServiceFault', 'ServiceFault'])
+  })
+
+  test('is none for two seconds after five failures, and then one', async () => {
+    await stub.set('503')
+    const identity = open()
+    for (let failures = 0; failures < 5; failures += 1) await errorOf(identity.authenticate(key))
+    await stub.set('good')
+    const error = (await errorOf(identity.authenticate(key))) as Unavailable
+    expect([error instanceof Unavailable, (error.cause as Error).name]).toEqual([true, 'CircuitOpen'])
+    expect(stub.calls.length).toBe(5)
+    now += 2_000
+
+    expect((await identity.authenticate(key))?.subject).toBe('alice')
+    expect(stub.calls.length).toBe(6)
+  })
+
+  test.each(['down', 'slow', '408', '429', '500', 'html', 'no roles', 'huge', 'redirect'] as const)(
+    'ends after five failures when the service is %s',
+    async (state) => {
+      await stub.set(state)
+      const identity = open({ timeoutMs: shortMs })
+      await Promise.all([1, 2, 3, 4, 5].map(() => errorOf(identity.authenticate(key))))
+
+      expect(((await errorOf(identity.authenticate(key))) as { cause: Error }).cause.name).toBe('CircuitOpen')
+    },
+  )
+
+  test.each(['400', '401', '403'] as const)('does not end by credentials that are answered with %s', async (state) => {
+    await stub.set(state)
+    const identity = open()
+    for (let index = 0; index < 20; index += 1)
+      await identity.authenticate(apiKey(`odd-${index}`)).catch(() => undefined)
+    await stub.set('good')
+
+    expect((await identity.authenticate(key))?.subject).toBe('alice')
+  })
+})
+
+test('a mistake of ours is no trouble of the service', async () => {
+  const mistake = new TypeError('a mistake')
+  const identity = open({
+    grantsFor: () => {
+      throw mistake
+    },
+  })
+
+  expect(await errorOf(identity.authenticate(key))).toBe(mistake)
+})

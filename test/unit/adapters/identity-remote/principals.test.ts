@@ -1,0 +1,154 @@
+// Whom an answer of the service describes.
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { RemoteIdentityOptions } from '../../../../src/adapters/identity-remote/remote-identity.ts'
+import { fingerprintOf } from '../../../../src/lib/fingerprint.ts'
+import { Unavailable } from '../../../../src/oci/errors.ts'
+import type { Credential, Principal } from '../../../../src/ports/identity.ts'
+import { IdentityStub } from '../../../support/identity-stub.ts'
+import { errorOf } from '../../../support/outcomes.ts'
+import { apiKey, bearer, noon, openRemote } from '../../../support/remote-identity.ts'
+import { TokenIssuer } from '../../../support/token-issuer.ts'
+
+const stub = await IdentityStub.start()
+const tokens = await TokenIssuer.start()
+afterAll(() => Promise.all([stub.stop(), tokens.stop()]))
+
+const key = apiKey('a-key')
+
+beforeEach(() => stub.people.clear())
+
+type Answer = Readonly<Record<string, unknown>>
+
+async function principalOf(
+  answer: Answer,
+  credential: Credential = key,
+  more: Partial<RemoteIdentityOptions> = {},
+): Promise<Principal> {
+  stub.people.set(credential.secret, { roles: [], ...answer })
+  const principal = await openRemote(stub.url, more).authenticate(credential)
+  if (principal === undefined) throw new Error('nobody')
+  return principal
+}
+
+async function tokenWith(claims: Answer): Promise<Credential> {
+  return bearer(await tokens.sign({ sub: undefined, account: undefined, ...claims }))
+}
+
+describe('the account', () => {
+  test.each([
+    ['the first field that is there', { scope: 'first', account: 'second' }, 'first'],
+    ['the next one, where there is no first', { account: 'second' }, 'second'],
+    ['the next one, where the first is empty', { scope: '', account: 'second' }, 'second'],
+    ['the next one, where the first is no text', { scope: ['first'], account: 'second' }, 'second'],
+    ['`default`, where nothing names one', { tenant: 'third' }, 'default'],
+  ])('is %s', async (_, answer, account) => {
+    expect((await principalOf(answer)).account).toBe(account)
+  })
+
+  test('is found in the fields that the settings name', async () => {
+    const fields = { accountFields: ['tenant'] }
+
+    expect((await principalOf({ tenant: 'third', scope: 'first' }, key, fields)).account).toBe('third')
+    expect((await principalOf({ scope: 'first' }, key, fields)).account).toBe('default')
+    expect((await principalOf({}, key, { accountFields: ['constructor', '__proto__'] })).account).toBe('default')
+  })
+
+  test('is what the token says where the answer says nothing, since the service has just confirmed the token', async () => {
+    const token = await tokenWith({ account: 'of the token' })
+
+    expect((await principalOf({}, token)).account).toBe('of the token')
+    expect((await principalOf({ account: 'of the answer' }, token)).account).toBe('of the answer')
+  })
+
+  test('is not what an API key says that looks like a token', async () => {
+    const { secret } = await tokenWith({ account: 'of the token', sub: 'mallory', exp: 1 })
+    const found = await principalOf({}, apiKey(secret))
+
+    expect([found.account, found.subject, found.expiresAt]).toEqual([
+      'default',
+      `key:${fingerprintOf(secret)}`,
+      undefined,
+    ])
+  })
+
+  test.each([
+    ['too long', 'a'.repeat(256)],
+    ['a line break', 'a\nb'],
+    ['a zero', 'acme\0'],
+    ['half of a character', 'acme\ud800'],
+  ])('that cannot be kept is trouble, and never another account: %s', async (_, account) => {
+    const identity = openRemote(stub.url)
+    stub.people.set(key.secret, { roles: ['admin'], scope: account, account: 'other' })
+    // More often than the service may fail: it is one person's name, and no sign that the service is down.
+    for (let time = 0; time < 6; time += 1) {
+      const error = (await errorOf(identity.authenticate(key))) as Unavailable
+      expect(error).toBeInstanceOf(Unavailable)
+      expect((error.cause as Error).message).toBe('a name that cannot be kept')
+    }
+  })
+})
+
+describe('the subject', () => {
+  test('is the first field of these that holds a text', async () => {
+    const fields = ['user', 'sub', 'username', 'name', 'email']
+    for (const [index, field] of fields.entries()) {
+      const answer = Object.fromEntries(fields.slice(index).map((name) => [name, `by ${name}`]))
+      expect((await principalOf(answer)).subject).toBe(`by ${field}`)
+      expect((await principalOf({ ...answer, [field]: '' })).subject).not.toBe('')
+    }
+  })
+
+  test("is the token's where the answer names none", async () => {
+    expect((await principalOf({}, await tokenWith({ sub: 'alice' }))).subject).toBe('alice')
+  })
+
+  test('is at least its own for each key', async () => {
+    const subjects = [(await principalOf({})).subject, (await principalOf({}, apiKey('another-key'))).subject]
+
+    expect(subjects).toEqual([`key:${fingerprintOf(key.secret)}`, `key:${fingerprintOf('another-key')}`])
+  })
+
+  test('that cannot be kept is trouble', async () => {
+    stub.people.set(key.secret, { roles: [], user: 'a'.repeat(256) })
+
+    expect(await errorOf(openRemote(stub.url).authenticate(key))).toBeInstanceOf(Unavailable)
+  })
+})
+
+describe('the roles', () => {
+  test('give what the settings say, and unknown ones nothing', async () => {
+    const { roles, grants } = await principalOf({ roles: ['reader', 'king of the world'] })
+
+    expect(roles).toEqual(['reader', 'king of the world'])
+    expect(grants).toEqual([{ rights: new Set(['pull']) }])
+    expect((await principalOf({ roles: [] })).grants).toEqual([{ rights: new Set() }])
+  })
+
+  test('all count, though only the first hundred are shown', async () => {
+    const many = Array.from({ length: 500 }, (_, index) => `role ${index}`)
+    const found = await principalOf({ roles: [...many, 'writer'] })
+
+    expect(found.roles).toEqual(many.slice(0, 100))
+    expect(found.grants).toEqual([{ rights: new Set(['pull', 'push', 'delete']) }])
+  })
+})
+
+describe('the end', () => {
+  test("is the token's", async () => {
+    const token = await tokenWith({ exp: noon / 1000 + 60 })
+
+    expect((await principalOf({}, token)).expiresAt).toBe(noon + 60_000)
+  })
+
+  test('is none where the token tells none, or is no such token', async () => {
+    for (const credential of [await tokenWith({ exp: undefined }), bearer('opaque'), bearer('three.part.text'), key]) {
+      expect((await principalOf({}, credential)).expiresAt).toBeUndefined()
+    }
+  })
+})
+
+test('an answer cannot reach what objects have by nature', async () => {
+  const found = await principalOf(JSON.parse('{"__proto__": {"account": "mallory", "roles": ["admin"]}, "roles": []}'))
+
+  expect([found.account, found.grants]).toEqual(['default', [{ rights: new Set() }]])
+})

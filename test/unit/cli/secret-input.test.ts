@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'bun:test'
+import { askPassword, readPassword, type SecretInput } from '../../../src/cli/secret-input.ts'
+import { errorOf } from '../../support/outcomes.ts'
+
+const word = 'correct horse'
+
+async function* chunksOf(chunks: readonly (string | Uint8Array)[]): AsyncGenerator<string | Uint8Array> {
+  yield* chunks
+}
+
+function piped(...chunks: readonly (string | Uint8Array)[]): SecretInput {
+  return chunksOf(chunks)
+}
+
+/** A terminal at which these keys are pressed; it remembers what was done to it. */
+function typedAt(...chunks: readonly (string | Uint8Array)[]) {
+  const events: string[] = []
+  const input: SecretInput = {
+    isTTY: true,
+    setRawMode: (isRaw) => events.push(isRaw ? 'echo off' : 'echo on'),
+    [Symbol.asyncIterator]: () => chunksOf(chunks),
+  }
+  return { events, ask: () => askPassword('alice', input, (text) => events.push(text)) }
+}
+
+describe('a password at a terminal', () => {
+  test('is asked for twice, and what is typed is shown nowhere', async () => {
+    const { ask, events } = typedAt(`${word}\r`, `${word}\r`)
+    expect(await ask()).toBe(word)
+    expect(events).toEqual(['echo off', 'Password for alice: ', '\n', 'The same again: ', '\n', 'echo on'])
+  })
+
+  const sameWord: readonly (readonly [string, readonly (string | Uint8Array)[]])[] = [
+    ['key by key', [...`${word}\r${word}\r`]],
+    ['all at once, as it is pasted', [`${word}\r\n${word}\r\n`]],
+    ['with line feeds', [`${word}\n`, `${word}\n`]],
+    ['with backspaces of both kinds', [`${word}xy\u007f\b\r`, `x\u007f${word}\r`]],
+    ['with more backspaces than keys', [`\u007f\u007f${word}\r`, `${word}\r`]],
+    ['after the line was erased', [`wrong\u0015${word}\r`, `${word}\r`]],
+    ['with arrows and function keys between', [`\u001b[A${word}\u001b[15~\u001bOP\r`, `\u001b[1;5C${word}\r`]],
+    ['with control keys that mean nothing here', [`\t\u0001${word}\u0000\r`, `${word}\r`]],
+    ['with an end of input in the middle of the line', [`correct \u0004horse\r`, `${word}\r`]],
+  ]
+  test.each(sameWord)('%s is the same password', async (_, chunks) => {
+    expect(await typedAt(...chunks).ask()).toBe(word)
+  })
+
+  test('may hold any characters, and one that arrives in two halves stays one', async () => {
+    const text = 'zwölf Zeichen 🔑'
+    const bytes = new TextEncoder().encode(`${text}\r`)
+    const cut = bytes.length - 3
+    expect(await typedAt(bytes.slice(0, cut), bytes.slice(cut), `${text}x\b\r`).ask()).toBe(text)
+  })
+
+  test('a backspace takes a whole character away, however many units it has', async () => {
+    expect(await typedAt(`${word}🔑\b\r`, `${word}\r`).ask()).toBe(word)
+  })
+
+  const refused: readonly (readonly [string, string, readonly string[]])[] = [
+    ['two that differ', 'the two passwords are not the same', [`${word}\r`, `${word}!\r`]],
+    ['one that is too short, before it is asked for again', 'user or a key', ['short\r']],
+    ['an interrupt', 'given up', [`${word}\u0003`]],
+    ['an interrupt at the second question', 'given up', [`${word}\r`, '\u0003']],
+    ['an end of input at the start of the line', 'given up', ['\u0004']],
+    ['a terminal that goes away', 'the terminal is gone', [word]],
+  ]
+  test.each(refused)('%s ends in a refusal, with the echo on again', async (_, words, chunks) => {
+    const { ask, events } = typedAt(...chunks)
+    expect(String(await errorOf(ask()))).toContain(words)
+    expect(events[0]).toBe('echo off')
+    expect(events.at(-1)).toBe('echo on')
+    expect(events.join('')).not.toContain(word)
+  })
+
+  test('is not asked for where there is no terminal', async () => {
+    const shown: string[] = []
+    const asked = askPassword('alice', piped(`${word}\r${word}\r`), (text) => shown.push(text))
+    expect(String(await errorOf(asked))).toContain('--password-stdin')
+    expect(shown).toEqual([])
+  })
+})
+
+describe('a password on standard input', () => {
+  test.each([
+    ['without an end of line', [word]],
+    ['with a line feed', [`${word}\n`]],
+    ['with carriage return and line feed', [`${word}\r\n`]],
+    ['in pieces', [...`${word}\n`]],
+    ['behind a byte order mark', [`\ufeff${word}\n`]],
+  ])('%s is the same password', async (_, chunks) => {
+    expect(await readPassword('alice', piped(...chunks))).toBe(word)
+  })
+
+  test('keeps its spaces', async () => {
+    expect(await readPassword('alice', piped(` ${word} \n`))).toBe(` ${word} `)
+  })
+
+  const refused: readonly (readonly [string, string, string | Uint8Array])[] = [
+    ['two lines', 'one line', `${word}\n${word}\n`],
+    ['two line ends', 'one line', `${word}\n\n`],
+    ['bytes that are no text', 'one line', Uint8Array.from([...new TextEncoder().encode(word), 0xff])],
+    ['nothing', 'user or a key', ''],
+    ['11 characters', 'user or a key', 'x'.repeat(11)],
+    ['1,025 characters', 'user or a key', 'x'.repeat(1_025)],
+  ]
+  test.each(refused)('%s is refused', async (_, words, input) => {
+    const error = String(await errorOf(readPassword('alice', piped(input))))
+    expect(error).toContain(words)
+    expect(error).not.toContain(word)
+  })
+
+  test('that never ends is read no further than a line can be long', async () => {
+    let given = 0
+    async function* endless(): AsyncGenerator<string> {
+      for (;;) {
+        given += 1
+        yield 'x'.repeat(1_000)
+      }
+    }
+    await errorOf(readPassword('alice', endless()))
+    expect(given).toBeLessThan(100)
+  })
+})

@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'bun:test'
+import { isAddressRange, networkOf, TrustedProxies } from '../../../src/lib/client-address.ts'
+
+describe('a network', () => {
+  test.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:DB8:1:2::1', '2001:db8:1:2::/64'],
+    ['2001:0db8:0001:0002:0000::', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['2001:db8:1:2:3::', '2001:db8:1:2::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['::', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+    ['1::2:3:4:5:192.0.2.1', '1:0:2:3::/64'],
+    ['', ''],
+    ['not an address', 'not an address'],
+  ])('of %p is %p', (address, network) => {
+    expect(networkOf(address)).toBe(network)
+  })
+
+  test('is one for all addresses of a /64, and another for the next', () => {
+    const networks = ['2001:db8:1:2::', '2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:3::'].map(networkOf)
+
+    expect(networks[0]).toBe(networks[1] as string)
+    expect(networks[2]).not.toBe(networks[0] as string)
+  })
+})
+
+describe('an address or range', () => {
+  test.each(['10.0.0.0/8', '10.0.0.1', '0.0.0.0/0', '10.0.0.1/32', '::1', 'fd00::/8', '::/0', '::ffff:10.0.0.0/104'])(
+    '%p is one',
+    (text) => {
+      expect(isAddressRange(text)).toBe(true)
+    },
+  )
+
+  test.each([
+    '',
+    'localhost',
+    '10.0.0.0/33',
+    '10.0.0.0/-1',
+    '10.0.0.0/',
+    '10.0.0.0/8/8',
+    '10.0.0.0/a',
+    '10.0.0/8',
+    '::1/129',
+    '[::1]',
+    '10.0.0.1:80',
+    '*',
+  ])('%p is none', (text) => {
+    expect(isAddressRange(text)).toBe(false)
+    expect(() => new TrustedProxies([text])).toThrow(text)
+  })
+})
+
+describe('trusted proxies', () => {
+  const proxies = new TrustedProxies(['10.0.0.0/8', '192.0.2.7', 'fd00::/8'])
+
+  test.each(['10.0.0.0', '10.255.255.255', '192.0.2.7', 'fd12:3::4', '::ffff:10.1.2.3', '::ffff:a01:203'])(
+    'include %p',
+    (address) => {
+      expect(proxies.has(address)).toBe(true)
+    },
+  )
+
+  test.each(['11.0.0.0', '192.0.2.8', 'fe00::1', '::ffff:11.1.2.3', '', '10.1', 'unix:', '10.0.0.1.evil'])(
+    'do not include %p',
+    (address) => {
+      expect(proxies.has(address)).toBe(false)
+    },
+  )
+
+  test('given as mapped addresses are the same proxies', () => {
+    const mapped = new TrustedProxies(['::ffff:10.0.0.0/104', '::ffff:192.0.2.7'])
+
+    expect(['10.9.8.7', '192.0.2.7', '::ffff:10.1.1.1', '11.0.0.1'].map((one) => mapped.has(one))).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ])
+  })
+
+  test('are nobody where none are named', () => {
+    const nobody = new TrustedProxies([])
+
+    expect(nobody.has('127.0.0.1')).toBe(false)
+    expect(nobody.clientOf('127.0.0.1', '203.0.113.9')).toBe('127.0.0.1')
+  })
+
+  describe('the client', () => {
+    test.each([
+      ['without the header', '10.0.0.1', null, '10.0.0.1'],
+      ['of a stranger who invents one', '203.0.113.9', '198.51.100.1', '203.0.113.9'],
+      ['of a stranger who invents a proxy', '203.0.113.9', '10.0.0.2, 10.0.0.3', '203.0.113.9'],
+      ['behind one proxy', '10.0.0.1', '203.0.113.9', '203.0.113.9'],
+      ['who invents a hop before himself', '10.0.0.1', '198.51.100.1, 203.0.113.9', '203.0.113.9'],
+      ['who invents many', '10.0.0.1', `${'198.51.100.1, '.repeat(500)}203.0.113.9`, '203.0.113.9'],
+      ['who invents a proxy before himself', '10.0.0.1', '198.51.100.1, 10.0.0.9, 203.0.113.9', '203.0.113.9'],
+      ['behind three proxies', '10.0.0.1', '203.0.113.9, 192.0.2.7, 10.2.2.2', '203.0.113.9'],
+      ['behind three, with an invention', '10.0.0.1', '1.1.1.1, 203.0.113.9, 192.0.2.7, 10.2.2.2', '203.0.113.9'],
+      ['behind a proxy that is not trusted', '10.0.0.1', '203.0.113.9, 198.51.100.1', '198.51.100.1'],
+      ['that is a proxy itself', '10.0.0.1', '10.0.0.2', '10.0.0.2'],
+      ['behind a proxy of IPv6', 'fd00::1', '2001:db8::5', '2001:db8::5'],
+      ['that a socket for both shows as mapped', '::ffff:10.0.0.1', '203.0.113.9', '203.0.113.9'],
+      ['that a proxy shows as mapped', '10.0.0.1', '::ffff:203.0.113.9', '203.0.113.9'],
+      ['whose proxy adds the port', '10.0.0.1', '203.0.113.9:51234', '203.0.113.9'],
+      ['of IPv6 whose proxy adds the port', '10.0.0.1', '[2001:db8::5]:51234', '2001:db8::5'],
+      ['of IPv6 in brackets', '10.0.0.1', '[2001:db8::5]', '2001:db8::5'],
+      ['of IPv6 without brackets', '10.0.0.1', '2001:db8::5', '2001:db8::5'],
+      ['without spaces between the hops', '10.0.0.1', '203.0.113.9,10.2.2.2', '203.0.113.9'],
+    ])('%s', (_, peer, forwardedFor, client) => {
+      expect(proxies.clientOf(peer, forwardedFor)).toBe(client)
+    })
+
+    // The last proxy that can be believed stands for all that is behind it.
+    test.each([
+      '',
+      ' ',
+      ',',
+      'unknown',
+      '203.0.113.9,',
+      '203.0.113.9, unknown',
+      '203.0.113.9;10.0.0.1',
+      '203.0.113',
+      '203.0.113.9.9',
+      '999.0.0.1',
+      '[2001:db8::5',
+      '[2001:db8::5]x',
+      '203.0.113.9:port',
+      'for=203.0.113.9',
+      '"203.0.113.9"',
+      '::gggg',
+      '_hidden',
+    ])('in the garbage %p is the proxy', (forwardedFor) => {
+      expect(proxies.clientOf('10.0.0.1', forwardedFor)).toBe('10.0.0.1')
+    })
+
+    test('behind garbage that he invents is still found', () => {
+      expect(proxies.clientOf('10.0.0.1', 'garbage, "quoted, ;, 203.0.113.9')).toBe('203.0.113.9')
+    })
+  })
+})
