@@ -33,7 +33,7 @@ export async function openIdentity(config: Config, metadata: MetadataStore, cloc
   const scopedTokens = new ScopedTokens(keys, clock, config.scopedTokenMs)
   const scoped = new RememberedIdentity(scopedTokens, clock, scopedPolicy)
   const remember = (inner: Identity, policy: MemoryPolicy) =>
-    new EitherIdentity(scoped, new RememberedIdentity(inner, clock, policy))
+    new EitherIdentity(scoped, new RememberedIdentity(inner, clock, policy), config.authUrl === undefined)
   const shared = { failures: new FailureLimits(failureSettings(config), clock), scopedTokens }
   if (config.authUrl !== undefined) {
     const app = {

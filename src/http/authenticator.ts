@@ -59,14 +59,17 @@ export class Authenticator {
     return found
   }
 
-  #authenticate(request: Request, credential: Credential | undefined): Promise<Principal | undefined> {
+  async #authenticate(request: Request, credential: Credential | undefined): Promise<Principal | undefined> {
     const { identity, clock } = this.#app
-    if (credential === undefined) return Promise.resolve(undefined)
+    if (credential === undefined) return undefined
     const remembered = identity.recall(credential)
-    if (remembered !== undefined) return Promise.resolve(remembered)
+    if (remembered !== undefined) return remembered
     // Its own words condemn it: there is nothing to ask, and nothing is being guessed.
-    if (credential.kind === 'bearer' && isOver(credential.secret, clock.now())) return Promise.resolve(undefined)
+    if (credential.kind === 'bearer' && isOver(credential.secret, clock.now())) return undefined
     const tried = { credential: fingerprintOf(credential.secret) }
-    return this.attempt(request, tried, () => identity.authenticate(credential))
+    const ask = () => identity.authenticate(credential)
+    if (!identity.provesItself(credential)) return this.attempt(request, tried, ask)
+    // A token that is good is no guess, however new it is and whoever guesses beside it.
+    return (await ask()) ?? this.attempt(request, tried, async () => undefined)
   }
 }

@@ -1,3 +1,4 @@
+import { hasJwtShape } from '../lib/jwt.ts'
 import type { Credential, Principal, RememberingIdentity } from '../ports/identity.ts'
 import { isScopedToken } from './scoped-tokens.ts'
 
@@ -8,10 +9,13 @@ import { isScopedToken } from './scoped-tokens.ts'
 export class EitherIdentity implements RememberingIdentity {
   readonly #scoped: RememberingIdentity
   readonly #others: RememberingIdentity
+  readonly #areTokensOurs: boolean
 
-  constructor(scoped: RememberingIdentity, others: RememberingIdentity) {
+  /** `areTokensOurs`: all tokens are signed by our own keys, not only the scoped ones. */
+  constructor(scoped: RememberingIdentity, others: RememberingIdentity, areTokensOurs: boolean) {
     this.#scoped = scoped
     this.#others = others
+    this.#areTokensOurs = areTokensOurs
   }
 
   recall(credential: Credential): Principal | undefined {
@@ -20,6 +24,11 @@ export class EitherIdentity implements RememberingIdentity {
 
   authenticate(credential: Credential): Promise<Principal | undefined> {
     return (isScopedToken(credential) ? this.#scoped : this.#others).authenticate(credential)
+  }
+
+  provesItself(credential: Credential): boolean {
+    const { kind, secret } = credential
+    return kind === 'bearer' && hasJwtShape(secret) && (this.#areTokensOurs || isScopedToken(credential))
   }
 
   forgetAll(): void {

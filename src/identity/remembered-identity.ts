@@ -73,6 +73,10 @@ export class RememberedIdentity implements RememberingIdentity {
     }
   }
 
+  provesItself(_credential: Credential): boolean {
+    return false
+  }
+
   forgetAll(): void {
     this.#era += 1
     this.#good.clear()

@@ -52,6 +52,8 @@ export interface Identity {
 export interface RememberingIdentity extends Identity {
   /** At once and without asking anybody; `undefined` says nothing about the credential. */
   recall(credential: Credential): Principal | undefined
+  /** Whether it takes no more than a look at the credential to judge it, such as at a token's signature. */
+  provesItself(credential: Credential): boolean
   /** Asks anew about everyone: users or keys have changed. */
   forgetAll(): void
 }

@@ -62,6 +62,7 @@ describe('the matrix finds out', () => {
             recall: (credential) => (isReal(credential) ? identity.recall(credential) : undefined),
             authenticate: (credential) =>
               isReal(credential) ? identity.authenticate(credential) : authenticate(credential),
+            provesItself: (credential) => identity.provesItself(credential),
             forgetAll: () => identity.forgetAll(),
           },
         }

@@ -12,6 +12,7 @@ const server = await startMoved({
   change: ({ identity: inner }) => ({
     identity: {
       recall: (credential) => inner.recall(credential),
+      provesItself: (credential) => inner.provesItself(credential),
       forgetAll: () => inner.forgetAll(),
       authenticate(credential) {
         asked += 1

@@ -118,6 +118,7 @@ function bound(right: RememberingIdentity): RememberingIdentity {
   return {
     authenticate: (one) => right.authenticate(one),
     recall: (one) => right.recall(one),
+    provesItself: (one) => right.provesItself(one),
     forgetAll: () => right.forgetAll(),
   }
 }

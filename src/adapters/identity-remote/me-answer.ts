@@ -8,6 +8,23 @@ export function readRoles({ roles }: JsonObject): readonly string[] | undefined 
   return Array.isArray(roles) && roles.every((role) => typeof role === 'string') ? roles : undefined
 }
 
+/**
+ * The account that is named first: by a text, or by a whole number. Something else in its place is no name, but it is not
+ * nothing either: those of whom it is said must not all become the tenant that nobody named.
+ */
+export function findAccount(saids: readonly (JsonObject | undefined)[], fields: readonly string[]): string | undefined {
+  const values = saids.flatMap((said) =>
+    fields.map((field) => (said && Object.hasOwn(said, field) ? said[field] : null)),
+  )
+  const given = values.filter((value) => value !== null && value !== undefined && value !== '')
+  const name = given.find((value) => typeof value === 'string' || Number.isSafeInteger(value))
+  if (name !== undefined) return String(name)
+  return given.length === 0 ? undefined : notAName
+}
+
+/** No account is called so: it holds a control character. */
+const notAName = '\u0000'
+
 /** The first of these fields that holds a text. */
 export function findText(said: JsonObject | undefined, fields: readonly string[]): string | undefined {
   for (const field of fields) {

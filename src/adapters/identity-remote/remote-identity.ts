@@ -7,7 +7,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Credential, Grant, Identity, Principal } from '../../ports/identity.ts'
 import { type JsonObject, ServiceFault } from './get-json.ts'
 import { KeySet } from './key-set.ts'
-import { findText, narrowGrants, readRoles } from './me-answer.ts'
+import { findAccount, findText, narrowGrants, readRoles } from './me-answer.ts'
 import { askMe, type MeReply } from './me-question.ts'
 
 /** Tokens that are checked here, with the service's public keys. */
@@ -109,7 +109,7 @@ export class RemoteIdentity implements Identity {
   #toPrincipal({ secret }: Credential, { answer, roles, claims }: Said): Principal {
     const { accountFields, grantsFor } = this.#options
     const fingerprint = fingerprintOf(secret)
-    const account = findText(answer, accountFields) ?? findText(claims, accountFields) ?? 'default'
+    const account = findAccount([answer, claims], accountFields) ?? 'default'
     const subject = findText(answer, subjectFields) ?? findText(claims, ['sub']) ?? `key:${fingerprint}`
     // Another name in its place would be another tenant.
     if (!isName(account) || !isName(subject)) throw unavailable(new ServiceFault('a name that cannot be kept'))

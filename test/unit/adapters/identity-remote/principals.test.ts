@@ -39,10 +39,21 @@ describe('the account', () => {
     ['the first field that is there', { scope: 'first', account: 'second' }, 'first'],
     ['the next one, where there is no first', { account: 'second' }, 'second'],
     ['the next one, where the first is empty', { scope: '', account: 'second' }, 'second'],
-    ['the next one, where the first is no text', { scope: ['first'], account: 'second' }, 'second'],
+    ['the next one, where the first is no name', { scope: ['first'], account: 'second' }, 'second'],
+    ['a number too', { account: 42 }, '42'],
     ['`default`, where nothing names one', { tenant: 'third' }, 'default'],
   ])('is %s', async (_, answer, account) => {
     expect((await principalOf(answer)).account).toBe(account)
+  })
+
+  test.each([
+    { account: { id: 7 } },
+    { account: ['a'] },
+    { account: true },
+    { account: 1.5 },
+    { scope: {}, account: '' },
+  ])('is not `default` where it is named in a way that means nothing here: %j', async (answer) => {
+    expect(await errorOf(principalOf(answer))).toBeInstanceOf(Unavailable)
   })
 
   test('is found in the fields that the settings name', async () => {
