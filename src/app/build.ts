@@ -3,6 +3,8 @@ import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { FilesystemBlobStore } from '../adapters/blobs-filesystem/filesystem-blob-store.ts'
 import { systemClock } from '../adapters/clock-system/system-clock.ts'
+import type { Database } from '../adapters/metadata-sql/database.ts'
+import { PostgresDatabase } from '../adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../adapters/metadata-sql/sqlite-database.ts'
 import { SqliteServerLock } from '../adapters/metadata-sql/sqlite-server-lock.ts'
@@ -38,13 +40,30 @@ export interface Built {
 
 /** `mustBeThere`: a command that is run in the wrong folder is told so, and leaves nothing behind. */
 export async function openStores(config: Config, { mustBeThere = false } = {}): Promise<Stores> {
-  const database = join(config.dataDir, 'metadata.sqlite')
-  if (mustBeThere && !existsSync(database)) throw new Error(`there is no data in ${config.dataDir} (setting data_dir)`)
-  const made = await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
+  const { dataDir, databaseUrl } = config
+  if (mustBeThere && databaseUrl === undefined && !existsSync(sqlitePath(config))) {
+    throw new Error(`there is no data in ${dataDir} (setting data_dir)`)
+  }
+  const made = await mkdir(dataDir, { recursive: true, mode: 0o700 })
   if (made !== undefined) await syncFolder(dirname(made))
-  const blobs = await FilesystemBlobStore.open(join(config.dataDir, 'blobs'))
-  const metadata = await SqlMetadataStore.open(new SqliteDatabase(database))
+  const blobs = await FilesystemBlobStore.open(join(dataDir, 'blobs'))
+  const metadata = await SqlMetadataStore.open(openDatabase(config))
   return { metadata, blobs }
+}
+
+function sqlitePath({ dataDir }: Config): string {
+  return join(dataDir, 'metadata.sqlite')
+}
+
+function openDatabase(config: Config): Database {
+  if (config.databaseUrl === undefined) return new SqliteDatabase(sqlitePath(config))
+  return new PostgresDatabase({
+    url: config.databaseUrl,
+    connectionsMax: config.databaseConnections,
+    queueMax: config.databaseQueue,
+    statementTimeoutMs: config.databaseStatementMs,
+    lockTimeoutMs: config.databaseLockMs,
+  })
 }
 
 /** With `identity.ts`, the only place that chooses adapters. The clock is a parameter for tests that move it. */

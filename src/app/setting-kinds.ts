@@ -125,6 +125,17 @@ export function serviceUrl(): Kind<string | undefined> {
   })
 }
 
+/** A PostgreSQL address, which may hold a password. */
+export function postgresUrl(): Kind<string | undefined> {
+  const allowed = 'an address such as postgres://berth@db.example.com/berth?sslmode=require'
+  const read = (given: string): string | undefined => {
+    const url = URL.canParse(given) ? new URL(given) : undefined
+    const isPostgres = url?.protocol === 'postgres:' || url?.protocol === 'postgresql:'
+    return isPostgres && url.hostname !== '' && url.pathname.length > 1 ? given : undefined
+  }
+  return kind<string | undefined>(undefined, '', allowed, read, true)
+}
+
 export function optionalText(): Kind<string | undefined> {
   return kind<string | undefined>(undefined, '', 'a text', (given) => (given === '' ? undefined : given))
 }

@@ -8,6 +8,7 @@ import {
   optionalText,
   optionalUrl,
   patternList,
+  postgresUrl,
   roleMap,
   type Setting,
   secret,
@@ -24,6 +25,32 @@ import {
  */
 export const settingsTable = {
   dataDir: setting('data_dir', text('./data'), 'Folder of the embedded metadata, the blobs and the signing key.'),
+
+  databaseUrl: setting(
+    'metadata.url',
+    postgresUrl(),
+    'PostgreSQL, 15 or newer, for the metadata; without it, SQLite in `data_dir`.',
+  ),
+  databaseConnections: setting(
+    'metadata.connections',
+    wholeNumber(10, 2, 1_000),
+    'Most connections to PostgreSQL of one server.',
+  ),
+  databaseQueue: setting(
+    'metadata.queue',
+    wholeNumber(1_000, 0, 100_000),
+    'Most statements that wait for one of them; 503 above.',
+  ),
+  databaseStatementMs: setting(
+    'metadata.statement_timeout',
+    duration('10s', '100ms', '10m'),
+    'How long PostgreSQL may take for one statement.',
+  ),
+  databaseLockMs: setting(
+    'metadata.lock_timeout',
+    duration('5s', '100ms', '10m'),
+    'How long a statement may wait for the lock of another.',
+  ),
 
   host: setting('server.host', text('127.0.0.1'), 'Address to listen on; 0.0.0.0 for all.'),
   port: setting('server.port', wholeNumber(5000, 0, 65_535), 'Port to listen on; 0 picks a free one.'),

@@ -107,21 +107,19 @@ export function isolationContract(open: OpenMetadataStore): void {
     const [blob, manifest] = [await addBlob(theirs, 'layer'), await addManifest(theirs, 'one')]
     const mixed = { accountId: mine.accountId, id: theirs.repository.id }
     const transaction = metadata.transaction.bind(metadata)
-    const attempts: Record<string, Promise<unknown>> = {
-      'a tag of mine to a manifest of theirs': metadata.tags.point(mine.repository, tagged('a'), manifest.id),
-      'a link of mine to a blob of theirs': transaction(({ blobs }) =>
-        blobs.link(mine.repository, blob.id, blob.digest),
-      ),
-      'a manifest of mine to a blob of theirs': addManifest(mine, 'two', { blobs: [blob] }),
-      'an index of mine to a manifest of theirs': addManifest(mine, 'three', { children: [manifest] }),
-      'an upload of mine in a repository of theirs': transaction(({ uploads }) =>
-        uploads.begin(mixed, 'alice', freshUploadId(), freshKey(), 0),
-      ),
-      'a manifest of mine in a repository of theirs': addManifest({ ...mine, repository: mixed }, 'four'),
+    const attempts: Record<string, () => Promise<unknown>> = {
+      'a tag of mine to a manifest of theirs': () => metadata.tags.point(mine.repository, tagged('a'), manifest.id),
+      'a link of mine to a blob of theirs': () =>
+        transaction(({ blobs }) => blobs.link(mine.repository, blob.id, blob.digest)),
+      'a manifest of mine to a blob of theirs': () => addManifest(mine, 'two', { blobs: [blob] }),
+      'an index of mine to a manifest of theirs': () => addManifest(mine, 'three', { children: [manifest] }),
+      'an upload of mine in a repository of theirs': () =>
+        transaction(({ uploads }) => uploads.begin(mixed, 'alice', freshUploadId(), freshKey(), 0)),
+      'a manifest of mine in a repository of theirs': () => addManifest({ ...mine, repository: mixed }, 'four'),
     }
 
     for (const [what, attempt] of Object.entries(attempts)) {
-      expect({ what, outcome: await outcomeOf(attempt) }).toEqual({ what, outcome: 'refused' })
+      expect({ what, outcome: await outcomeOf(attempt()) }).toEqual({ what, outcome: 'refused' })
     }
   })
 

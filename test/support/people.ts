@@ -1,10 +1,8 @@
 // Users beside the administrator, written into the metadata store as an operator's command would write them.
-import { join } from 'node:path'
-import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
-import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.ts'
 import { hashApiKey } from '../../src/identity/api-keys.ts'
 import type { KeyLimits } from '../../src/ports/api-keys.ts'
 import { type ApiServer, identity } from './api-server.ts'
+import { openMetadataOf } from './test-metadata.ts'
 
 export interface NewPerson {
   readonly name: string
@@ -19,7 +17,7 @@ export interface NewPerson {
 export async function addPerson(server: ApiServer, { name, roles, account, limits }: NewPerson): Promise<string> {
   const own = (await server.ask('GET', `${identity}/me`)).json<{ account: string }>().account
   const key = `berth_person_${name}_0123456789abcdef`
-  const store = await SqlMetadataStore.open(new SqliteDatabase(join(server.dataDir, 'metadata.sqlite')))
+  const store = await openMetadataOf(server.dataDir)
   try {
     const known = await store.users.find(name)
     const added = await store.users.add({

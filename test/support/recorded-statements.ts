@@ -47,6 +47,10 @@ export class RecordedDatabase implements Database {
     return this.#inner.script(sql)
   }
 
+  alone<T>(work: () => Promise<T>): Promise<T> {
+    return this.#inner.alone(work)
+  }
+
   close(): Promise<void> {
     return this.#inner.close()
   }

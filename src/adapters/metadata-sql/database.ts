@@ -5,6 +5,7 @@
  *   {now}             milliseconds since 1970 by the engine's clock
  *   {any $n}          IN the JSON array of texts that is parameter n
  *   {each $n}         a FROM item named `each`, one row a member of the JSON array, in column `each.value`
+ *   {texts $n}        the same for an array of texts: `each.value` is a text, where {each} may give it as JSON
  *   {keep a, b}       row locks that stop deletion until the transaction ends (SQLite: one writer, nothing to do)
  *   {lock a, b}       row locks for changing; {lock a, b skip} passes over rows that another transaction holds
  *   {id} {number} {text} {bytes} {table}   column and table kinds, in migrations
@@ -35,6 +36,8 @@ export interface Database extends Queryable {
   transaction<T>(work: (queries: Queryable) => Promise<T>): Promise<T>
   /** Runs statements that take no values: migrations only. */
   script(sql: string): Promise<void>
+  /** Runs `work` while no other process runs its own: several may be the first to bring a database up to date. */
+  alone<T>(work: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
@@ -43,11 +46,12 @@ export interface Dialect {
   readonly words: Readonly<Record<string, string>>
   any(parameter: string): string
   each(parameter: string): string
+  texts(parameter: string): string
   keep(tables: string): string
   lock(tables: string, skip: boolean): string
 }
 
-const macro = /\{(any|each|keep|lock)\s+([^}]*?)(\s+skip)?\}|\{([a-z]+)\}/g
+const macro = /\{(any|each|texts|keep|lock)\s+([^}]*?)(\s+skip)?\}|\{([a-z]+)\}/g
 
 /** The text for one engine. Called once for each text; the engines keep what they prepared. */
 export function translate(sql: string, dialect: Dialect): string {
@@ -55,6 +59,7 @@ export function translate(sql: string, dialect: Dialect): string {
     if (word !== undefined) return dialect.words[word] ?? whole
     if (verb === 'any') return dialect.any(argument ?? '')
     if (verb === 'each') return dialect.each(argument ?? '')
+    if (verb === 'texts') return dialect.texts(argument ?? '')
     if (verb === 'keep') return dialect.keep(argument ?? '')
     return dialect.lock(argument ?? '', skip !== undefined)
   })

@@ -9,7 +9,11 @@ const migrations: readonly { readonly version: number; readonly sql: string }[] 
 ]
 
 /** Brings the schema up to date, one transaction a step. Gives the versions that it applied. */
-export async function migrate(database: Database): Promise<number[]> {
+export function migrate(database: Database): Promise<number[]> {
+  return database.alone(() => applyMissing(database))
+}
+
+async function applyMissing(database: Database): Promise<number[]> {
   await database.script(
     'CREATE TABLE IF NOT EXISTS schema_versions (version {number} PRIMARY KEY, applied_at {number} NOT NULL)',
   )

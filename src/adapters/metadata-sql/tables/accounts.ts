@@ -72,7 +72,7 @@ export class SqlAccounts implements Accounts {
               (SELECT COUNT(*) FROM manifests WHERE account_id = $1) AS manifests,
               (SELECT COUNT(*) FROM tags WHERE account_id = $1) AS tags,
               (SELECT COUNT(*) FROM blobs WHERE account_id = $1) AS blobs,
-              (SELECT COALESCE(SUM(size_bytes), 0) FROM blobs WHERE account_id = $1) AS "blobBytes"`,
+              (SELECT CAST(COALESCE(SUM(size_bytes), 0) AS bigint) FROM blobs WHERE account_id = $1) AS "blobBytes"`,
       [id],
     )
     if (row === undefined) throw new Error('a sum has no row')

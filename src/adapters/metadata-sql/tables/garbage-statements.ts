@@ -47,7 +47,7 @@ DELETE FROM repositories WHERE id IN (
   LIMIT $2)`
 
 export const forecastBlobs = `
-SELECT count(*) AS blobs, coalesce(sum(b.size_bytes), 0) AS bytes
+SELECT count(*) AS blobs, CAST(coalesce(sum(b.size_bytes), 0) AS bigint) AS bytes
 FROM blob_queue q
 JOIN blobs b ON b.account_id = q.account_id AND b.id = q.blob_id
 JOIN accounts a ON a.id = q.account_id

@@ -26,8 +26,11 @@ export const saveManifest = `
 INSERT INTO manifests (account_id, repository_id, digest, media_type, size_bytes,
                        subject_digest, artifact_type, annotations, payload, pushed_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now})
-ON CONFLICT (account_id, repository_id, digest) DO UPDATE SET media_type = excluded.media_type
+ON CONFLICT (account_id, repository_id, digest) DO NOTHING
 RETURNING id`
+
+export const renameManifest = `
+UPDATE manifests SET media_type = $4 WHERE account_id = $1 AND repository_id = $2 AND digest = $3 RETURNING id`
 
 // `WHERE true` lets SQLite tell the upsert's ON from a join's.
 export const saveEntries = `

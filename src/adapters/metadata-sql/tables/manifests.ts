@@ -18,6 +18,7 @@ import {
   findByDigest,
   findByTag,
   referrersOf,
+  renameManifest,
   saveEntries,
   saveManifest,
 } from './manifest-statements.ts'
@@ -99,21 +100,29 @@ export class SqlManifests implements Manifests {
   }
 
   async save(repository: RepositoryRow, manifest: NewManifest): Promise<{ id: RowId; isNew: boolean }> {
-    const known = await this.lockByDigests(repository, [manifest.digest])
-    const rows = await this.#queries.returning<{ id: number }>(saveManifest, [
-      repository.accountId,
-      repository.id,
-      manifest.digest,
-      manifest.mediaType,
+    const { accountId, id: repositoryId } = repository
+    const { digest, mediaType } = manifest
+    const added = await this.#queries.returning<{ id: number }>(saveManifest, [
+      accountId,
+      repositoryId,
+      digest,
+      mediaType,
       manifest.sizeBytes,
       manifest.subject ?? null,
       manifest.artifactType ?? null,
       manifest.annotations === undefined ? null : JSON.stringify(manifest.annotations),
       manifest.bytes,
     ])
-    const id = rows[0]?.id
-    if (id === undefined) throw new Error(`manifest ${manifest.digest} was not stored`)
-    return { id, isNew: !known.has(manifest.digest) }
+    if (added[0] !== undefined) return { id: added[0].id, isNew: true }
+    // Of two that push it at once, one has waited here for the other, and finds its row.
+    const known = await this.#queries.returning<{ id: number }>(renameManifest, [
+      accountId,
+      repositoryId,
+      digest,
+      mediaType,
+    ])
+    if (known[0] === undefined) throw new Error(`manifest ${digest} was not stored`)
+    return { id: known[0].id, isNew: false }
   }
 
   async saveEntries(repository: RepositoryRow, manifestId: RowId, entries: readonly ManifestEntry[]): Promise<void> {

@@ -64,7 +64,7 @@ export class SqlRepositories implements Repositories {
     const [, from = ''] = [`${after}!`, starts[0] ?? ''].toSorted()
     const rows = await this.#queries.all<{ name: string }>(
       `SELECT name FROM repositories WHERE account_id = $1 AND name >= $2 AND name < $3
-       AND manifest_count > 0 AND EXISTS (SELECT 1 FROM {each $4} WHERE name LIKE each.value ESCAPE '\\')
+       AND manifest_count > 0 AND EXISTS (SELECT 1 FROM {texts $4} WHERE name LIKE each.value ESCAPE '\\')
        ORDER BY name LIMIT $5`,
       [accountId, from, ends.at(-1) ?? '', JSON.stringify(within.map(toLike)), limit],
     )
