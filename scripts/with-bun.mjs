@@ -1,4 +1,4 @@
-// `npm run format`, `npm run bench`, `npm run berth`: the pinned Bun with the arguments given.
+// `npm run format`, `npm run bench`, `npm run docs`: the pinned Bun with the arguments given.
 import { ensureInstalled } from './install.mjs'
 import { runBun } from './run-bun.mjs'
 

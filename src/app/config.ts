@@ -48,7 +48,12 @@ export function readConfig(file: string | undefined, environment: Environment = 
 
 /** Settings that are right each for itself, and wrong together. */
 function findContradictions({ authUrl, jwksUrl, jwtIssuer, jwtAudience }: Config): string[] {
-  if (jwksUrl === undefined) return []
+  if (jwksUrl === undefined) {
+    const idle = { 'auth.issuer': jwtIssuer, 'auth.audience': jwtAudience }
+    return Object.entries(idle)
+      .filter(([, value]) => value !== undefined)
+      .map(([name]) => `${name} checks nothing without auth.jwks_url`)
+  }
   const missing = { 'auth.url': authUrl, 'auth.issuer': jwtIssuer, 'auth.audience': jwtAudience }
   // Without both, a token that the same issuer gave for something else would open this registry.
   return Object.entries(missing)

@@ -7,6 +7,8 @@ import type { Config } from './settings.ts'
 /** A server that runs: what operators start is what tests start. */
 export interface RunningServer {
   readonly url: string
+  /** What users log in to. */
+  readonly loginHost: string
   readonly firstApiKey: string | undefined
   readonly log: Log
   /** Drains and stops; the second call waits for the first. */
@@ -32,9 +34,11 @@ export async function runServer(config: Config): Promise<RunningServer> {
   }
   const jobs = new Jobs(built, log, config)
   jobs.start()
+  const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${http.port}`
   let stopping: Promise<void> | undefined
   return {
-    url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${http.port}`,
+    url,
+    loginHost: new URL(config.publicUrl ?? url).host,
     firstApiKey: built.firstApiKey,
     log,
     stop() {

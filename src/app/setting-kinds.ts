@@ -1,4 +1,5 @@
 import type { RoleMap } from '../identity/rights.ts'
+import { isUserName } from '../identity/users.ts'
 import { isAddressRange } from '../lib/client-address.ts'
 import { parseByteCount, parseDuration } from '../lib/quantities.ts'
 import { parseRepositoryPattern, type RepositoryPattern } from '../oci/repository-pattern.ts'
@@ -49,12 +50,16 @@ export function text(fallback: string): Kind<string> {
   return kind(fallback, fallback, 'a text', (given) => (given === '' ? undefined : given))
 }
 
+export function userName(fallback: string): Kind<string> {
+  return kind(fallback, fallback, 'letters, digits and . _ @ + -', (given) => (isUserName(given) ? given : undefined))
+}
+
 export function secret(): Kind<string | undefined> {
   return kind<string | undefined>(
     undefined,
     '',
-    'a text of at least 12 characters',
-    (given) => (given.length < 12 ? undefined : given),
+    'a text of 12 to 1024 characters',
+    (given) => (given.length < 12 || given.length > 1_024 ? undefined : given),
     true,
   )
 }
@@ -143,6 +148,15 @@ export function optionalText(): Kind<string | undefined> {
 /** A list in the file, or texts with commas between them in the environment. */
 export function textList(...fallback: readonly string[]): Kind<readonly string[]> {
   return listOf(fallback, 'a list of texts', (item) => item)
+}
+
+// Signatures by public keys alone: a public key that passed for a shared secret would be everybody's.
+const algorithms = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
+
+export function algorithmList(...fallback: readonly string[]): Kind<readonly string[]> {
+  return listOf(fallback, 'a list of RS256, ES256, EdDSA and their like', (item) =>
+    algorithms.test(item) ? item : undefined,
+  )
 }
 
 /** Repositories by name, or with `*` for any text. */

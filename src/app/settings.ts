@@ -1,6 +1,7 @@
 import { allRights, defaultRoles } from '../identity/rights.ts'
 import {
   addressList,
+  algorithmList,
   byteCount,
   choice,
   duration,
@@ -16,6 +17,7 @@ import {
   setting,
   text,
   textList,
+  userName,
   wholeNumber,
 } from './setting-kinds.ts'
 
@@ -24,7 +26,7 @@ import {
  * follows from the name in the file: `server.port` is BERTH_SERVER__PORT.
  */
 export const settingsTable = {
-  dataDir: setting('data_dir', text('./data'), 'Folder of the embedded metadata, the blobs and the signing key.'),
+  dataDir: setting('data_dir', text('./data'), 'Folder of the embedded metadata, the blobs and the signing keys.'),
 
   databaseUrl: setting(
     'metadata.url',
@@ -140,12 +142,12 @@ export const settingsTable = {
   jwtAudience: setting('auth.audience', optionalText(), 'The audience that such tokens must name.'),
   jwtAlgorithms: setting(
     'auth.algorithms',
-    textList('RS256', 'ES256', 'EdDSA'),
+    algorithmList('RS256', 'ES256', 'EdDSA'),
     'The algorithms that count in such tokens.',
   ),
   jwtSkewMs: setting('auth.clock_skew', duration('30s', '0s', '60s'), 'How far clocks may differ in such tokens.'),
 
-  adminName: setting('identity.admin_name', text('admin'), 'Name of the first user.'),
+  adminName: setting('identity.admin_name', userName('admin'), 'Name of the first user.'),
   adminApiKey: setting(
     'identity.admin_api_key',
     secret(),

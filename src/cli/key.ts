@@ -68,8 +68,8 @@ async function create(userName: string, options: CreateOptions, command: Command
   await withUsers(options.config, async (place) => {
     const { metadata, config } = place
     const user = await getUser(metadata, userName)
-    const needs = { apiKeys: metadata.apiKeys, clock: presentClock }
-    const key = await createApiKey(needs, user, { name, expiresAt, rights, repositories }, config.keysPerUser)
+    const needs = { metadata, clock: presentClock }
+    const key = await createApiKey(needs, userName, { name, expiresAt, rights, repositories }, config.keysPerUser)
     console.log(key)
     tell('this is the only time that the key is shown. It is the password of:')
     process.stderr.write(`\n  docker login ${loginAddress(place)} -u apikey\n\n`)

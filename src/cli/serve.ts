@@ -16,10 +16,9 @@ export function addServeCommand(program: Command): void {
     })
 }
 
-function greet({ url, firstApiKey, log }: RunningServer): void {
+function greet({ url, loginHost: host, firstApiKey, log }: RunningServer): void {
   log.write('info', 'ready', { url })
   log.flush()
-  const host = url.replace('http://', '')
   const lines = ['', `  Berth is ready at ${url}`, '']
   if (firstApiKey !== undefined) {
     lines.push(`  Your API key (shown only now; keep it):  ${firstApiKey}`, '')

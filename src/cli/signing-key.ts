@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { readConfig } from '../app/config.ts'
 import { openKeys } from '../app/identity.ts'
-import { publishAheadMs } from '../identity/key-ring.ts'
+import { type KeyRing, publishAheadMs } from '../identity/key-ring.ts'
 import { formatTime } from '../lib/quantities.ts'
 import { printJson, printTable, showTime, tell } from './printing.ts'
-import { configOption } from './stores.ts'
+import { configOption, withStores } from './stores.ts'
 
 interface Options {
   readonly config?: string
@@ -33,8 +33,14 @@ export function addSigningKeyCommand(program: Command): void {
     .action(rotate)
 }
 
+/** Where there is no data there are no keys, and none shall come to be by looking. */
+async function openRing(file: string | undefined): Promise<KeyRing> {
+  await withStores(file, async () => undefined)
+  return openKeys(readConfig(file))
+}
+
 async function list(options: Options): Promise<void> {
-  const ring = await openKeys(readConfig(options.config))
+  const ring = await openRing(options.config)
   const signing = ring.signing().kid
   const all = ring.list()
   const at = all.findIndex(({ kid }) => kid === signing)
@@ -58,7 +64,7 @@ async function list(options: Options): Promise<void> {
 }
 
 async function rotate(options: Options): Promise<void> {
-  const ring = await openKeys(readConfig(options.config))
+  const ring = await openRing(options.config)
   if (options.now) {
     const { kid } = await ring.replaceAll()
     console.log(`${kid} signs now, and all tokens that were issued before are good no more`)

@@ -128,16 +128,17 @@ async function list(options: { config?: string; account?: string; json?: true })
 
 async function switchUser(name: string, isDisabled: boolean, file: string | undefined): Promise<void> {
   await withUsers(file, async ({ metadata }) => {
-    await changeUser(metadata, await getUser(metadata, name), { isDisabled })
+    await changeUser({ metadata }, name, { isDisabled })
     console.log(`${isDisabled ? 'disabled' : 'enabled'} ${name}`)
   })
 }
 
 async function setPassword(name: string, options: { config?: string; passwordStdin?: true }): Promise<void> {
   await withUsers(options.config, async ({ metadata, config }) => {
-    const user = await getUser(metadata, name)
+    // Nobody shall type a password for a user who is not there.
+    await getUser(metadata, name)
     const password = options.passwordStdin ? await readPassword(name) : await askPassword(name)
-    await changeUser(metadata, user, { password })
+    await changeUser({ metadata }, name, { password })
     console.log(`set the password of ${name}; the tokens he had are good no more`)
     if (name === config.adminName && config.adminPassword !== undefined) {
       warn('the setting identity.admin_password sets it back when the server starts')
@@ -154,7 +155,7 @@ async function setRoles(name: string, given: string[], options: RolesOptions, co
   if ((given.length === 0) !== (options.none === true)) command.error('error: name his roles, or give --none')
   const roles = parseRoles(given)
   await withUsers(options.config, async (place) => {
-    await changeUser(place.metadata, await getUser(place.metadata, name), { roles })
+    await changeUser(place, name, { roles })
     console.log(`${name} has ${describeRoles(roles)}`)
     warnOfRoles(place, roles)
   })

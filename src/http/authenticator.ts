@@ -53,6 +53,25 @@ export class Authenticator {
   ): Promise<T | undefined> {
     const attempt = { ...tried, from: this.#peers.networkOf(request) }
     this.#app.failures.check(attempt)
+    return this.#judge(attempt, work)
+  }
+
+  /** As `attempt`, for passwords: those that come together are held back too. */
+  async attemptLogin<T>(
+    request: Request,
+    tried: Omit<Attempt, 'from'>,
+    work: () => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    const attempt = { ...tried, from: this.#peers.networkOf(request) }
+    this.#app.failures.enter(attempt)
+    try {
+      return await this.#judge(attempt, work)
+    } finally {
+      this.#app.failures.leave(attempt)
+    }
+  }
+
+  async #judge<T>(attempt: Attempt, work: () => Promise<T | undefined>): Promise<T | undefined> {
     const found = await work()
     if (found === undefined) this.#app.failures.noteFailure(attempt)
     else this.#app.failures.noteSuccess(attempt)

@@ -35,9 +35,8 @@ export class Peers {
    */
   networkOf(request: Request): string | undefined {
     const peer = this.#addressOf(request) ?? ''
-    const forwardedFor = request.headers.get('x-forwarded-for')
-    if (forwardedFor === null && this.#proxies.has(peer)) return undefined
-    return networkOf(this.#proxies.clientOf(peer, forwardedFor))
+    const client = this.#proxies.clientOf(peer, request.headers.get('x-forwarded-for'))
+    return this.#proxies.has(client) ? undefined : networkOf(client)
   }
 
   /** The configured address, or else the request's own. */

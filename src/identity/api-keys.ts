@@ -3,9 +3,14 @@ import { formatTime } from '../lib/quantities.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { ApiKey, ApiKeys, KeyLimits } from '../ports/api-keys.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { User } from '../ports/users.ts'
+import { type UserCheck, userUnknown } from './users.ts'
 
-type Needs = { readonly apiKeys: Pick<ApiKeys, 'add' | 'list'>; readonly clock: Pick<Clock, 'now'> }
+type Needs = {
+  readonly metadata: Pick<MetadataStore, 'transaction'>
+  readonly clock: Pick<Clock, 'now'>
+}
 
 export interface NewKeyRequest extends KeyLimits {
   readonly name: KeyName
@@ -29,21 +34,26 @@ export function parseKeyName(text: string): KeyName {
 
 /** Makes a key and gives it: this is the only time that anybody sees it. */
 export async function createApiKey(
-  { apiKeys, clock }: Needs,
-  user: User,
-  { name, expiresAt, rights, repositories }: NewKeyRequest,
+  { metadata, clock }: Needs,
+  userName: string,
+  { name, ...limits }: NewKeyRequest,
   keysMax: number,
+  check: UserCheck = () => undefined,
 ): Promise<string> {
-  if (expiresAt !== undefined && expiresAt <= clock.now()) {
+  if (limits.expiresAt !== undefined && limits.expiresAt <= clock.now()) {
     throw new RegistryRefusal('identity-invalid', { reason: 'the key would have expired already' })
   }
-  const known = await apiKeys.list(user.id)
-  if (known.some((key) => key.name === name)) throw new RegistryRefusal('key-exists', { key: name })
-  if (known.length >= keysMax) throw new RegistryRefusal('too-many-keys', { max: keysMax })
   const secret = generateApiKey()
-  const secretHash = hashApiKey(secret)
-  const isNew = await apiKeys.add({ userId: user.id, name, secretHash, expiresAt, rights, repositories })
-  if (!isNew) throw new RegistryRefusal('key-exists', { key: name })
+  await metadata.transaction(async ({ users, apiKeys }) => {
+    const user = await users.findLocked(userName)
+    if (user === undefined) throw userUnknown(userName)
+    check(user)
+    const known = await apiKeys.list(user.id)
+    if (known.some((key) => key.name === name)) throw new RegistryRefusal('key-exists', { key: name })
+    if (known.length >= keysMax) throw new RegistryRefusal('too-many-keys', { max: keysMax })
+    const isNew = await apiKeys.add({ userId: user.id, name, secretHash: hashApiKey(secret), ...limits })
+    if (!isNew) throw new RegistryRefusal('key-exists', { key: name })
+  })
   return secret
 }
 

@@ -1,7 +1,7 @@
 import { fingerprintOf } from '../lib/fingerprint.ts'
 import type { ApiKey, ApiKeys } from '../ports/api-keys.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Credential, Grant, Identity, Principal } from '../ports/identity.ts'
+import type { Credential, Identity, Principal } from '../ports/identity.ts'
 import type { User, Users } from '../ports/users.ts'
 import { hashApiKey } from './api-keys.ts'
 import type { KeyUses } from './key-uses.ts'
@@ -39,16 +39,23 @@ export class EmbeddedIdentity implements Identity {
     return {
       account: user.account,
       subject: user.name,
-      roles: user.roles,
-      grants: [this.#grantOf(found)],
+      ...this.#mayDo(found),
       fingerprint: fingerprintOf(credential.secret),
       expiresAt,
     }
   }
 
-  #grantOf({ user, limits }: Found): Grant {
-    const rights = rightsOf(user.roles, this.#needs.roles)
-    return limits === undefined ? { rights } : grantOf(rights, limits)
+  /** Whoever asks about a limited key must not take it for all that its user is, though he knew of roles alone. */
+  #mayDo({ user, limits }: Found): Pick<Principal, 'roles' | 'userRoles' | 'grants'> {
+    const map = this.#needs.roles
+    const rights = rightsOf(user.roles, map)
+    if (limits === undefined || (limits.rights ?? limits.repositories) === undefined) {
+      return { roles: user.roles, grants: [{ rights }] }
+    }
+    const grant = grantOf(rights, limits)
+    const isWhole = (role: string) => map.has(role) && rightsOf([role], map).isSubsetOf(grant.rights)
+    const roles = limits.repositories === undefined ? user.roles.filter(isWhole) : []
+    return { roles, userRoles: user.roles, grants: [grant] }
   }
 
   async #byApiKey(secret: string): Promise<Found | undefined> {

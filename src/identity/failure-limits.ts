@@ -44,6 +44,8 @@ export class FailureLimits {
   readonly #byTarget = new LRUCache<string, Bucket>({ max: entriesMax })
   readonly #goodUntil = new LRUCache<string, number>({ max: entriesMax })
   readonly #all: Bucket
+  /** Guesses at passwords that are being looked at, by network: each may turn out to be one failure more. */
+  readonly #underWay = new Map<string, number>()
 
   constructor(settings: FailureSettings, clock: Pick<Clock, 'now'>) {
     this.#settings = settings
@@ -63,6 +65,28 @@ export class FailureLimits {
       this.#waitMs(this.#byTarget, target, now),
     )
     if (waitMs > 0) throw new RegistryRefusal('too-many-failures', { retryAfterSeconds: Math.ceil(waitMs / 1000) })
+  }
+
+  /**
+   * As `check`, for guesses that are slow to look at: of those that come together no more are let in than may fail. To be
+   * followed by `leave`.
+   */
+  enter(attempt: Attempt): void {
+    this.check(attempt)
+    if (attempt.from === undefined) return
+    const key = this.#keyOf(attempt.from)
+    const underWay = this.#underWay.get(key) ?? 0
+    const room = this.#byAddress.get(key)?.room(this.#clock.now()) ?? this.#settings.burst
+    if (underWay >= room) throw new RegistryRefusal('too-many-failures', { retryAfterSeconds: 1 })
+    this.#underWay.set(key, underWay + 1)
+  }
+
+  leave({ from }: Attempt): void {
+    if (from === undefined) return
+    const key = this.#keyOf(from)
+    const left = (this.#underWay.get(key) ?? 1) - 1
+    if (left === 0) this.#underWay.delete(key)
+    else this.#underWay.set(key, left)
   }
 
   noteSuccess({ credential }: Attempt): void {
@@ -116,11 +140,15 @@ class Bucket {
     this.#filledAt = now
   }
 
+  /** How many may still fail. */
+  room(now: number): number {
+    return Math.floor(this.#levelAt(now))
+  }
+
   /** Until there is something in it again: the pause, and longer where so many failed together that they left a debt. */
   drain(now: number): void {
-    const { perMinute, burst, pauseMs } = this.#settings
-    const filled = (Math.max(0, now - this.#filledAt) / 60_000) * perMinute
-    this.#level = Math.max(-burst, Math.min(burst, this.#level + filled) - 1)
+    const { burst, pauseMs } = this.#settings
+    this.#level = Math.max(-burst, this.#levelAt(now) - 1)
     this.#filledAt = now
     if (this.#level < 1) this.#refusedUntil = now + Math.max(pauseMs, this.#fillingMs(this.#level))
   }
@@ -130,6 +158,11 @@ class Bucket {
     // More than anybody is ever told to wait: somebody has set the clock back.
     const longestMs = Math.max(this.#settings.pauseMs, this.#fillingMs(-this.#settings.burst))
     return waitMs > longestMs ? 0 : Math.max(0, waitMs)
+  }
+
+  #levelAt(now: number): number {
+    const { perMinute, burst } = this.#settings
+    return Math.min(burst, this.#level + (Math.max(0, now - this.#filledAt) / 60_000) * perMinute)
   }
 
   #fillingMs(level: number): number {

@@ -21,18 +21,19 @@ export interface Admin {
 }
 
 /**
- * Sees to it that somebody can get in: the administrator with the preset credentials, or on a first start with an API
- * key that is made here. A preset key is good as long as the configuration says so, and goes with it.
+ * Sees to it that somebody can get in: the administrator with the preset credentials, or where he would have neither
+ * key nor password, with an API key that is made here. A preset key is good as long as the configuration says so.
  */
 export async function ensureAdmin(needs: Needs, preset: AdminPreset): Promise<Admin> {
   const admin = await ensureUser(needs, preset)
   await ensurePresetKey(needs, admin, preset.apiKey)
-  const hasKey = (await needs.apiKeys.list(admin.id)).length > 0
-  if (hasKey) return { account: admin.account, firstApiKey: undefined }
+  const { account, passwordHash } = admin
+  const canGetIn = passwordHash !== undefined || (await needs.apiKeys.list(admin.id)).length > 0
+  if (canGetIn) return { account, firstApiKey: undefined }
   const firstApiKey = generateApiKey()
   const secretHash = hashApiKey(firstApiKey)
   await needs.apiKeys.add({ userId: admin.id, name: firstKeyName, secretHash, ...unlimited })
-  return { account: admin.account, firstApiKey }
+  return { account, firstApiKey }
 }
 
 async function ensureUser(
@@ -58,10 +59,13 @@ async function ensureUser(
 async function ensurePresetKey({ apiKeys }: Needs, admin: User, key: string | undefined): Promise<void> {
   const secretHash = key === undefined ? undefined : hashApiKey(key)
   const known = secretHash === undefined ? undefined : await apiKeys.find(secretHash)
-  if (known?.user.id === admin.id) return
+  const isOwn = known?.user.id === admin.id
+  if (isOwn && known.key.name === presetKeyName) return
+  await apiKeys.remove(admin.id, presetKeyName)
+  // The key is one that he has already, under another name.
+  if (isOwn) return
   // The configuration names another administrator than it did, with the same key.
   if (known !== undefined) await apiKeys.remove(known.user.id, known.key.name)
-  await apiKeys.remove(admin.id, presetKeyName)
   if (secretHash !== undefined) {
     await apiKeys.add({ userId: admin.id, name: presetKeyName, secretHash, ...unlimited })
   }

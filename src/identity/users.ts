@@ -1,11 +1,11 @@
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { Right } from '../ports/identity.ts'
+import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { User, Users } from '../ports/users.ts'
 import { hashPassword, isPassword, passwordLengthMax, passwordLengthMin } from './passwords.ts'
-import { type RoleMap, rightsOf } from './rights.ts'
+import { allRights, type RoleMap, rightsOf } from './rights.ts'
 
 type AddNeeds = { readonly users: Pick<Users, 'add'> }
-type ChangeNeeds = { readonly users: Pick<Users, 'find' | 'change'> }
 
 export interface NewUserRequest {
   readonly name: UserName
@@ -20,8 +20,12 @@ export type UserName = string & { readonly __brand: 'UserName' }
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/
 
+export function isUserName(text: string): text is UserName {
+  return namePattern.test(text)
+}
+
 export function parseUserName(text: string): UserName {
-  if (namePattern.test(text)) return text as UserName
+  if (isUserName(text)) return text
   throw new RegistryRefusal('identity-invalid', { reason: 'a name has 1 to 128 letters, digits and . _ @ + -' })
 }
 
@@ -58,7 +62,7 @@ export async function getUser(
 ): Promise<User> {
   const user = await users.find(name)
   if (user === undefined || (account !== undefined && user.account !== account)) {
-    throw new RegistryRefusal('user-unknown', { user: name.slice(0, 128) })
+    throw userUnknown(name)
   }
   return user
 }
@@ -69,13 +73,28 @@ export interface UserChangeRequest {
   readonly password?: string
 }
 
+/** Refuses a user whom the caller may not change; asked under the lock, so that what it saw still holds. */
+export type UserCheck = (user: User) => void
+
 /** A new password, or being disabled, ends the tokens that the user has; his API keys rest while he is disabled. */
-export async function changeUser({ users }: ChangeNeeds, user: User, request: UserChangeRequest): Promise<User> {
-  const { password, ...rest } = request
+export async function changeUser(
+  { metadata }: { readonly metadata: Pick<MetadataStore, 'transaction'> },
+  name: string,
+  { password, ...rest }: UserChangeRequest,
+  check: UserCheck = () => undefined,
+): Promise<User> {
   const change = password === undefined ? rest : { ...rest, passwordHash: await hashPassword(password) }
-  const changed = await users.change(user.id, change)
-  if (changed === undefined) throw new RegistryRefusal('user-unknown', { user: user.name })
-  return changed
+  return metadata.transaction(async ({ users }) => {
+    const user = await users.findLocked(name)
+    if (user !== undefined) check(user)
+    const changed = user && (await users.change(user.id, change))
+    if (changed === undefined) throw userUnknown(name)
+    return changed
+  })
+}
+
+export function userUnknown(name: string): RegistryRefusal {
+  return new RegistryRefusal('user-unknown', { user: name.slice(0, 128) })
 }
 
 /** What may be shown of a user to those who manage users. */
@@ -83,9 +102,12 @@ export function showUser({ name, account, roles, isDisabled, passwordHash }: Use
   return { name, account, roles, disabled: isDisabled, hasPassword: passwordHash !== undefined }
 }
 
-/** Nobody gives, or gets hold of, what he has not got himself. */
+/**
+ * Nobody gives, or gets hold of, what he has not got himself. A role that the map does not know counts as all rights: it
+ * may mean something to others, or tomorrow.
+ */
 export function checkMayManage(own: ReadonlySet<Right>, roles: readonly string[], map: RoleMap): void {
-  const theirs = rightsOf(roles, map)
+  const theirs = roles.every((role) => map.has(role)) ? rightsOf(roles, map) : new Set(allRights)
   if (!theirs.isSubsetOf(own)) throw new RegistryRefusal('denied', { rights: [...theirs.difference(own)] })
 }
 

@@ -21,6 +21,8 @@ export interface Principal {
   /** Stable and unique within the account: uploads are bound to it. */
   readonly subject: string
   readonly roles: readonly string[]
+  /** Behind a limited key: all roles of its user, where `roles` are those that the key has in full. */
+  readonly userRoles?: readonly string[] | undefined
   /** All that the caller may do; what no grant allows is refused. */
   readonly grants: readonly Grant[]
   /** Tells credentials apart in a log without telling what they are. */

@@ -22,6 +22,9 @@ export type UserChange = Partial<Pick<User, 'passwordHash' | 'roles' | 'isDisabl
 export interface Users {
   find(name: string): Promise<User | undefined>
 
+  /** As `find`; inside a transaction nobody else changes the user until it ends. */
+  findLocked(name: string): Promise<User | undefined>
+
   /** In byte order of their names, after `after`, at most `limit`; of one account, or of all. */
   list(account: string | undefined, after: string | undefined, limit: number): Promise<User[]>
 

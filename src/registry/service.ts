@@ -24,7 +24,10 @@ export async function openAccount({ metadata, settings }: GateNeeds, name: strin
   return account
 }
 
-/** The same once more inside a transaction: nothing becomes visible, and nothing goes, once `disableAccount` has answered. */
+/**
+ * The same once more inside a transaction: no manifest, tag or mount appears, and nothing goes, once `disableAccount` has
+ * answered. A blob that was on its way may arrive; nobody can ask for it before the account is enabled again.
+ */
 export async function checkStillEnabled(tables: Pick<Tables, 'accounts'>, id: RowId): Promise<void> {
   const account = await tables.accounts.findLocked(id)
   if (account?.state !== 'enabled') throw new RegistryRefusal('account-disabled')

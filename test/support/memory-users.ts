@@ -1,5 +1,6 @@
 // Users and keys in memory, for tests of the embedded identity service.
 import type { ApiKey, ApiKeys, NewApiKey } from '../../src/ports/api-keys.ts'
+import type { MetadataStore, Tables } from '../../src/ports/metadata-store.ts'
 import type { NewUser, User, UserChange, Users } from '../../src/ports/users.ts'
 
 export class MemoryUsers implements Users {
@@ -9,6 +10,10 @@ export class MemoryUsers implements Users {
 
   async find(name: string): Promise<User | undefined> {
     return this.users.find((user) => user.name === name)
+  }
+
+  async findLocked(name: string): Promise<User | undefined> {
+    return this.find(name)
   }
 
   async list(account: string | undefined, after = '', limit: number): Promise<User[]> {
@@ -101,4 +106,9 @@ export function user(rest: Partial<User> = {}): User {
     tokenEpoch: 0,
     ...rest,
   }
+}
+
+/** A store of nothing but these two. */
+export function storeOf(users: MemoryUsers, apiKeys = new MemoryApiKeys(users)): Pick<MetadataStore, 'transaction'> {
+  return { transaction: (work) => work({ users, apiKeys } as unknown as Tables) }
 }

@@ -1,7 +1,23 @@
+import { parseTime } from '../../lib/quantities.ts'
 import type { RepositoryName } from '../../oci/names.ts'
 import { matchesPattern, parseRepositoryPattern, type RepositoryPattern } from '../../oci/repository-pattern.ts'
 import type { Grant } from '../../ports/identity.ts'
 import type { JsonObject } from './get-json.ts'
+
+/**
+ * The roles that grants come from. A Berth that is asked about a limited key says which roles it has in full, and beside
+ * them all of its user's, which the limits then narrow.
+ */
+export function rolesBehind(said: JsonObject, roles: readonly string[]): readonly string[] {
+  const { userRoles, rights, repositories } = said
+  const isLimited = Array.isArray(rights) || Array.isArray(repositories)
+  return isLimited && Array.isArray(userRoles) ? userRoles.filter((role) => typeof role === 'string') : roles
+}
+
+/** When the service says that the credential ends; it can only shorten what else is known of that. */
+export function readEnd({ expiresAt }: JsonObject): number {
+  return (typeof expiresAt === 'string' ? parseTime(expiresAt) : undefined) ?? Number.POSITIVE_INFINITY
+}
 
 /** Undefined unless there is a list of texts. */
 export function readRoles({ roles }: JsonObject): readonly string[] | undefined {

@@ -18,8 +18,9 @@ export async function askMe(serviceUrl: string, credential: Credential, timeoutM
   if (status === 401 || status === 403) return { kind: 'unknown' }
   if (body === undefined) {
     const fault = new ServiceFault(`answered ${status}`)
-    // Anybody can send what provokes one of these, and must not get the service taken for dead by it.
-    if (status >= 400 && status < 500 && status !== 408 && status !== 429) return { kind: 'not-taken', fault }
+    // Anybody can send what provokes one of these (429 too: for an address, or a key that is tried too often), and must
+    // not get the service taken for dead by it.
+    if (status >= 400 && status < 500) return { kind: 'not-taken', fault }
     throw fault
   }
   const roles = readRoles(body)

@@ -7,7 +7,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Credential, Grant, Identity, Principal } from '../../ports/identity.ts'
 import { type JsonObject, ServiceFault } from './get-json.ts'
 import { KeySet } from './key-set.ts'
-import { findAccount, findText, narrowGrants, readRoles } from './me-answer.ts'
+import { findAccount, findText, narrowGrants, readEnd, readRoles, rolesBehind } from './me-answer.ts'
 import { askMe, type MeReply } from './me-question.ts'
 
 /** Tokens that are checked here, with the service's public keys. */
@@ -113,14 +113,14 @@ export class RemoteIdentity implements Identity {
     const subject = findText(answer, subjectFields) ?? findText(claims, ['sub']) ?? `key:${fingerprint}`
     // Another name in its place would be another tenant.
     if (!isName(account) || !isName(subject)) throw unavailable(new ServiceFault('a name that cannot be kept'))
-    const end = claims?.['exp']
+    const end = Math.min(typeof claims?.['exp'] === 'number' ? claims['exp'] * 1000 : Infinity, readEnd(answer))
     return {
       account,
       subject,
       roles: roles.slice(0, rolesShownMax),
-      grants: narrowGrants(grantsFor(roles), answer),
+      grants: narrowGrants(grantsFor(rolesBehind(answer, roles)), answer),
       fingerprint,
-      expiresAt: typeof end === 'number' ? end * 1000 : undefined,
+      expiresAt: end === Infinity ? undefined : end,
     }
   }
 }

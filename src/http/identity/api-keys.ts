@@ -1,5 +1,5 @@
 import { createApiKey, listApiKeys, parseKeyName, revokeApiKey, showApiKey } from '../../identity/api-keys.ts'
-import { allRights, isRight, rightsOf, unlimitedRightsOf } from '../../identity/rights.ts'
+import { allRights, isRight, unlimitedRightsOf } from '../../identity/rights.ts'
 import { getUser } from '../../identity/users.ts'
 import { formatTime, parseTime } from '../../lib/quantities.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
@@ -8,31 +8,27 @@ import type { Right } from '../../ports/identity.ts'
 import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
 import { bodyInvalid, type JsonObject, optionalTextOf, optionalTextsOf, readJsonObject, textOf } from '../json-body.ts'
 import { identityPrefix } from '../mounts.ts'
-import { embeddedOf, managedUser } from './users.ts'
-
-const bodyBytesMax = 16_384
-const private_ = { 'cache-control': 'no-store' }
+import { bodyBytesMax, embeddedOf, findManaged, forNobodyElse, managedBy } from './managing.ts'
 
 /** GET /api/2021-02-21/users/{user}/keys - never the keys themselves. */
 export async function getApiKeys({ app, principal, path }: CallerExchange): Promise<Answer> {
   embeddedOf({ app })
   const user = await getUser(app.metadata, path['user'] ?? '', principal.account)
   const keys = await listApiKeys(app.metadata, user)
-  return jsonAnswer(200, { keys: keys.map(showApiKey) }, private_)
+  return jsonAnswer(200, { keys: keys.map(showApiKey) }, forNobodyElse)
 }
 
 /** POST /api/2021-02-21/users/{user}/keys - a new key; this answer is the only place where it is ever seen. */
 export async function postApiKey(exchange: CallerExchange): Promise<Answer> {
-  const { app, principal, path } = exchange
-  const { keysPerUserMax, roles } = embeddedOf(exchange)
-  const user = await getUser(app.metadata, path['user'] ?? '', principal.account)
+  const { app, principal } = exchange
+  const { keysPerUserMax } = embeddedOf(exchange)
   const body = await readJsonObject(exchange, bodyBytesMax, ['name', 'expiresAt', 'rights', 'repositories'])
   const name = parseKeyName(textOf(body, 'name'))
-  const rights = keyRights(rightsOf(user.roles, roles), rightsIn(body), unlimitedRightsOf(principal))
+  // Only now: who the user is may have changed while the body came.
+  const user = await findManaged(exchange)
+  const rights = keyRights(rightsIn(body), unlimitedRightsOf(principal))
   const limits = { expiresAt: timeIn(body, 'expiresAt'), rights, repositories: patternsIn(body) }
-  const { metadata, clock } = app
-  const needs = { apiKeys: metadata.apiKeys, clock }
-  const key = await createApiKey(needs, user, { name, ...limits }, keysPerUserMax)
+  const key = await createApiKey(app, user.name, { name, ...limits }, keysPerUserMax, managedBy(exchange))
   return jsonAnswer(
     201,
     {
@@ -42,28 +38,24 @@ export async function postApiKey(exchange: CallerExchange): Promise<Answer> {
       rights: rights ?? null,
       repositories: limits.repositories ?? null,
     },
-    { ...private_, location: `${identityPrefix}/users/${user.name}/keys/${name}` },
+    { ...forNobodyElse, location: `${identityPrefix}/users/${user.name}/keys/${name}` },
   )
 }
 
 /** DELETE /api/2021-02-21/users/{user}/keys/{key} - revokes, at once. */
 export async function deleteApiKey(exchange: CallerExchange): Promise<Answer> {
-  const user = await managedUser(exchange)
+  const user = await findManaged(exchange)
   await revokeApiKey(exchange.app.metadata, user, exchange.path['key'] ?? '')
   exchange.app.identity.forgetAll()
-  return { status: 204, headers: private_ }
+  return { status: 204, headers: forNobodyElse }
 }
 
 /**
  * Nobody makes a key that can do more than himself: not now, and not later, when its user gets roles that he has not. So
  * what the maker has not is kept out of the key for good.
  */
-function keyRights(
-  ofUser: ReadonlySet<Right>,
-  asked: readonly Right[] | undefined,
-  own: ReadonlySet<Right>,
-): readonly Right[] | undefined {
-  const beyond = new Set(asked ?? ofUser).difference(own)
+function keyRights(asked: readonly Right[] | undefined, own: ReadonlySet<Right>): readonly Right[] | undefined {
+  const beyond = new Set(asked).difference(own)
   if (beyond.size > 0) throw new RegistryRefusal('denied', { rights: [...beyond] })
   if (asked !== undefined || allRights.every((right) => own.has(right))) return asked
   return [...own]

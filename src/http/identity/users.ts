@@ -9,30 +9,13 @@ import {
   parseUserName,
   showUser,
 } from '../../identity/users.ts'
-import { RegistryRefusal } from '../../oci/errors.ts'
-import type { User } from '../../ports/users.ts'
 import { toPage } from '../../registry/pages.ts'
-import { type Answer, type CallerExchange, type EmbeddedIdentityService, jsonAnswer } from '../exchange.ts'
+import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
 import { optionalFlagOf, optionalTextOf, optionalTextsOf, readJsonObject, textOf } from '../json-body.ts'
 import { nextPage } from '../links.ts'
 import { identityPrefix } from '../mounts.ts'
 import { parsePage } from '../pages.ts'
-
-const bodyBytesMax = 16_384
-
-/** Users exist where the identity service is ours; elsewhere nothing is at these addresses. */
-export function embeddedOf({ app }: Pick<CallerExchange, 'app'>): EmbeddedIdentityService {
-  if (app.embedded === undefined) throw new RegistryRefusal('route-unknown')
-  return app.embedded
-}
-
-/** The user that the path names, of the caller's account, whom the caller may manage. */
-export async function managedUser({ app, principal, path }: CallerExchange): Promise<User> {
-  const { roles } = embeddedOf({ app })
-  const user = await findUserOrRefuse(app.metadata, path['user'] ?? '', principal.account)
-  checkMayManage(unlimitedRightsOf(principal), user.roles, roles)
-  return user
-}
+import { bodyBytesMax, embeddedOf, findManaged, forNobodyElse, managedBy } from './managing.ts'
 
 /** GET /api/2021-02-21/users - the users of the caller's account. */
 export async function getUsers({ app, principal, target }: CallerExchange): Promise<Answer> {
@@ -45,7 +28,7 @@ export async function getUsers({ app, principal, target }: CallerExchange): Prom
   return jsonAnswer(
     200,
     { users: items.map(showUser) },
-    link ? { ...private_, link: nextPage(`${identityPrefix}/users`, { n: String(limit), last }) } : private_,
+    link ? { ...forNobodyElse, link: nextPage(`${identityPrefix}/users`, { n: String(limit), last }) } : forNobodyElse,
   )
 }
 
@@ -64,7 +47,7 @@ export async function postUser(exchange: CallerExchange): Promise<Answer> {
     account: principal.account,
     password: password === undefined ? undefined : parsePassword(password),
   })
-  return jsonAnswer(201, showUser(user), { ...private_, location: `${identityPrefix}/users/${user.name}` })
+  return jsonAnswer(201, showUser(user), { ...forNobodyElse, location: `${identityPrefix}/users/${user.name}` })
 }
 
 /** GET /api/2021-02-21/users/{user} */
@@ -73,27 +56,28 @@ export async function getUser({ app, principal, path }: CallerExchange): Promise
   return jsonAnswer(
     200,
     showUser(await findUserOrRefuse(app.metadata, path['user'] ?? '', principal.account)),
-    private_,
+    forNobodyElse,
   )
 }
 
 /** PATCH /api/2021-02-21/users/{user} - what is not named stays. */
 export async function patchUser(exchange: CallerExchange): Promise<Answer> {
-  const { app, principal } = exchange
-  const user = await managedUser(exchange)
+  const { app, principal, path } = exchange
+  const { roles: map } = embeddedOf(exchange)
   const body = await readJsonObject(exchange, bodyBytesMax, ['roles', 'disabled', 'password'])
+  // Only now: who the user is may have changed while the body came.
+  await findManaged(exchange)
   const given = optionalTextsOf(body, 'roles')
   const roles = given === undefined ? undefined : parseRoles(given)
-  if (roles !== undefined) checkMayManage(unlimitedRightsOf(principal), roles, embeddedOf(exchange).roles)
+  if (roles !== undefined) checkMayManage(unlimitedRightsOf(principal), roles, map)
   const password = optionalTextOf(body, 'password')
   const isDisabled = optionalFlagOf(body, 'disabled')
-  const changed = await changeUser(app.metadata, user, {
+  const change = {
     ...(roles === undefined ? {} : { roles }),
     ...(isDisabled === undefined ? {} : { isDisabled }),
     ...(password === undefined ? {} : { password: parsePassword(password) }),
-  })
+  }
+  const changed = await changeUser(app, path['user'] ?? '', change, managedBy(exchange))
   app.identity.forgetAll()
-  return jsonAnswer(200, showUser(changed), private_)
+  return jsonAnswer(200, showUser(changed), forNobodyElse)
 }
-
-const private_ = { 'cache-control': 'no-store' }

@@ -82,7 +82,13 @@ const MeResponse = Type.Object({
   user: Type.String(),
   account: Type.String(),
   scope: Type.String({ description: 'The account once more, under the name that tokens give it.' }),
+  userRoles: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'For a limited key: all roles of its user, where `roles` are those that it has in full.',
+    }),
+  ),
   rights: Type.Array(right),
+  expiresAt: Type.Optional(Type.String({ format: 'date-time', description: 'When the credential ends.' })),
   repositories: Type.Optional(
     Type.Array(Type.String(), { description: 'Only in these repositories, for a key that is limited to some.' }),
   ),

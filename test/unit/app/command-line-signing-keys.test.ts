@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { runBerth } from '../../support/berth-command.ts'
 import { type BerthProcess, startBerth, testAdminPassword } from '../../support/berth-process.ts'
+import { layEmptyData } from '../../support/empty-data.ts'
 import { useTemporaryFolders } from '../../support/temporary-folders.ts'
 import { until } from '../../support/until.ts'
 
@@ -13,8 +14,9 @@ interface ShownKey {
   readonly state: string
 }
 
-function newWorkplace(dataDir: string) {
+async function newWorkplace(dataDir: string) {
   const folder = newFolder()
+  await layEmptyData(dataDir)
   const run = (...args: string[]) => runBerth(['signing-key', ...args], { BERTH_DATA_DIR: dataDir }, folder)
   const keys = async () => JSON.parse((await run('list', '--json')).stdout) as ShownKey[]
   const states = async () => (await keys()).map(({ state }) => state)
@@ -23,7 +25,7 @@ function newWorkplace(dataDir: string) {
 
 describe('berth signing-key', () => {
   test('rotate makes the next key, which waits for its turn', async () => {
-    const { run, keys, states } = newWorkplace(newFolder())
+    const { run, keys, states } = await newWorkplace(newFolder())
     expect(await states()).toEqual(['signs'])
     const { exitCode, stdout, stderr } = await run('rotate')
     expect([exitCode, stderr]).toEqual([0, ''])
@@ -38,7 +40,7 @@ describe('berth signing-key', () => {
   })
 
   test('rotate --now leaves one new key', async () => {
-    const { run, keys, states } = newWorkplace(newFolder())
+    const { run, keys, states } = await newWorkplace(newFolder())
     await run('rotate')
     const before = (await keys()).map(({ kid }) => kid)
     const { exitCode, stdout } = await run('rotate', '--now')
@@ -50,17 +52,20 @@ describe('berth signing-key', () => {
   })
 
   test('works with another identity service too, whose tokens are none of ours', async () => {
-    const settings = { BERTH_DATA_DIR: newFolder(), BERTH_AUTH__URL: 'http://127.0.0.1:9' }
+    const dataDir = newFolder()
+    await layEmptyData(dataDir)
+    const settings = { BERTH_DATA_DIR: dataDir, BERTH_AUTH__URL: 'http://127.0.0.1:9' }
     expect((await runBerth(['signing-key', 'rotate'], settings, newFolder())).exitCode).toBe(0)
   })
 })
 
+const servedDataDir = newFolder()
+const { run, keys } = await newWorkplace(servedDataDir)
+
 describe('beside a running server', () => {
-  const dataDir = newFolder()
-  const { run, keys } = newWorkplace(dataDir)
   let server: BerthProcess
   const start = async () => {
-    server = await startBerth({ dataDir, settings: { BERTH_IDENTITY__CACHE: '0s' } })
+    server = await startBerth({ dataDir: servedDataDir, settings: { BERTH_IDENTITY__CACHE: '0s' } })
   }
   beforeAll(start)
   afterAll(() => server.stop())

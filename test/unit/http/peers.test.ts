@@ -55,7 +55,7 @@ describe("the client's network", () => {
   test.each([
     ['of a stranger is his own, whatever he says', stranger, '198.51.100.1', stranger],
     ['behind a proxy is what the proxy says', proxy, '198.51.100.1, 203.0.113.9', stranger],
-    ['behind a proxy that says nothing of use is the proxy', proxy, 'unknown', proxy],
+    ['behind a proxy that says nothing of use is that of nobody', proxy, 'unknown', undefined],
     ['of IPv6 is the first half of the address', '2001:db8::5', '', '2001:db8:0:0::/64'],
     ['of IPv6 behind a proxy too', proxy, '2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     ['of a connection without an address is one for all of them', undefined, '198.51.100.1', ''],

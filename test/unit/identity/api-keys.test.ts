@@ -3,7 +3,7 @@ import { createApiKey, hashApiKey, listApiKeys, parseKeyName, revokeApiKey } fro
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
 import type { KeyLimits } from '../../../src/ports/api-keys.ts'
 import { MovingClock } from '../../support/memory-signing-keys.ts'
-import { MemoryApiKeys, MemoryUsers, user } from '../../support/memory-users.ts'
+import { MemoryApiKeys, MemoryUsers, storeOf, user } from '../../support/memory-users.ts'
 import { errorOf } from '../../support/outcomes.ts'
 import { refusalOf } from '../../support/refusal-of.ts'
 
@@ -16,7 +16,12 @@ async function openKeys(keysMax = 100) {
   const ann = (await users.add(given)) ?? user()
   const clock = new MovingClock()
   const create = (name: string, limits: Partial<KeyLimits> = {}) =>
-    createApiKey({ apiKeys, clock }, ann, { name: parseKeyName(name), ...unlimited, ...limits }, keysMax)
+    createApiKey(
+      { metadata: storeOf(users, apiKeys), clock },
+      ann.name,
+      { name: parseKeyName(name), ...unlimited, ...limits },
+      keysMax,
+    )
   return { apiKeys, ann, clock, create }
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { Trial, usual } from '../../support/limits-trial.ts'
+import { refusalOf } from '../../support/refusal-of.ts'
 
 describe('an address that tries many credentials', () => {
   test('has its burst, and is then refused for the pause', () => {
@@ -167,6 +168,23 @@ describe('a credential that was good lately', () => {
     expect(trial.waitFor({ credential: 'good' })).toBe(0)
     trial.now += 1
     expect(trial.waitFor({ credential: 'good' })).toBeGreaterThan(0)
+  })
+})
+
+describe('guesses that come together', () => {
+  test('are let in as far as they may fail, and as they are done with', () => {
+    const { limits } = new Trial({ burst: 3 })
+    const guess = (number: number) => ({ from: 'a', credential: `ann\n${number}`, target: 'ann' })
+    const letIn = (number: number) => refusalOf(() => limits.enter(guess(number))) ?? 'in'
+
+    expect([letIn(1), letIn(2), letIn(3), letIn(4)]).toEqual(['in', 'in', 'in', 'too-many-failures'])
+    expect(refusalOf(() => limits.enter({ ...guess(5), from: 'b' })) ?? 'in').toBe('in')
+    limits.noteFailure(guess(1))
+    limits.leave(guess(1))
+    expect(letIn(6)).toBe('too-many-failures')
+    limits.noteSuccess(guess(2))
+    limits.leave(guess(2))
+    expect(letIn(7)).toBe('in')
   })
 })
 

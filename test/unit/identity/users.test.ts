@@ -12,7 +12,7 @@ import {
 } from '../../../src/identity/users.ts'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
 import type { Right } from '../../../src/ports/identity.ts'
-import { MemoryUsers, user } from '../../support/memory-users.ts'
+import { MemoryUsers, storeOf } from '../../support/memory-users.ts'
 import { errorOf } from '../../support/outcomes.ts'
 import { catchRefusal, refusalOf } from '../../support/refusal-of.ts'
 
@@ -73,22 +73,41 @@ describe('a user who is changed', () => {
     const users = new MemoryUsers()
     const known = await addUser({ users }, { ...ann, password: 'a password of ann' })
 
-    expect(await changeUser({ users }, known, { roles: ['reader'] })).toEqual({ ...known, roles: ['reader'] })
-    expect(await changeUser({ users }, known, {})).toEqual({ ...known, roles: ['reader'] })
+    expect(await changeUser({ metadata: storeOf(users) }, known.name, { roles: ['reader'] })).toEqual({
+      ...known,
+      roles: ['reader'],
+    })
+    expect(await changeUser({ metadata: storeOf(users) }, known.name, {})).toEqual({ ...known, roles: ['reader'] })
   })
 
   test('gets a password that is kept as its hash alone, and loses his tokens', async () => {
     const users = new MemoryUsers()
     const known = await addUser({ users }, ann)
-    const changed = await changeUser({ users }, known, { password: 'a new password' })
+    const changed = await changeUser({ metadata: storeOf(users) }, known.name, { password: 'a new password' })
 
     expect(await isPassword('a new password', changed.passwordHash)).toBe(true)
     expect(changed.tokenEpoch).toBe(known.tokenEpoch + 1)
   })
 
   test('and is gone meanwhile is told so', async () => {
-    expect(await refusalBy(changeUser({ users: new MemoryUsers() }, user(), { roles: [] }))).toBe('user-unknown')
+    expect(await refusalBy(changeUser({ metadata: storeOf(new MemoryUsers()) }, 'nobody', { roles: [] }))).toBe(
+      'user-unknown',
+    )
   })
+})
+
+test('a user is looked at again under the lock, before anything of him is changed', async () => {
+  const users = new MemoryUsers()
+  await addUser({ users }, ann)
+  const seen: string[] = []
+  const refuse = () => {
+    throw new RegistryRefusal('denied')
+  }
+
+  expect(await refusalBy(changeUser({ metadata: storeOf(users) }, 'ann', { isDisabled: true }, refuse))).toBe('denied')
+  expect((await users.find('ann'))?.isDisabled).toBe(false)
+  await changeUser({ metadata: storeOf(users) }, 'ann', { isDisabled: true }, ({ name }) => seen.push(name))
+  expect(seen).toEqual(['ann'])
 })
 
 describe('managing others', () => {
@@ -103,7 +122,8 @@ describe('managing others', () => {
     [['pull', 'operate'], ['reader'], 'yes'],
     [['operate'], ['reader'], 'denied'],
     [['operate'], [], 'yes'],
-    [['operate'], ['unknown'], 'yes'],
+    // It may mean something to another service, or tomorrow.
+    [['operate'], ['unknown'], 'denied'],
     [[], ['reader'], 'denied'],
   ])('with the rights %j over the roles %j: %s', (own, roles, expected) => {
     expect(may(own, roles)).toBe(expected)

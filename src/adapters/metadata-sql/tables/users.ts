@@ -27,6 +27,13 @@ export class SqlUsers implements Users {
     return row && toUser(row)
   }
 
+  async findLocked(name: string): Promise<User | undefined> {
+    const row = await this.#queries.first<UserRow>(`SELECT ${userColumns} FROM users u WHERE u.name = $1 {lock u}`, [
+      name,
+    ])
+    return row && toUser(row)
+  }
+
   async list(account: string | undefined, after: string | undefined, limit: number): Promise<User[]> {
     const rows = await this.#queries.all<UserRow>(
       account === undefined
