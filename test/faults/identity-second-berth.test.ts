@@ -200,4 +200,33 @@ describe('a second Berth as the identity service', () => {
     await here.stop()
     await third.stop()
   }, 30_000)
+
+  test('ends its keys here too, and all that was bought with them, however long this one remembers', async () => {
+    const keen = await startTestServer({
+      BERTH_AUTH__URL: second.url,
+      BERTH_AUTH__CACHE: '1h',
+      BERTH_AUTH__OUTAGE: '24h',
+      BERTH_AUTH__CHALLENGE: 'bearer',
+      BERTH_AUTH__TOKEN_LIFETIME: '24h',
+    })
+    const user = await addUser('reader')
+    const end = Date.now() + 5_000
+    const ending = await addKey(user, { expiresAt: new Date(end).toISOString() })
+    const lasting = (await manage('POST', `${users}/${user}/keys`, { name: 'lasting' }))['key'] ?? ''
+    const ask = async (headers: Record<string, string>) =>
+      (await keen.fetchAsStranger('/v2/_catalog', { headers })).status
+    const buy = async (key: string) => {
+      const path = '/v2/_token?scope=registry:catalog:*'
+      const reply = await keen.fetchAsStranger(path, { headers: { 'x-api-key': key } })
+      return { authorization: `Bearer ${((await reply.json()) as { token: string }).token}` }
+    }
+    const [token, lastingToken] = [await buy(ending), await buy(lasting)]
+    expect([await ask({ 'x-api-key': ending }), await ask(token)]).toEqual([200, 200])
+
+    await until('the key is over here', async () => (await ask({ 'x-api-key': ending })) === 401)
+    expect(Date.now()).toBeGreaterThanOrEqual(end)
+    expect(await ask(token)).toBe(401)
+    expect([await ask({ 'x-api-key': lasting }), await ask(lastingToken)]).toEqual([200, 200])
+    await keen.stop()
+  }, 30_000)
 })

@@ -40,6 +40,8 @@ const hugeBytes = 1024 * 1024
 export class IdentityStub {
   /** Secret -> what the service says of its owner. */
   readonly people = new Map<string, Readonly<Record<string, unknown>>>()
+  /** Secret -> the status with which it is turned away while all others are answered, as services do that limit each caller. */
+  readonly turnedAway = new Map<string, number>()
   /** The questions at `/me`. */
   readonly calls: StubCall[] = []
   /** What would have got the credential of who follows a redirect. */
@@ -94,6 +96,8 @@ export class IdentityStub {
     this.calls.push(call)
     this.#turn += 1
     await this.hold
+    const turnedAway = this.turnedAway.get(call.secret)
+    if (turnedAway !== undefined) return new Response(`not you, ${call.secret}`, { status: turnedAway })
     if (this.#state === 'flapping') return this.#turn % 2 === 1 ? new Response('', { status: 503 }) : this.#know(call)
     return this.#state === 'good' ? this.#know(call) : answerIn(this.#state, call, this.#know(call))
   }

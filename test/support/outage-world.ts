@@ -37,6 +37,7 @@ export interface Person {
 export interface WorldOptions {
   /** How long the service may take, in real time. */
   readonly timeoutMs?: number
+  readonly settings?: Readonly<Record<string, string>>
   /** Another identity around or in place of the right one, for controls. */
   readonly wrap?: (identity: RememberingIdentity) => RememberingIdentity
 }
@@ -59,7 +60,7 @@ export class OutageWorld {
   #server: HttpServer | undefined
   #people = 0
 
-  private constructor(stub: IdentityStub, timeoutMs: number) {
+  private constructor(stub: IdentityStub, timeoutMs: number, settings: Readonly<Record<string, string>>) {
     this.stub = stub
     const config = readConfig(undefined, {
       BERTH_DATA_DIR: this.#dataDir,
@@ -67,12 +68,14 @@ export class OutageWorld {
       BERTH_AUTH__TIMEOUT: `${timeoutMs}ms`,
       BERTH_MANIFESTS__MISSING_CONTENT: 'allow',
       BERTH_LIMITS__UPLOADS_PER_REPOSITORY: '100000',
+      ...settings,
     })
     this.#built = buildApplication(config, { now: () => this.now, freshId: systemClock.freshId })
   }
 
-  static async open({ timeoutMs = 3_000, wrap = (identity) => identity }: WorldOptions = {}): Promise<OutageWorld> {
-    const world = new OutageWorld(await IdentityStub.start(), timeoutMs)
+  static async open(options: WorldOptions = {}): Promise<OutageWorld> {
+    const { timeoutMs = 3_000, settings = {}, wrap = (identity) => identity } = options
+    const world = new OutageWorld(await IdentityStub.start(), timeoutMs, settings)
     const { app } = await world.#built
     const log: Log = {
       write: (...line) => void world.logged.push(Bun.inspect(line, { depth: 20 })),
@@ -93,11 +96,16 @@ export class OutageWorld {
   }
 
   /** Somebody whom the service knows, who may do everything in the account. */
-  addPerson(account = 'acme'): Person {
-    this.#people += 1
-    const secret = `${secretMark}-${this.#people}`
-    this.stub.people.set(secret, { roles: ['admin'], user: `person-${this.#people}`, account })
+  addPerson(account = 'acme', rest: Readonly<Record<string, unknown>> = {}): Person {
+    const { secret } = this.makeUpSecret()
+    this.stub.people.set(secret, { roles: ['admin'], user: `person-${this.#people}`, account, ...rest })
     return { secret, account }
+  }
+
+  /** What nobody has. */
+  makeUpSecret(): Person {
+    this.#people += 1
+    return { secret: `${secretMark}-${this.#people}`, account: 'nobody' }
   }
 
   async ask(

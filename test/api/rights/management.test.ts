@@ -1,5 +1,6 @@
 // Managing users and keys over HTTP: nobody gives, or gets hold of, more than he has; and each account is by itself.
 import { afterAll, describe, expect, test } from 'bun:test'
+import { allRights } from '../../../src/identity/rights.ts'
 import { parseRepositoryPattern } from '../../../src/oci/repository-pattern.ts'
 import { identity, type Reply } from '../../support/api-server.ts'
 import { addPerson } from '../../support/people.ts'
@@ -35,6 +36,10 @@ async function userWith(role: string): Promise<string> {
 
 const rolesOf = async (name: string) =>
   (await registry.ask('GET', `${users}/${name}`)).json<{ roles: readonly string[] }>().roles
+async function keysOf(name: string): Promise<string[]> {
+  const { keys } = (await registry.ask('GET', `${users}/${name}/keys`)).json<{ keys: { name: string }[] }>()
+  return keys.map((key) => key.name)
+}
 const rightsOfKey = async (key: string) =>
   (await registry.ask('GET', `${identity}/me`, { key })).json<{ rights: readonly string[] }>().rights
 
@@ -64,19 +69,90 @@ describe.each(operators.map((set) => [set.name, set] as const))('an operator wit
     }
   })
 
-  test('makes no key that can do more than himself, now or later', async () => {
+  test('makes keys for those alone who have no more, and none that can do more than himself, now or later', async () => {
     const operator = await operatorWith(own)
-    for (const { name } of rightSets) {
+    for (const { name, rights } of rightSets) {
       const user = await userWith(name)
       const reply = await operator.ask('POST', `${users}/${user}/keys`, json({ name: 'made' }))
-      if (reply.status === 403) continue
-      expect(reply.status).toBe(201)
-      // Somebody who may promotes the user: the key does not grow beyond its maker.
+      const isWithin = rights.every((right) => own.rights.includes(right))
+      expect([name, reply.status]).toEqual([name, isWithin ? 201 : 403])
+      if (!isWithin) continue
+      // Somebody who may promotes the user: the key grows, but not beyond its maker.
       await registry.ask('PATCH', `${users}/${user}`, json({ roles: ['admin'] }))
-      const rights = await rightsOfKey(reply.json<{ key: string }>().key)
 
-      expect(rights.filter((right) => !(own.rights as readonly string[]).includes(right))).toEqual([])
+      expect((await rightsOfKey(reply.json<{ key: string }>().key)).toSorted()).toEqual(own.rights.toSorted())
     }
+  })
+})
+
+describe('a role that the map does not know', () => {
+  const alien = 'superuser'
+  const nobodyWithout = operators.filter(({ rights }) => rights.length < allRights.length)
+
+  test.each(nobodyWithout.map((set) => [set.name, set] as const))(
+    'is not given, nor touched, by an operator with %s',
+    async (_, own) => {
+      const operator = await operatorWith(own)
+      const [fresh, user, holder] = [freshName(), await userWith('nothing'), await userWith(alien)]
+      const replies = [
+        await operator.ask('POST', users, json({ name: fresh, roles: [alien] })),
+        await operator.ask('PATCH', `${users}/${user}`, json({ roles: ['nothing', alien] })),
+        await operator.ask('PATCH', `${users}/${holder}`, json({ password })),
+        await operator.ask('PATCH', `${users}/${holder}`, json({ roles: [] })),
+        await operator.ask('POST', `${users}/${holder}/keys`, json({ name: 'made', rights: ['operate'] })),
+        await operator.ask('DELETE', `${users}/${holder}/keys/test`),
+      ]
+
+      expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 403))
+      expect((await registry.ask('GET', `${users}/${fresh}`)).status).toBe(404)
+      expect([await rolesOf(user), await rolesOf(holder)]).toEqual([['nothing'], [alien]])
+      expect(await keysOf(holder)).toEqual(['test'])
+    },
+  )
+
+  test('is given, and taken again, by who has all rights', async () => {
+    const [administrator, fresh] = [await operatorWith({ name: 'admin', rights: allRights }), freshName()]
+    const made = await administrator.ask('POST', users, json({ name: fresh, roles: [alien] }))
+    const changed = await administrator.ask('PATCH', `${users}/${fresh}`, json({ roles: ['nothing', alien] }))
+    const keyed = await administrator.ask('POST', `${users}/${fresh}/keys`, json({ name: 'made' }))
+
+    expect([made.status, changed.status, keyed.status]).toEqual([201, 200, 201])
+    expect(await rolesOf(fresh)).toEqual(['nothing', alien])
+    expect(await rightsOfKey(keyed.json<{ key: string }>().key)).toEqual([])
+  })
+})
+
+describe('a key of somebody who has more', () => {
+  test('cannot be made, however few rights it were to have', async () => {
+    const operator = await operatorWith({ name: 'operate', rights: ['operate'] })
+    const boss = await userWith('admin')
+    const bodies = [{ name: 'made' }, { name: 'made', rights: ['operate'] }, { name: 'made', rights: [] }]
+
+    for (const body of bodies) {
+      expect((await operator.ask('POST', `${users}/${boss}/keys`, json(body))).status).toBe(403)
+      expect(await keysOf(boss)).toEqual(['test'])
+    }
+    const own = await registry.ask('POST', `${users}/${boss}/keys`, json({ name: 'made', rights: ['operate'] }))
+    expect([own.status, await keysOf(boss)]).toEqual([201, ['made', 'test']])
+  })
+
+  test('is refused in the same words whether his places are taken, the name is, or neither', async () => {
+    const settings = { BERTH_IDENTITY__ROLES: rolesSetting, BERTH_LIMITS__KEYS_PER_USER: '2' }
+    const narrow = await wireRegistry(temporaryFolder(), { settings })
+    const olga = await addPerson(narrow, { name: 'olga', roles: ['operate'] })
+    await addPerson(narrow, { name: 'boss', roles: ['admin'] })
+    const ask = (name: string, key?: string) =>
+      narrow.ask('POST', `${users}/boss/keys`, { ...json({ name, rights: ['operate'] }), ...(key && { key }) })
+
+    const before = [await ask('test', olga), await ask('one', olga)]
+    expect((await ask('two')).status).toBe(201)
+    const after = [await ask('three', olga), await ask('two', olga)]
+    const [full, taken] = [await ask('three'), await ask('two')]
+    await narrow.stop()
+
+    expect(before.concat(after).map(({ status }) => status)).toEqual([403, 403, 403, 403])
+    expect(new Set(before.concat(after).map(({ text }) => text)).size).toBe(1)
+    expect([full.status, taken.status, full.text === taken.text]).toEqual([409, 409, false])
   })
 })
 
@@ -97,8 +173,7 @@ describe('what is refused changes nothing', () => {
       disabled: false,
       hasPassword: false,
     })
-    const { keys } = (await registry.ask('GET', `${users}/${boss}/keys`)).json<{ keys: { name: string }[] }>()
-    expect(keys.map(({ name }) => name)).toEqual(['test'])
+    expect(await keysOf(boss)).toEqual(['test'])
   })
 
   test('nor by himself on himself', async () => {
@@ -126,12 +201,16 @@ describe("an administrator's limited key", () => {
     ])
   })
 
-  test('for some rights makes no key for its own user that has them all', async () => {
+  test('for some rights makes keys with those, and none for its own user, who has more', async () => {
     const key = await addPerson(registry, { name: 'boss-key-two', roles: ['admin'], limits: { rights: ['operate'] } })
-    const reply = await registry.ask('POST', `${users}/boss-key-two/keys`, { key, ...json({ name: 'more' }) })
-    const rights = reply.status === 201 ? await rightsOfKey(reply.json<{ key: string }>().key) : []
+    const other = await userWith('operate')
+    const ask = (user: string) => registry.ask('POST', `${users}/${user}/keys`, { key, ...json({ name: 'more' }) })
+    const [own, made] = [await ask('boss-key-two'), await ask(other)]
 
-    expect(rights.filter((right) => right !== 'operate')).toEqual([])
+    expect([own.status, made.status]).toEqual([403, 201])
+    expect(await keysOf('boss-key-two')).toEqual(['test'])
+    await registry.ask('PATCH', `${users}/${other}`, json({ roles: ['admin'] }))
+    expect(await rightsOfKey(made.json<{ key: string }>().key)).toEqual(['operate'])
   })
 
   test('for some repositories manages nobody', async () => {

@@ -116,6 +116,30 @@ describe('a later start', () => {
     expect(namesOfKeys()).toEqual(['laptop'])
   })
 
+  test('with the value of another key of his as the preset ends the old preset, and keeps that key as it is', async () => {
+    const { start, ownerOf, namesOfKeys } = openStore()
+    const { firstApiKey = '' } = await start()
+    await start({ apiKey: 'leaked key 123' })
+    expect([await ownerOf('leaked key 123'), namesOfKeys()]).toEqual(['admin', ['first', 'preset']])
+
+    expect((await start({ apiKey: firstApiKey })).firstApiKey).toBeUndefined()
+    expect(await ownerOf('leaked key 123')).toBeUndefined()
+    expect([await ownerOf(firstApiKey), namesOfKeys()]).toEqual(['admin', ['first']])
+  })
+
+  test("with the value of somebody else's key as the preset ends the old preset, and takes that key over", async () => {
+    const { start, users, apiKeys, ownerOf, namesOfKeys } = openStore()
+    await start({ apiKey: 'leaked key 123' })
+    const other = await users.add(user({ name: 'bob', account: 'acme' }))
+    const limits = { expiresAt: undefined, rights: undefined, repositories: undefined }
+    const secretHash = hashApiKey('key of bob 123')
+    await apiKeys.add({ userId: other?.id ?? 0, name: 'laptop', secretHash, ...limits })
+    await start({ apiKey: 'key of bob 123' })
+
+    expect(await ownerOf('leaked key 123')).toBeUndefined()
+    expect([await ownerOf('key of bob 123'), namesOfKeys()]).toEqual(['admin', ['preset']])
+  })
+
   test('with another administrator and the same key gives the key to him', async () => {
     const { start, users, ownerOf } = openStore()
     await start({ name: 'old', apiKey: 'preset key 123' })
@@ -143,5 +167,45 @@ describe('a later start', () => {
 
     expect(await isPassword('preset password', users.users[0]?.passwordHash)).toBe(true)
     expect(users.saves).toBe(1)
+  })
+})
+
+describe('nobody is given a key', () => {
+  test('who can get in by a preset password, at the first start and ever after', async () => {
+    const { start, namesOfKeys } = openStore()
+    const starts = [await start({ password: 'preset password' }), await start({ password: 'preset password' })]
+
+    expect(starts.map(({ firstApiKey }) => firstApiKey)).toEqual([undefined, undefined])
+    expect(namesOfKeys()).toEqual([])
+  })
+
+  test('who can get in by a password that stands, whoever set it', async () => {
+    const { start, users, namesOfKeys } = openStore()
+    const { id: _id, tokenEpoch: _epoch, ...given } = user({ name: 'admin', passwordHash: 'a hash' })
+    await users.add(given)
+
+    expect((await start()).firstApiKey).toBeUndefined()
+    expect(namesOfKeys()).toEqual([])
+  })
+
+  test('who has a password, when his preset key or his first key is gone', async () => {
+    const { start, users, apiKeys, namesOfKeys } = openStore()
+    const { firstApiKey } = await start()
+    await start({ apiKey: 'preset key 123', password: 'preset password' })
+    expect([firstApiKey === undefined, namesOfKeys()]).toEqual([false, ['first', 'preset']])
+    await apiKeys.remove(users.users[0]?.id ?? 0, 'first')
+
+    expect((await start()).firstApiKey).toBeUndefined()
+    expect(namesOfKeys()).toEqual([])
+  })
+
+  test('but who has neither key nor password gets one at the next start, and once', async () => {
+    const { start, users, apiKeys, ownerOf } = openStore()
+    const { firstApiKey: old = '' } = await start()
+    await apiKeys.remove(users.users[0]?.id ?? 0, 'first')
+    const [again, later] = [await start(), await start()]
+
+    expect([await ownerOf(old), await ownerOf(again.firstApiKey ?? '')]).toEqual([undefined, 'admin'])
+    expect(later.firstApiKey).toBeUndefined()
   })
 })

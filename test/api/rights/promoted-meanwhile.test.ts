@@ -1,0 +1,127 @@
+// Somebody gets more rights while a request of who may no longer manage him is under way. Each test forces one interleaving.
+import { afterAll, describe, expect, test } from 'bun:test'
+import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
+import { identity } from '../../support/api-server.ts'
+import { after, Gate } from '../../support/gates.ts'
+import { holdBody } from '../../support/held-body.ts'
+import { json, usersPath } from '../../support/managed-users.ts'
+import { addPerson } from '../../support/people.ts'
+import { rolesSetting } from '../../support/right-sets.ts'
+import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { type WiredRegistry, wireRegistry } from '../../support/wired-registry.ts'
+
+const temporaryFolder = useTemporaryFolders('promoted-meanwhile')
+const opened: WiredRegistry[] = []
+
+afterAll(async () => {
+  for (const registry of opened) await registry.stop()
+})
+
+interface World {
+  readonly registry: WiredRegistry
+  /** The key of an operator without any other right. */
+  readonly olga: string
+}
+
+async function openWorld(wrap: (metadata: MetadataStore) => MetadataStore = (metadata) => metadata): Promise<World> {
+  const settings = { BERTH_IDENTITY__ROLES: rolesSetting }
+  const registry = await wireRegistry(temporaryFolder(), { settings, wrap })
+  opened.push(registry)
+  const olga = await addPerson(registry, { name: 'olga', roles: ['operate'] })
+  await addPerson(registry, { name: 'bob', roles: [] })
+  return { registry, olga }
+}
+
+const bob = `${usersPath}/bob`
+const [given, wanted] = ['what the administrator gave', 'what the operator wanted']
+
+async function mayLogIn({ registry }: World, password: string): Promise<boolean> {
+  const body = { username: 'bob', password }
+  const { status } = await registry.ask('POST', `${identity}/token/auth`, { ...json(body), key: 'none' })
+  if (status !== 200 && status !== 401) throw new Error(`a login ended with ${status}`)
+  return status === 200
+}
+
+async function keysOfBob({ registry }: World): Promise<string[]> {
+  const { keys } = (await registry.ask('GET', `${bob}/keys`)).json<{ keys: { name: string }[] }>()
+  return keys.map(({ name }) => name)
+}
+
+async function promote({ registry }: World): Promise<void> {
+  const reply = await registry.ask('PATCH', bob, json({ roles: ['admin'], password: given }))
+  if (reply.status !== 200) throw new Error(`the promotion ended with ${reply.status}: ${reply.text}`)
+}
+
+const deeds = {
+  'sets his password': { method: 'PATCH', path: bob, body: { password: wanted }, done: 200 },
+  'disables him': { method: 'PATCH', path: bob, body: { disabled: true }, done: 200 },
+  'takes his roles': { method: 'PATCH', path: bob, body: { roles: [] }, done: 200 },
+  'makes a key of his': { method: 'POST', path: `${bob}/keys`, body: { name: 'made' }, done: 201 },
+  'makes a key of his for what she may herself': {
+    method: 'POST',
+    path: `${bob}/keys`,
+    body: { name: 'made', rights: ['operate'] },
+    done: 201,
+  },
+} as const
+
+type Deed = (typeof deeds)[keyof typeof deeds]
+const all = Object.entries(deeds)
+
+/** The request, with a body that stops half way. */
+function askSlowly({ registry, olga: key }: World, { method, path, body: content }: Deed) {
+  const { body, reached, letGo } = holdBody(JSON.stringify(content))
+  const headers = { 'content-type': 'application/json' }
+  return { asking: registry.ask(method, path, { key, headers, body }), reached, letGo }
+}
+
+async function expectPromoted(world: World): Promise<void> {
+  expect((await world.registry.ask('GET', bob)).json()).toMatchObject({ roles: ['admin'], disabled: false })
+  expect(await keysOfBob(world)).toEqual(['test'])
+  expect([await mayLogIn(world, given), await mayLogIn(world, wanted)]).toEqual([true, false])
+}
+
+describe('an operator whose request stops half way, while he whom it is about becomes an administrator', () => {
+  test.each(all)('%s: refused, and nothing has changed', async (_, deed) => {
+    const world = await openWorld()
+    const { asking, reached, letGo } = askSlowly(world, deed)
+    await reached
+
+    await promote(world)
+    letGo()
+
+    expect((await asking).status).toBe(403)
+    await expectPromoted(world)
+  })
+
+  test.each(all)('%s: control: that is done where nobody promotes him', async (_, deed) => {
+    const world = await openWorld()
+    const { asking, reached, letGo } = askSlowly(world, deed)
+    await reached
+    letGo()
+
+    expect((await asking).status).toBe(deed.done)
+  })
+})
+
+describe('an operator whose request has been judged, but not done, when he whom it is about becomes an administrator', () => {
+  test.each(all)('%s: refused, and nothing has changed', async (_, deed) => {
+    const gate = new Gate()
+    let isArmed = false
+    const holdOnce = async () => {
+      if (!isArmed) return
+      isArmed = false
+      await gate.pass()
+    }
+    const world = await openWorld((metadata) => after(metadata, 'users', 'find', holdOnce))
+    isArmed = true
+    const asking = world.registry.ask(deed.method, deed.path, { key: world.olga, ...json(deed.body) })
+    await gate.reached
+
+    await promote(world)
+    gate.open()
+
+    expect((await asking).status).toBe(403)
+    await expectPromoted(world)
+  })
+})

@@ -1,0 +1,144 @@
+// What is known of somebody ends: with the credential, or because the identity service could not confirm it.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { identity } from '../support/api-server.ts'
+import { OutageWorld, type Person } from '../support/outage-world.ts'
+import { claimsOf, type SoldToken } from '../support/scoped-tokens.ts'
+
+let world: OutageWorld
+beforeAll(async () => {
+  world = await OutageWorld.open({
+    settings: {
+      BERTH_AUTH__CHALLENGE: 'bearer',
+      BERTH_AUTH__CACHE: '1h',
+      // Nobody is asked about meanwhile: who is forgotten is forgotten because of his end.
+      BERTH_AUTH__CACHE_REFRESH: '1h',
+      BERTH_AUTH__OUTAGE: '24h',
+    },
+  })
+})
+afterAll(() => world.close())
+
+const [minuteMs, hourMs] = [60_000, 3_600_000]
+const list = (person: Person) => world.ask(person, 'X-API-KEY', 'GET', '/v2/_catalog')
+const me = (person: Person) => world.ask(person, 'X-API-KEY', 'GET', `${identity}/me`)
+const askForToken = (person: Person) => world.ask(person, 'X-API-KEY', 'GET', `/v2/_token?scope=registry:catalog:*`)
+
+async function buy(person: Person): Promise<SoldToken & { readonly endsAt: number }> {
+  const { status, text } = await askForToken(person)
+  if (status !== 200) throw new Error(`no token, but ${status}: ${text}`)
+  const sold = JSON.parse(text) as SoldToken
+  return { ...sold, endsAt: Number(claimsOf(sold.token)['exp']) * 1000 }
+}
+
+async function statusOf(token: string): Promise<number> {
+  const person = { secret: token, account: 'acme' }
+  return (await world.ask(person, 'Authorization: Bearer', 'GET', '/v2/_catalog')).status
+}
+
+/** Somebody who was good long ago, and whom the service can confirm no more. */
+async function unconfirmedPerson(): Promise<Person> {
+  await world.stub.set('good')
+  const person = world.addPerson()
+  await world.askWell(person, 'X-API-KEY', 'GET', '/v2/')
+  world.now += 2 * hourMs
+  await world.stub.set('503')
+  return person
+}
+
+describe('who cannot be confirmed', () => {
+  test('buys tokens that live for a minute, and no longer', async () => {
+    const person = await unconfirmedPerson()
+    const at = world.now
+    const { token, expires_in, endsAt } = await buy(person)
+
+    expect([expires_in, endsAt]).toEqual([60, at + minuteMs])
+    expect(await statusOf(token)).toBe(200)
+    world.now = at + minuteMs
+    expect(await statusOf(token)).toBe(401)
+  })
+
+  test('control: buys tokens for a quarter of an hour when the service has confirmed him', async () => {
+    await unconfirmedPerson()
+    await world.stub.set('good')
+    const person = world.addPerson()
+    await world.askWell(person, 'X-API-KEY', 'GET', '/v2/')
+    const { expires_in, endsAt, token } = await buy(person)
+
+    expect([expires_in, endsAt]).toEqual([900, world.now + 15 * minuteMs])
+    world.now += 14 * minuteMs
+    expect(await statusOf(token)).toBe(200)
+  })
+
+  test('is not told who he is, lest the one who asks takes it for news; to pull he may', async () => {
+    const person = await unconfirmedPerson()
+    const { status, headers, text } = await me(person)
+
+    expect([status, headers.get('retry-after'), text.includes('person-')]).toEqual([503, '5', false])
+    expect((await list(person)).status).toBe(200)
+  })
+
+  test('control: is told who he is when the service has confirmed him', async () => {
+    await world.stub.set('good')
+    const person = world.addPerson()
+    await world.askWell(person, 'X-API-KEY', 'GET', '/v2/')
+    await world.stub.set('503')
+    const { status, text } = await me(person)
+
+    expect([status, JSON.parse(text)]).toMatchObject([200, { account: 'acme', roles: ['admin'] }])
+  })
+})
+
+describe('whose credential ends, as the service says', () => {
+  /** Met while the credential is good, and the service silent ever after. */
+  async function personUntil(expiresAt: unknown): Promise<Person> {
+    await world.stub.set('good')
+    const person = world.addPerson('acme', { expiresAt })
+    await world.askWell(person, 'X-API-KEY', 'GET', '/v2/')
+    return person
+  }
+  const inTenMinutes = () => new Date(world.now + 10 * minuteMs).toISOString()
+
+  test('is remembered until then, and not beyond, though the memory lasts longer', async () => {
+    const person = await personUntil(inTenMinutes())
+    world.stub.people.delete(person.secret)
+
+    world.now += 10 * minuteMs - 1
+    expect((await list(person)).status).toBe(200)
+    world.now += 1
+    expect((await list(person)).status).toBe(401)
+  })
+
+  test('is not bridged over an outage beyond it either', async () => {
+    const person = await personUntil(inTenMinutes())
+    await world.stub.set('down')
+
+    world.now += 10 * minuteMs - 1
+    expect((await list(person)).status).toBe(200)
+    world.now += 1
+    expect([(await list(person)).status, (await askForToken(person)).status]).toEqual([503, 503])
+  })
+
+  test('buys tokens that end with it', async () => {
+    const end = world.now + 10 * minuteMs
+    const { token, endsAt, expires_in } = await buy(await personUntil(inTenMinutes()))
+
+    expect([endsAt, expires_in]).toEqual([end, 600])
+    world.now = end - 1
+    expect(await statusOf(token)).toBe(200)
+    world.now = end
+    expect(await statusOf(token)).toBe(401)
+  })
+
+  test.each([null, 7, '', 'soon', '2999-01-01T00:00:00Z', undefined])(
+    'control: is remembered as long as everybody where that says nothing, or more: %j',
+    async (expiresAt) => {
+      const person = await personUntil(expiresAt)
+      await world.stub.set('down')
+      const { endsAt } = await buy(person)
+
+      expect(endsAt).toBe(world.now + 15 * minuteMs)
+      world.now += 50 * minuteMs
+      expect((await list(person)).status).toBe(200)
+    },
+  )
+})
