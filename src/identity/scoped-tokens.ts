@@ -7,7 +7,7 @@ import type { Credential, Grant, Identity, Principal, Right } from '../ports/ide
 import type { KeyRing } from './key-ring.ts'
 import { tokenIssuer } from './tokens.ts'
 
-/** What a scoped token is for: some rights in one repository. */
+/** What a scoped token is for: some rights in one repository; none, where its owner may not have what he asked for. */
 export interface ScopedGrant {
   readonly repository: string
   readonly rights: readonly Right[]

@@ -34,6 +34,12 @@ function refusalFor({ kind }: Principal, right: Right): RegistryRefusal {
   return new RegistryRefusal(kind === 'scoped' ? 'scope-insufficient' : 'denied', { right })
 }
 
+/** Somebody with a token that says nothing of this repository, though another token of his might. */
+export function hasNotAsked({ kind, grants }: Principal, repository: RepositoryName): boolean {
+  if (kind !== 'scoped') return false
+  return !grants.some(({ repositories }) => repositories?.some((pattern) => matchesPattern(pattern, repository)))
+}
+
 /** What a caller may pass on just now, to a token of his own. */
 export function isGrantable(principal: Principal, right: Right, repository: RepositoryName): boolean {
   if (principal.isUnconfirmed && needsConfirmation.has(right)) return false

@@ -6,7 +6,7 @@ import type { LinkedBlob } from '../ports/blobs.ts'
 import type { Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Scope } from '../ports/repositories.ts'
-import { isAllowed } from './access.ts'
+import { hasNotAsked, isAllowed } from './access.ts'
 import { checkStillEnabled } from './service.ts'
 import type { RegistrySettings } from './settings.ts'
 
@@ -88,6 +88,9 @@ export async function mountBlob(
   digest: Digest,
   from: RepositoryName | undefined,
 ): Promise<boolean> {
+  // Only who has asked and may not have it is left to upload; the other need not.
+  if (from !== undefined && hasNotAsked(principal, from))
+    throw new RegistryRefusal('scope-insufficient', { right: 'pull' })
   const candidates =
     from === undefined ? await metadata.blobs.listHolders(target.accountId, digest, holdersMax) : [from]
   const source = candidates.find((name) => isAllowed(principal, 'pull', name))

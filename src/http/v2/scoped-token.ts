@@ -57,7 +57,9 @@ async function sell(
   const lifetimeMs = principal.isUnconfirmed ? lifetimeSecondsMin * 1000 : app.scopedTokens.lifetimeMs
   const expiresAt = Math.min(now + lifetimeMs, principal.expiresAt ?? Number.POSITIVE_INFINITY)
   const token = await app.scopedTokens.issue({ principal, access, catalog }, expiresAt)
-  const granted = access.map(({ repository, rights }) => `repository:${repository}:${rights.join(',')}`)
+  const granted = access
+    .filter(({ rights }) => rights.length > 0)
+    .map(({ repository, rights }) => `repository:${repository}:${rights.join(',')}`)
   return jsonAnswer(
     200,
     {
@@ -72,13 +74,18 @@ async function sell(
   )
 }
 
-/** Of what is asked, what the principal may pass on: fewer rights than asked are no fault. */
+/**
+ * Of what is asked, what the principal may pass on: fewer rights than asked are no fault. None at all are written down too:
+ * so that who uses the token is not sent back for what he has asked for and may not have.
+ */
 function grantIn(scopes: readonly string[], principal: Principal) {
   const asked = parseScopes(scopes)
-  const access = [...asked.repositories].flatMap(([repository, rights]): ScopedGrant[] => {
-    const given = [...rights].filter((right) => isGrantable(principal, right, repository))
-    return given.length === 0 ? [] : [{ repository, rights: given }]
-  })
+  const access = [...asked.repositories].map(
+    ([repository, rights]): ScopedGrant => ({
+      repository,
+      rights: [...rights].filter((right) => isGrantable(principal, right, repository)),
+    }),
+  )
   const showsCatalog = asked.catalog && isAllowed(principal, 'pull')
   return { access, catalog: showsCatalog ? (findListable(principal) ?? ('all' as const)) : undefined }
 }

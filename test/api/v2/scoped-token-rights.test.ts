@@ -131,11 +131,25 @@ describe('a mount from another repository', () => {
     expect((await mountWith('repository:team/app:pull,push repository:team/other:pull')).status).toBe(201)
   })
 
-  test('becomes an upload with a token for the one alone', async () => {
-    const digest = await pushBlob(server, 'private/app', 'not to be mounted')
+  test('asks for a token for both, where the token is for one alone', async () => {
+    const digest = await pushBlob(server, 'private/app', 'to be mounted later')
     const { token } = await buyToken(server, 'repository:team/app:pull,push')
     const path = `/v2/team/app/blobs/uploads/?mount=${digest}&from=private/app`
+    const asked = await server.ask('POST', path, bearing(token))
 
+    expect(asked.status).toBe(401)
+    expect(asked.headers.get('www-authenticate')).toContain(
+      'scope="repository:team/app:pull,push repository:private/app:pull",error="insufficient_scope"',
+    )
+  })
+
+  test('becomes an upload for who has asked for both and may not pull from the other', async () => {
+    const digest = await pushBlob(server, 'private/app', 'not to be mounted')
+    const both = 'repository:team/app:pull,push repository:private/app:pull'
+    const { token, scope } = await buyToken(server, both, { key: limited })
+    const path = `/v2/team/app/blobs/uploads/?mount=${digest}&from=private/app`
+
+    expect(scope).not.toContain('private/app')
     expect((await server.ask('POST', path, bearing(token))).status).toBe(202)
   })
 })
