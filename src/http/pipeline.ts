@@ -1,15 +1,15 @@
 import type { ByteSource } from '../lib/byte-source.ts'
 import type { Log } from '../lib/log.ts'
-import { type Refusal, RegistryRefusal, Unavailable } from '../oci/errors.ts'
+import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import { isRepositoryName, parseRepositoryName } from '../oci/names.ts'
 import type { Principal } from '../ports/identity.ts'
 import { checkAllowed } from '../registry/access.ts'
 import { openAccount } from '../registry/service.ts'
 import { Authenticator } from './authenticator.ts'
-import { type Asked, basicChallenge, bearerChallenge } from './challenge.ts'
+import { Challenges } from './challenges.ts'
 import { findCredential, type PresentedCredential } from './credentials.ts'
 import { answerError } from './error-body.ts'
-import type { Answer, Application, CallerExchange, Exchange, RegistryExchange } from './exchange.ts'
+import type { Answer, Application, Exchange } from './exchange.ts'
 import { type Territory, territoryOf } from './mounts.ts'
 import { type AddressOf, checkHost, Peers } from './peers.ts'
 import { openBody } from './request-body.ts'
@@ -53,6 +53,7 @@ export class Pipeline {
   readonly #onLongAnswer: (request: Request) => void
   readonly #peers: Peers
   readonly #authenticator: Authenticator
+  readonly #challenges: Challenges
   readonly #router = new Router(registryRoutes, serviceRoutes)
 
   constructor(app: Application, log: Log, { addressOf, onLongAnswer }: Surroundings = {}) {
@@ -61,6 +62,7 @@ export class Pipeline {
     this.#onLongAnswer = onLongAnswer ?? (() => undefined)
     this.#peers = new Peers(app.http, addressOf ?? (() => undefined))
     this.#authenticator = new Authenticator(app, this.#peers)
+    this.#challenges = new Challenges(app.http, this.#peers, log)
   }
 
   async handle(request: Request): Promise<Response> {
@@ -74,7 +76,7 @@ export class Pipeline {
         territory: passage.territory,
         path: passage.target.path,
         requestId: passage.id,
-        challenge: (refusal) => this.#challenge(request, refusal, passage),
+        challenge: (refusal) => this.#challenges.make(request, refusal, passage),
       })
     }
     const response = toResponse(answer, {
@@ -127,32 +129,33 @@ export class Pipeline {
     passage.principal = principal
     // A token for some repositories is worth nothing outside of the registry.
     if (principal.kind === 'scoped' && territory.kind === 'service') throw new RegistryRefusal('credentials-invalid')
-    const caller: CallerExchange = { ...exchange, principal }
     if (route.access === 'known caller') {
       refuseAnonymous(principal)
       if (route.right !== undefined) checkAllowed(principal, route.right)
-      return route.handle(caller)
+      return route.handle({ ...exchange, principal })
     }
-    return this.#answerRegistry(route, caller, territory)
+    return this.#answerRegistry(route, exchange, principal, territory)
   }
 
   /** The routes that need an enabled account, and most of them a repository that the caller may reach. */
   async #answerRegistry(
     route: RouteOf<'enabled account' | 'repository'>,
-    caller: CallerExchange,
+    exchange: Exchange,
+    principal: Principal,
     territory: Territory,
   ): Promise<Answer> {
     if (territory.kind !== 'registry') throw new RegistryRefusal('route-unknown')
-    const name = caller.path['name'] ?? ''
+    const name = exchange.path['name'] ?? ''
     // A stranger is asked who he is before anything that he sent is judged.
-    if (route.access === 'repository' && !isRepositoryName(name)) refuseAnonymous(caller.principal)
+    if (route.access === 'repository' && !isRepositoryName(name)) refuseAnonymous(principal)
     const repository = route.access === 'repository' ? parseRepositoryName(name) : undefined
-    checkAllowed(caller.principal, route.right, repository)
-    const account = await openAccount(this.#app, caller.principal.account)
-    const exchange: RegistryExchange = { ...caller, account, mount: territory.mount }
-    if (route.access === 'enabled account') return route.handle(exchange)
+    checkAllowed(principal, route.right, repository)
+    const account = await openAccount(this.#app, principal.account)
+    const { mount } = territory
+    if (route.access === 'enabled account') return route.handle({ ...exchange, principal, account, mount })
     if (repository === undefined) throw new RegistryRefusal('name-invalid')
-    return route.handle({ ...exchange, repository, scope: { accountId: account.id, repository } })
+    const scope = { accountId: account.id, repository }
+    return route.handle({ ...exchange, principal, account, mount, repository, scope })
   }
 
   #find(territory: Territory, path: string, method: string) {
@@ -167,18 +170,6 @@ export class Pipeline {
   async #identify(request: Request, passage: Passage): Promise<Principal> {
     passage.principal = await this.#authenticator.identify(request, passage.presented)
     return passage.principal
-  }
-
-  /** Tokens are for the registry; elsewhere, and where tokens are sold, credentials are asked for. */
-  #challenge(request: Request, refusal: Refusal, { territory, found, target, presented }: Passage): string {
-    const { serviceName, challenge } = this.#app.http
-    if (challenge === 'basic' || territory.kind === 'service' || found?.route.access === 'anyone') {
-      return basicChallenge(serviceName)
-    }
-    const place = { origin: this.#peers.originOf(request), mount: territory.mount, serviceName }
-    // A stranger's token that is not enough is as good as none, but containerd tries it again and again if not told so.
-    const isToken = refusal === 'unauthenticated' && presented !== undefined
-    return bearerChallenge(place, isToken ? 'scope-insufficient' : refusal, found && toAsked(found, target))
   }
 
   #logFault(error: unknown, passage: Passage): void {
@@ -209,15 +200,6 @@ function hasKeyInQuery(url: string, target: RequestTarget): boolean {
 
 function refuseAnonymous({ kind }: Principal): void {
   if (kind === 'anonymous') throw new RegistryRefusal('unauthenticated')
-}
-
-function toAsked({ route, values }: MatchedRoute, { query }: RequestTarget): Asked | undefined {
-  if (route.access !== 'repository' && route.access !== 'enabled account') return undefined
-  return {
-    right: route.right,
-    repository: values['name'],
-    mountFrom: query.has('mount') ? (query.get('from') ?? undefined) : undefined,
-  }
 }
 
 function begin(request: Request): Passage {
