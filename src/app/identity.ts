@@ -50,7 +50,8 @@ export async function openIdentity(config: Config, metadata: MetadataStore, cloc
     password: config.adminPassword,
   })
   const tokens = new Tokens(keys, clock)
-  const embedded = new EmbeddedIdentity({ ...metadataOf(metadata), uses, clock, tokens, roles: config.roles })
+  const { users, apiKeys } = metadata
+  const embedded = new EmbeddedIdentity({ users, apiKeys, uses, clock, tokens, roles: config.roles })
   const app = {
     ...shared,
     identity: remember(embedded, embeddedPolicy(config)),
@@ -63,10 +64,6 @@ export async function openIdentity(config: Config, metadata: MetadataStore, cloc
 /** Commands live in the present: they need no clock of their own. */
 export function openKeys({ dataDir, keyRotationMs }: Config, clock: Clock = systemClock): Promise<KeyRing> {
   return KeyRing.open(new FilesystemSigningKeys(join(dataDir, 'identity')), clock, keyRotationMs)
-}
-
-function metadataOf({ users, apiKeys }: MetadataStore): Pick<MetadataStore, 'users' | 'apiKeys'> {
-  return { users, apiKeys }
 }
 
 function remoteIdentity(config: Config, url: string, clock: Clock): RemoteIdentity {

@@ -95,8 +95,9 @@ export class Pipeline {
   async #answer(request: Request, passage: Passage): Promise<Answer> {
     const app = this.#app
     // First, because it decides the form of an error about the address itself.
-    passage.territory = territoryOf(splitTarget(request.url).path, app.http.hasRootMount)
-    passage.target = parseTarget(request.url)
+    const raw = splitTarget(request.url)
+    passage.territory = territoryOf(raw.path, app.http.hasRootMount)
+    passage.target = parseTarget(request.url, raw)
     checkHost(request.headers.get('host'))
     const { target, territory } = passage
     passage.presented = findCredential(request.headers, target.query)

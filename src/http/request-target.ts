@@ -32,10 +32,10 @@ export function splitTarget(url: string): RawTarget {
   }
 }
 
-/** Refuses an address that is too long, or whose path could be read in two ways. */
-export function parseTarget(url: string): RequestTarget {
+/** Refuses an address that is too long, or whose path could be read in two ways. `raw`: where it is in parts already. */
+export function parseTarget(url: string, raw: RawTarget = splitTarget(url)): RequestTarget {
   if (url.length > targetLengthMax) throw new RegistryRefusal('uri-too-long', { max: targetLengthMax })
-  const { path, queryText } = splitTarget(url)
+  const { path, queryText } = raw
   return { path: decodePath(path), query: queryText === undefined ? noQuery : new URLSearchParams(queryText) }
 }
 

@@ -19,7 +19,9 @@ export class EitherIdentity implements RememberingIdentity {
   }
 
   recall(credential: Credential): Principal | undefined {
-    return this.#others.recall(credential) ?? this.#scoped.recall(credential)
+    // Where tokens come at all, scoped ones come most; and no API key is one.
+    const scoped = credential.kind === 'bearer' ? this.#scoped.recall(credential) : undefined
+    return scoped ?? this.#others.recall(credential)
   }
 
   authenticate(credential: Credential): Promise<Principal | undefined> {

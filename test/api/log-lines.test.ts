@@ -87,3 +87,17 @@ test('a server that would sell tokens over plain HTTP behind a proxy with TLS sa
   await fetch(`${berth.url}/v2/`, { headers: { 'x-forwarded-proto': 'https' } })
   expect(berth.output()).not.toContain(warned)
 })
+
+test.each([
+  ['basic', true],
+  ['bearer', false],
+])(
+  'open repositories and the challenge %s: docker cannot pull, and the start says so: %p',
+  async (challenge, warns) => {
+    const settings = { BERTH_AUTH__ANONYMOUS_PULL: 'public/*', BERTH_AUTH__CHALLENGE: challenge }
+    const open = await startBerth({ settings })
+    await open.stop()
+
+    expect(open.output().includes('docker does not pull without credentials')).toBe(warns)
+  },
+)

