@@ -20,6 +20,29 @@ export interface UnfinishedObject {
   readonly notes: string | undefined
 }
 
+/** What `remove` is told of an object: its key, and the notes of whoever wrote to it last. */
+export interface RemovableObject {
+  readonly storageKey: StorageKey
+  readonly notes: string | undefined
+}
+
+/** An object that is complete, durable, and will not change any more. */
+export interface CompleteObject {
+  /**
+   * Where it is: the key that the writer was opened for, or one made of it that no other writer has ever been given. A
+   * store whose writes can arrive late needs the second, so that one that was given up cannot change what was acknowledged.
+   */
+  readonly key: StorageKey
+  /** What was stored on the way and is needed no more: for the trash, together with the row that names the object. */
+  readonly leftovers: readonly RemovableObject[]
+}
+
+/** Something in the store that an upload which was not finished may have left behind. */
+export interface StrayObject extends RemovableObject {
+  /** The key that the writer was opened for: an upload that still has it may need the object. */
+  readonly openedFor: StorageKey
+}
+
 /** Holds bytes under keys. Knows nothing of digests, repositories or who may read. */
 export interface BlobStore {
   /**
@@ -35,13 +58,28 @@ export interface BlobStore {
   open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined>
 
   /**
-   * Removes an object in whatever state it is, finished or not. Removing what is not there is a success, so that a
+   * Removes an object in whatever state it is, finished or not; with the key of an upload, all that its writers left. Removing what is not there is a success, so that a
    * crash between removal and note-taking can be repaired by removing again.
    */
   remove(key: StorageKey, notes: string | undefined): Promise<void>
 
+  /**
+   * An address at which the bytes can be had from the store itself for so many seconds, by anybody who knows it; undefined
+   * where the store has no such thing.
+   */
+  linkTo(key: StorageKey, lifetimeSeconds: number): string | undefined
+
+  /**
+   * What has been lying here for at least `ageMs`, by the store's own clock, page by page: all of it, wanted or not. Whether
+   * a row names it, the caller has to find out.
+   */
+  listOlder(ageMs: number): AsyncIterable<readonly StrayObject[]>
+
   /** Resolves when the store can be written to and read; rejects with `Unavailable` otherwise. */
   probe(): Promise<void>
+
+  /** Lets go of connections and timers. */
+  close(): Promise<void>
 }
 
 /** One unbroken run of appends to one object. */
@@ -52,12 +90,14 @@ export interface BlobWriter {
   /** Makes all that was written durable, and tells how to go on later, on this machine or another. */
   flush(): Promise<UnfinishedObject>
 
-  /** Declares the object complete and durable under its key, its name included. Nothing can be appended after this. */
-  complete(): Promise<void>
+  /** Makes the object complete and durable, its name included. Nothing can be appended after this. */
+  complete(): Promise<CompleteObject>
 
   /**
    * Drops what was written since the last `flush`, or since the writer was opened: those bytes count for nobody, and the
    * room that they take may be what others wait for. A store that cannot do it now does it when the object is opened next.
+   *
+   * After `complete`, only for who is sure that no row names the object.
    */
   rewind(): Promise<void>
 

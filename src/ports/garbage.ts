@@ -1,4 +1,4 @@
-import type { StorageKey } from './blob-store.ts'
+import type { RemovableObject, StorageKey, StrayObject } from './blob-store.ts'
 import type { RowId } from './row-id.ts'
 
 /** A blob that the collector has locked for a look. */
@@ -7,12 +7,6 @@ export interface BlobCandidate {
   readonly blobId: RowId
   readonly storageKey: StorageKey
   readonly sizeBytes: number
-}
-
-/** Bytes that no row names any more. */
-export interface TrashedObject {
-  readonly storageKey: StorageKey
-  readonly notes: string | undefined
 }
 
 /** How old things must be before the collector may touch them. Ages are judged by the store's own clock. */
@@ -64,18 +58,27 @@ export interface Garbage {
    * Puts bytes that nobody will use into the trash: a duplicate of what the account has already. Rejects when a blob or an
    * upload still names them.
    */
-  trash(object: TrashedObject): Promise<void>
+  trash(object: RemovableObject): Promise<void>
+
+  /** Puts those into the trash that nothing names: no blob, no unfinished upload, no trash. Gives their number. */
+  trashStrays(strays: readonly StrayObject[]): Promise<number>
 
   // Each a statement of its own.
 
-  /** At most `limit` trashed objects whose quarantine is over. */
-  listPurgeable(quarantineMs: number, limit: number): Promise<TrashedObject[]>
+  /**
+   * Takes at most `limit` trashed objects whose quarantine is over, for `holdMs`: meanwhile nobody else is given them. Who
+   * takes them and dies has not forgotten them.
+   */
+  takePurgeable(quarantineMs: number, holdMs: number, limit: number): Promise<RemovableObject[]>
 
   /** Forgets a trashed object: its bytes are gone. */
   forget(key: StorageKey): Promise<void>
 
   /** Removes repositories that hold nothing at all any more; gives their number. */
   removeEmptyRepositories(idleMs: number, limit: number): Promise<number>
+
+  /** True for one caller in each `everyMs`, however many ask: work of which once is enough. */
+  takeTurn(work: string, everyMs: number): Promise<boolean>
 
   /** What a collection with these ages would do now. */
   forecast(ages: GarbageAges): Promise<GarbageForecast>

@@ -38,6 +38,9 @@ export interface MetadataStore extends Tables {
    */
   transaction<T>(work: (tables: Tables) => Promise<T>): Promise<T>
 
+  /** Milliseconds since 1970 by the store's own clock, which all replicas share. */
+  now(): Promise<number>
+
   /** Resolves when the store answers a query; rejects with `Unavailable` otherwise. */
   probe(): Promise<void>
 

@@ -11,6 +11,11 @@ export interface Upload {
   readonly repository: RepositoryRow
   readonly storageKey: StorageKey
   readonly object: UnfinishedObject
+  /**
+   * The SHA-256 of those bytes, if one unbroken chain of writers hashed them: who closes the upload elsewhere, and brings
+   * nothing more, need not read them again.
+   */
+  readonly receivedDigest: Digest | undefined
   /** Counts its writers: one that lost its turn can no longer record anything. */
   readonly epoch: number
 }
@@ -35,17 +40,23 @@ export interface Uploads {
    */
   claim(owner: UploadOwner, id: UploadId, turnMs: number): Promise<Upload | undefined>
 
-  /** Keeps the turn for another `turnMs`; false when it was lost. */
+  /** Keeps the turn for another `turnMs`; false when it was lost, or the upload is finished. */
   keepTurn(upload: Upload, turnMs: number): Promise<boolean>
 
   /** Records what was made durable and gives the turn back; false, and nothing recorded, when the turn was lost. */
-  advance(upload: Upload, object: UnfinishedObject): Promise<boolean>
+  advance(upload: Upload, object: UnfinishedObject, receivedDigest: Digest | undefined): Promise<boolean>
 
   /**
-   * Ends every turn. For a server that has just begun and is the only one of its store: whoever had a turn is dead, and
+   * Ends every turn. For a server that has just begun and is the only one of its stores: whoever had a turn is dead, and
    * their clients need not wait for it to run out.
    */
   endAllTurns(): Promise<void>
+
+  /**
+   * Whether the upload is unfinished and the turn still ours, told after every transaction that might finish it has come to
+   * its end: one whose outcome was lost on the way may still be running.
+   */
+  isOpen(upload: Upload): Promise<boolean>
 
   /** Open sessions of the repository. */
   countOpen(repository: RepositoryRow): Promise<number>

@@ -1,10 +1,10 @@
-import type { BlobStore } from '../ports/blob-store.ts'
+import type { BlobStore, RemovableObject } from '../ports/blob-store.ts'
 import type { GarbageAges, GarbageForecast } from '../ports/garbage.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 
 type CollectNeeds = {
   readonly metadata: Pick<MetadataStore, 'garbage' | 'transaction'>
-  readonly blobs: Pick<BlobStore, 'remove'>
+  readonly blobs: Pick<BlobStore, 'remove' | 'listOlder'>
 }
 
 export interface Collected {
@@ -16,6 +16,11 @@ export interface Collected {
 }
 
 const batchSize = 100
+
+/** Removing a batch takes no longer, or somebody else removes the rest too: a waste, and no harm. */
+const holdMs = 300_000
+
+const removalsAtOnce = 8
 
 /**
  * Collects what nobody needs, beside the running registry: no window, no leader, no lock on reads. Rows go first, in
@@ -85,25 +90,43 @@ async function buryBlobs(
 
 /**
  * Bytes first, note second: a crash between leaves a note of bytes that are gone, and removing them again is no error. An
- * object that cannot be removed keeps its note, and does not keep the others.
+ * object that cannot be removed keeps its note, and does not keep the others. Several processes share the work: what one
+ * has taken, the others pass over.
  */
 async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: () => boolean): Promise<number> {
   let purged = 0
-  const faults = new Map<string, unknown>()
+  let fault: unknown
   while (!shouldStop()) {
-    const listed = await needs.metadata.garbage.listPurgeable(ages.quarantineMs, batchSize + faults.size)
-    const trashed = listed.filter(({ storageKey }) => !faults.has(storageKey))
-    for (const { storageKey, notes } of trashed) {
-      try {
-        await needs.blobs.remove(storageKey, notes)
-        await needs.metadata.garbage.forget(storageKey)
-        purged += 1
-      } catch (error) {
-        faults.set(storageKey, error)
-      }
+    const trashed = await needs.metadata.garbage.takePurgeable(ages.quarantineMs, holdMs, batchSize)
+    for (let at = 0; at < trashed.length; at += removalsAtOnce) {
+      const outcomes = await Promise.allSettled(trashed.slice(at, at + removalsAtOnce).map((one) => purge(needs, one)))
+      purged += outcomes.filter(({ status }) => status === 'fulfilled').length
+      fault ??= outcomes.find((outcome) => outcome.status === 'rejected')?.reason
     }
     if (trashed.length < batchSize) break
   }
-  for (const fault of faults.values()) throw fault
+  if (fault !== undefined) throw fault
   return purged
+}
+
+async function purge({ metadata, blobs }: CollectNeeds, { storageKey, notes }: RemovableObject): Promise<void> {
+  await blobs.remove(storageKey, notes)
+  await metadata.garbage.forget(storageKey)
+}
+
+/**
+ * Looks through the whole blob store for what no row names, and puts it into the trash: what a writer left behind that died
+ * before it could note what it had made. Nothing younger than `ageMs` is touched, and nothing is removed here.
+ */
+export async function sweepStrays(
+  { metadata, blobs }: CollectNeeds,
+  ageMs: number,
+  shouldStop: () => boolean = () => false,
+): Promise<number> {
+  let trashed = 0
+  for await (const strays of blobs.listOlder(ageMs)) {
+    if (shouldStop()) break
+    if (strays.length > 0) trashed += await metadata.transaction(({ garbage }) => garbage.trashStrays(strays))
+  }
+  return trashed
 }

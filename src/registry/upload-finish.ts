@@ -1,6 +1,7 @@
 import { type RunningHash, startHash } from '../lib/hashing.ts'
 import { algorithmOf, type Digest } from '../oci/digest.ts'
 import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
+import type { CompleteObject } from '../ports/blob-store.ts'
 import type { Tables } from '../ports/metadata-store.ts'
 import type { Upload, UploadId, UploadOwner } from '../ports/uploads.ts'
 import type { IncomingChunk, WritingTurn } from './upload-writing.ts'
@@ -56,16 +57,17 @@ async function close(
   const turn = await beginTurn(needs, upload, hash, algorithmOf(digest))
   try {
     await turn.receive(chunk, onProgress)
-    await turn.writer.complete()
-    const actual = await hashOfStored(needs, turn, digest)
+    const object = await turn.writer.complete()
+    const actual = await hashOfStored(needs, turn, object, digest)
     if (actual !== digest) {
       await discard(needs, owner, upload.id)
       throw new RegistryRefusal('digest-mismatch', { digest, actual })
     }
-    await needs.metadata.transaction((tables) => commit(tables, upload, digest, turn.sizeBytes))
+    await needs.metadata.transaction((tables) => commit(tables, upload, digest, object, turn.sizeBytes))
   } catch (error) {
-    // Back to where the session stood before: a client that repeats its closing request sends the same bytes again.
-    await turn.writer.rewind()
+    // Back to where the session stood before: a client that repeats its closing request sends the same bytes again. Whether
+    // the rows were written may be unknown (a connection that is cut at COMMIT); an open session proves that they were not.
+    if (await needs.metadata.uploads.isOpen(upload).catch(() => false)) await turn.writer.rewind()
     await giveBack(needs, upload)
     throw error
   } finally {
@@ -73,11 +75,21 @@ async function close(
   }
 }
 
-/** Trusts the hash of the stream only if one unbroken chain of writers fed it; else reads what is stored. */
-async function hashOfStored(needs: UploadNeeds, turn: WritingTurn, digest: Digest): Promise<string> {
+/**
+ * Trusts the hash of the stream only if one unbroken chain of writers fed it, here or, up to the last byte, on another
+ * replica; else reads what is stored.
+ */
+async function hashOfStored(
+  needs: UploadNeeds,
+  turn: WritingTurn,
+  object: CompleteObject,
+  digest: Digest,
+): Promise<string> {
   const algorithm = algorithmOf(digest)
   if (turn.hash?.algorithm === algorithm) return `${algorithm}:${turn.hash.hex()}`
-  const bytes = await needs.blobs.open(turn.upload.storageKey, turn.sizeBytes)
+  const { receivedDigest, object: received } = turn.upload
+  if (receivedDigest === digest && received.sizeBytes === turn.sizeBytes) return receivedDigest
+  const bytes = await needs.blobs.open(object.key, turn.sizeBytes)
   if (bytes === undefined) throw new Unavailable('the blob store', { cause: new Error('an upload is not all there') })
   const hash = startHash(algorithm)
   for await (const chunk of bytes instanceof Blob ? bytes.stream() : bytes) hash.update(chunk)
@@ -85,14 +97,21 @@ async function hashOfStored(needs: UploadNeeds, turn: WritingTurn, digest: Diges
 }
 
 /** Bytes first, rows second: the object is complete and verified before this names it. */
-async function commit(tables: Tables, upload: Upload, digest: Digest, sizeBytes: number): Promise<void> {
+async function commit(
+  tables: Tables,
+  upload: Upload,
+  digest: Digest,
+  { key, leftovers }: CompleteObject,
+  sizeBytes: number,
+): Promise<void> {
   if (!(await tables.uploads.finish(upload, digest))) throw new RegistryRefusal('upload-unknown', { id: upload.id })
   const { accountId } = upload.repository
-  const made = await tables.blobs.insert(accountId, digest, sizeBytes, upload.storageKey)
+  const made = await tables.blobs.insert(accountId, digest, sizeBytes, key)
   const blob = made ?? (await tables.blobs.findLocked(accountId, digest))
   if (blob === undefined) throw new Unavailable('the metadata store', { cause: new Error(`${digest} came and went`) })
   // The account has these bytes already: ours are a duplicate.
-  if (made === undefined) await tables.garbage.trash({ storageKey: upload.storageKey, notes: undefined })
+  if (made === undefined) await tables.garbage.trash({ storageKey: key, notes: undefined })
+  for (const leftover of leftovers) await tables.garbage.trash(leftover)
   await tables.blobs.link(upload.repository, blob.id, digest)
 }
 

@@ -1,5 +1,5 @@
 import { type RunningHash, startHash } from '../lib/hashing.ts'
-import type { DigestAlgorithm } from '../oci/digest.ts'
+import type { Digest, DigestAlgorithm } from '../oci/digest.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { BlobStore, BlobWriter } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -63,6 +63,11 @@ export class WritingTurn {
   /** The hash of all bytes of the upload, unless another process wrote some of them. */
   get hash(): RunningHash | undefined {
     return this.#hash
+  }
+
+  /** For whoever goes on: the hash of all bytes so far, in the algorithm that nearly everybody closes with. */
+  digestSoFar(): Digest | undefined {
+    return this.#hash?.algorithm === 'sha256' ? (`sha256:${this.#hash.hex()}` as Digest) : undefined
   }
 
   get writer(): BlobWriter {

@@ -108,7 +108,7 @@ export async function beginTurn(
 
 /** Ends a turn that changed nothing. If the metadata store cannot be told, the turn runs out by itself. */
 export async function giveBack(needs: UploadNeeds, upload: Upload): Promise<void> {
-  await needs.metadata.uploads.advance(upload, upload.object).catch(() => false)
+  await needs.metadata.uploads.advance(upload, upload.object, upload.receivedDigest).catch(() => false)
 }
 
 /** Records what a turn brought, and gives the turn back. */
@@ -117,7 +117,8 @@ async function settle(needs: UploadNeeds, turn: WritingTurn, fault: unknown): Pr
   const isKept = isWorthKeeping(fault)
   if (!isKept) await turn.writer.rewind()
   const object = isKept ? await turn.writer.flush() : upload.object
-  if (!(await needs.metadata.uploads.advance(upload, object))) {
+  const digest = isKept ? turn.digestSoFar() : upload.receivedDigest
+  if (!(await needs.metadata.uploads.advance(upload, object, digest))) {
     throw new RegistryRefusal('upload-unknown', { id: upload.id })
   }
   if (isKept && turn.hash !== undefined) needs.running.keepHash(upload, object.sizeBytes, turn.hash)

@@ -19,11 +19,11 @@ export function appending(open: () => Promise<OpenedBlobStore>): void {
 
     const second = await store.openWriter(key, stands)
     await second.write(tail)
-    await second.complete()
+    const { key: done } = await second.complete()
     await second.close()
 
     expect(stands.sizeBytes).toBe(head.length)
-    expect(await readAll(await store.open(key, whole.length))).toEqual(whole)
+    expect(await readAll(await store.open(done, whole.length))).toEqual(whole)
   })
 
   test('goes on where flush said it stands after it was opened anew', async () => {
@@ -37,10 +37,10 @@ export function appending(open: () => Promise<OpenedBlobStore>): void {
     const again = await reopen()
     const second = await again.openWriter(key, stands)
     await second.write(tail)
-    await second.complete()
+    const { key: done } = await second.complete()
     await second.close()
 
-    expect(await readAll(await again.open(key, whole.length))).toEqual(whole)
+    expect(await readAll(await again.open(done, whole.length))).toEqual(whole)
   })
 
   test('drops bytes behind the point that was acknowledged', async () => {
@@ -55,10 +55,10 @@ export function appending(open: () => Promise<OpenedBlobStore>): void {
 
     const second = await store.openWriter(key, stands)
     await second.write(tail)
-    await second.complete()
+    const { key: done } = await second.complete()
     await second.close()
 
-    expect(await readAll(await store.open(key, whole.length))).toEqual(whole)
+    expect(await readAll(await store.open(done, whole.length))).toEqual(whole)
   })
 
   test('begins anew at 0, whatever an earlier writer left', async () => {
@@ -71,11 +71,11 @@ export function appending(open: () => Promise<OpenedBlobStore>): void {
 
     const second = await store.openWriter(key, emptyObject)
     await second.write(tail)
-    await second.complete()
+    const { key: done } = await second.complete()
     await second.close()
 
-    expect(await readAll(await store.open(key, tail.length))).toEqual(tail)
-    expect(await store.open(key, head.length)).toBeUndefined()
+    expect(await readAll(await store.open(done, tail.length))).toEqual(tail)
+    expect(await store.open(done, head.length)).toBeUndefined()
   })
 
   test('refuses to go on behind the end of what is there', async () => {
@@ -95,10 +95,10 @@ export function appending(open: () => Promise<OpenedBlobStore>): void {
     expect((await writer.flush()).sizeBytes).toBe(head.length)
     expect((await writer.flush()).sizeBytes).toBe(head.length)
     await writer.write(tail)
-    await writer.complete()
+    const { key: done } = await writer.complete()
     await writer.close()
 
-    expect(await readAll(await store.open(key, whole.length))).toEqual(whole)
+    expect(await readAll(await store.open(done, whole.length))).toEqual(whole)
   })
 
   test('may be closed twice, and before anything was written', async () => {
@@ -110,11 +110,11 @@ export function appending(open: () => Promise<OpenedBlobStore>): void {
     const key = freshKey()
     const used = await store.openWriter(key, emptyObject)
     await used.write(tail)
-    await used.complete()
+    const { key: done } = await used.complete()
     await used.close()
     await used.close()
 
-    expect(await readAll(await store.open(key, tail.length))).toEqual(tail)
+    expect(await readAll(await store.open(done, tail.length))).toEqual(tail)
   })
 
   test('keeps what flush acknowledged when the writer is closed with more in hand', async () => {
@@ -127,10 +127,10 @@ export function appending(open: () => Promise<OpenedBlobStore>): void {
     await writer.close()
 
     const next = await store.openWriter(key, stands)
-    await next.complete()
+    const { key: done } = await next.complete()
     await next.close()
 
-    expect(await readAll(await store.open(key, head.length))).toEqual(head)
+    expect(await readAll(await store.open(done, head.length))).toEqual(head)
   })
 }
 
@@ -142,10 +142,10 @@ export function streaming(open: () => Promise<OpenedBlobStore>): void {
     const writer = await store.openWriter(key, emptyObject)
 
     for (let at = 0; at < bytes.length; at += 1) await writer.write(bytes.subarray(at, at + 1))
-    await writer.complete()
+    const { key: done } = await writer.complete()
     await writer.close()
 
-    expect(await readAll(await store.open(key, bytes.length))).toEqual(bytes)
+    expect(await readAll(await store.open(done, bytes.length))).toEqual(bytes)
   })
 
   test('takes pieces of all sizes', async () => {
@@ -157,10 +157,10 @@ export function streaming(open: () => Promise<OpenedBlobStore>): void {
     const writer = await store.openWriter(key, emptyObject)
 
     for (const piece of pieces) await writer.write(piece)
-    await writer.complete()
+    const { key: done } = await writer.complete()
     await writer.close()
 
-    const read = await readAll(await store.open(key, total))
+    const read = await readAll(await store.open(done, total))
     expect(read && digestOf(read)).toBe(digestOf(Buffer.concat(pieces)))
   })
 
@@ -171,10 +171,10 @@ export function streaming(open: () => Promise<OpenedBlobStore>): void {
     const writer = await store.openWriter(key, emptyObject)
 
     for (const chunk of generatedChunks(sizeBytes, 100_001)) await writer.write(chunk)
-    await writer.complete()
+    const { key: done } = await writer.complete()
     await writer.close()
 
-    const read = await readAll(await store.open(key, sizeBytes))
+    const read = await readAll(await store.open(done, sizeBytes))
     expect(read && digestOf(read)).toBe(digestOfChunks(generatedChunks(sizeBytes, 100_001)))
   })
 

@@ -146,7 +146,7 @@ function burying(open: OpenMetadataStore): void {
     expect(await metadata.blobs.find(shelf.scope, digest)).toBeUndefined()
     expect(await metadata.blobs.find(other.scope, digest)).toBeUndefined()
     expect(await metadata.transaction((tables) => tables.blobs.findLocked(shelf.accountId, digest))).toBeUndefined()
-    expect(await metadata.garbage.listPurgeable(0, 10)).toEqual([{ storageKey: key, notes: undefined }])
+    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([{ storageKey: key, notes: undefined }])
     expect(await look(shelf, 0)).toBe('nothing')
   })
 
@@ -160,7 +160,7 @@ function burying(open: OpenMetadataStore): void {
     expect(await outcomeOf(metadata.transaction(({ garbage }) => garbage.bury(candidate)))).toBe('refused')
 
     expect((await metadata.blobs.find(shelf.scope, digest))?.storageKey).toBe(key)
-    expect(await metadata.garbage.listPurgeable(0, 10)).toEqual([])
+    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([])
   })
 
   test('takes a blob of the same digest that comes after the burial for a new one', async () => {
@@ -172,7 +172,7 @@ function burying(open: OpenMetadataStore): void {
 
     expect(fresh.id).not.toBe(old.id)
     expect((await shelf.metadata.blobs.find(shelf.scope, fresh.digest))?.storageKey).toBe(fresh.key)
-    const purgeable = await shelf.metadata.garbage.listPurgeable(0, 10)
+    const purgeable = await shelf.metadata.garbage.takePurgeable(0, 0, 10)
     expect(purgeable.map((object) => object.storageKey)).toEqual([old.key])
   })
 }
@@ -186,7 +186,7 @@ function purging(open: OpenMetadataStore): void {
       await passTime()
     }
     const list = async (quarantineMs: number, limit: number) =>
-      (await metadata.garbage.listPurgeable(quarantineMs, limit)).map((object) => object.storageKey)
+      (await metadata.garbage.takePurgeable(quarantineMs, 0, limit)).map((object) => object.storageKey)
 
     expect(await list(hourMs, 10)).toEqual([])
     expect(await list(0, 2)).toEqual(keys.slice(0, 2))

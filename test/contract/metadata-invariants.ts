@@ -35,7 +35,7 @@ export function storageKeysContract(open: OpenMetadataStore): void {
     await places[place](shelf, key)
 
     expect(await outcomeOf(places.trash(shelf, key))).toBe('refused')
-    expect(await shelf.metadata.garbage.listPurgeable(0, 10)).toEqual([])
+    expect(await shelf.metadata.garbage.takePurgeable(0, 0, 10)).toEqual([])
   })
 
   test.each(names)('different ones may stand in %s', async (place) => {

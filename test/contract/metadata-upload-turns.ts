@@ -35,7 +35,7 @@ function taking(open: OpenMetadataStore): void {
 
     const first = await claimed(hourMs)
     expect(await claim(hourMs)).toBeUndefined()
-    expect(await uploads.advance(first, { sizeBytes: 10, notes: 'a note' })).toBe(true)
+    expect(await uploads.advance(first, { sizeBytes: 10, notes: 'a note' }, undefined)).toBe(true)
     const second = await claimed(hourMs)
 
     expect(second.object).toEqual({ sizeBytes: 10, notes: 'a note' })
@@ -54,7 +54,7 @@ function taking(open: OpenMetadataStore): void {
     const { uploads, upload, claim } = await openUpload(open, hourMs)
 
     expect(await claim(hourMs)).toBeUndefined()
-    expect(await uploads.advance(upload, { sizeBytes: 3, notes: undefined })).toBe(true)
+    expect(await uploads.advance(upload, { sizeBytes: 3, notes: undefined }, undefined)).toBe(true)
     expect((await claim(hourMs))?.object.sizeBytes).toBe(3)
   })
 
@@ -80,17 +80,17 @@ function taking(open: OpenMetadataStore): void {
     const { uploads, claimed, stands } = await openUpload(open)
 
     expect(await stands()).toEqual({ sizeBytes: 0, notes: undefined })
-    await uploads.advance(await claimed(hourMs), { sizeBytes: 5_000_000_000, notes: 'x'.repeat(100_000) })
+    await uploads.advance(await claimed(hourMs), { sizeBytes: 5_000_000_000, notes: 'x'.repeat(100_000) }, undefined)
 
     expect(await stands()).toEqual({ sizeBytes: 5_000_000_000, notes: 'x'.repeat(100_000) })
   })
 
   test('may end with what stood before, which drops what was written in between', async () => {
     const { uploads, claimed, stands } = await openUpload(open)
-    await uploads.advance(await claimed(hourMs), { sizeBytes: 5, notes: undefined })
+    await uploads.advance(await claimed(hourMs), { sizeBytes: 5, notes: undefined }, undefined)
 
     const writer = await claimed(hourMs)
-    await uploads.advance(writer, writer.object)
+    await uploads.advance(writer, writer.object, undefined)
 
     expect(await stands()).toEqual({ sizeBytes: 5, notes: undefined })
   })
@@ -104,12 +104,12 @@ function fencing(open: OpenMetadataStore): void {
     const current = await claimed(hourMs)
 
     expect(await uploads.keepTurn(lost, hourMs)).toBe(false)
-    expect(await uploads.advance(lost, { sizeBytes: 999, notes: 'wrong' })).toBe(false)
+    expect(await uploads.advance(lost, { sizeBytes: 999, notes: 'wrong' }, undefined)).toBe(false)
     expect(await metadata.transaction((tables) => tables.uploads.finish(lost, digestOf('wrong')))).toBe(false)
     expect(await stands()).toEqual({ sizeBytes: 0, notes: undefined })
 
-    expect(await uploads.advance(current, { sizeBytes: 4, notes: undefined })).toBe(true)
-    expect(await uploads.advance(lost, { sizeBytes: 999, notes: 'wrong' })).toBe(false)
+    expect(await uploads.advance(current, { sizeBytes: 4, notes: undefined }, undefined)).toBe(true)
+    expect(await uploads.advance(lost, { sizeBytes: 999, notes: 'wrong' }, undefined)).toBe(false)
     expect(await stands()).toEqual({ sizeBytes: 4, notes: undefined })
   })
 
@@ -118,7 +118,7 @@ function fencing(open: OpenMetadataStore): void {
     const slow = await claimed(1)
     await Bun.sleep(20)
 
-    expect(await uploads.advance(slow, { sizeBytes: 8, notes: undefined })).toBe(true)
+    expect(await uploads.advance(slow, { sizeBytes: 8, notes: undefined }, undefined)).toBe(true)
     expect((await stands())?.sizeBytes).toBe(8)
   })
 
@@ -128,7 +128,7 @@ function fencing(open: OpenMetadataStore): void {
     await uploads.endAllTurns()
 
     expect(await claim(hourMs)).toBeDefined()
-    expect(await uploads.advance(dead, { sizeBytes: 9, notes: undefined })).toBe(false)
+    expect(await uploads.advance(dead, { sizeBytes: 9, notes: undefined }, undefined)).toBe(false)
     expect((await stands())?.sizeBytes).toBe(0)
   })
 
@@ -136,6 +136,6 @@ function fencing(open: OpenMetadataStore): void {
     const { uploads, upload, claimed } = await openUpload(open)
     await claimed(hourMs)
 
-    expect(await uploads.advance(upload, { sizeBytes: 1, notes: undefined })).toBe(false)
+    expect(await uploads.advance(upload, { sizeBytes: 1, notes: undefined }, undefined)).toBe(false)
   })
 }

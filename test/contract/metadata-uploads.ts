@@ -89,7 +89,7 @@ function finishing(open: OpenMetadataStore): void {
 
     expect(await metadata.uploads.find(owner, upload.id)).toEqual({ done: digest })
     expect(await metadata.uploads.claim(owner, upload.id, 0)).toBeUndefined()
-    expect(await metadata.uploads.advance(upload, { sizeBytes: 1, notes: undefined })).toBe(false)
+    expect(await metadata.uploads.advance(upload, { sizeBytes: 1, notes: undefined }, undefined)).toBe(false)
     expect(await metadata.transaction((tables) => tables.uploads.finish(upload, digestOf('another')))).toBe(false)
     expect(await metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))).toBe(false)
     expect(await metadata.uploads.find(owner, upload.id)).toEqual({ done: digest })
@@ -138,7 +138,7 @@ function finishing(open: OpenMetadataStore): void {
     expect(await expire(0)).toBe(1)
 
     expect(await metadata.uploads.find(owner, upload.id)).toBeUndefined()
-    expect(await metadata.garbage.listPurgeable(0, 10)).toEqual([])
+    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([])
   })
 }
 
@@ -149,13 +149,13 @@ function discarding(open: OpenMetadataStore): void {
     const upload = await beginUpload(shelf)
     const claimed = await metadata.uploads.claim(owner, upload.id, hourMs)
     if (claimed === undefined) throw new Error('the turn was free')
-    await metadata.uploads.advance(claimed, { sizeBytes: 7, notes: 'part 1' })
+    await metadata.uploads.advance(claimed, { sizeBytes: 7, notes: 'part 1' }, undefined)
 
     expect(await metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))).toBe(true)
     expect(await metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))).toBe(false)
 
     expect(await metadata.uploads.find(owner, upload.id)).toBeUndefined()
-    expect(await metadata.garbage.listPurgeable(0, 10)).toEqual([{ storageKey: upload.storageKey, notes: 'part 1' }])
+    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([{ storageKey: upload.storageKey, notes: 'part 1' }])
   })
 
   test('may be discarded while another writes, who then can record nothing', async () => {
@@ -168,7 +168,7 @@ function discarding(open: OpenMetadataStore): void {
     expect(await metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))).toBe(true)
 
     expect(await metadata.uploads.keepTurn(writer, hourMs)).toBe(false)
-    expect(await metadata.uploads.advance(writer, { sizeBytes: 1, notes: undefined })).toBe(false)
+    expect(await metadata.uploads.advance(writer, { sizeBytes: 1, notes: undefined }, undefined)).toBe(false)
     expect(await metadata.transaction((tables) => tables.uploads.finish(writer, digest))).toBe(false)
   })
 
@@ -185,7 +185,7 @@ function discarding(open: OpenMetadataStore): void {
     expect(await metadata.uploads.find(owner, idle.id)).toBeUndefined()
     expect(await metadata.uploads.find(owner, written.id)).toBeDefined()
     expect(await metadata.uploads.find(owner, writtenAtOnce.id)).toBeDefined()
-    expect(await metadata.garbage.listPurgeable(0, 10)).toEqual([{ storageKey: idle.storageKey, notes: undefined }])
+    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([{ storageKey: idle.storageKey, notes: undefined }])
   })
 
   test('expire by their age or by their idleness, at most so many at once', async () => {
@@ -198,6 +198,6 @@ function discarding(open: OpenMetadataStore): void {
     expect(await expire(hourMs, hourMs, 10)).toBe(0)
     expect(await expire(0, hourMs, 2)).toBe(2)
     expect(await expire(hourMs, 0, 10)).toBe(3)
-    expect(await metadata.garbage.listPurgeable(0, 10)).toHaveLength(5)
+    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toHaveLength(5)
   })
 }

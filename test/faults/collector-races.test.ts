@@ -162,7 +162,7 @@ describe('I07, I09: the same blob is uploaded while the collector takes it', () 
   test('after: the purge of the old bytes, late and twice, does not touch the new ones', async () => {
     const { world, scope, digest } = await openWithOldBlob()
     await collect(world, { quarantineMs: 3_600_000 })
-    const trashed = await world.metadata.garbage.listPurgeable(0, 10)
+    const trashed = await world.metadata.garbage.takePurgeable(0, 0, 10)
 
     await upload(world, scope, 'layer')
     await collect(world)

@@ -43,6 +43,10 @@ export class RecordedDatabase implements Database {
       .finally(() => this.statements.push('END'))
   }
 
+  hasTable(name: string): Promise<boolean> {
+    return this.#inner.hasTable(name)
+  }
+
   script(sql: string): Promise<void> {
     return this.#inner.script(sql)
   }

@@ -23,9 +23,8 @@ export async function storeWhole(store: BlobStore, bytes: Uint8Array): Promise<S
   const writer = await store.openWriter(key, emptyObject)
   try {
     await writer.write(bytes)
-    await writer.complete()
+    return (await writer.complete()).key
   } finally {
     await writer.close()
   }
-  return key
 }

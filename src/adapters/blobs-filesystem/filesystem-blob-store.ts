@@ -1,5 +1,5 @@
 import { constants, statSync } from 'node:fs'
-import { access, mkdir, open, unlink } from 'node:fs/promises'
+import { access, mkdir, open, readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncFolder } from '../../lib/sync-folder.ts'
 import { Unavailable } from '../../oci/errors.ts'
@@ -9,10 +9,11 @@ import type {
   ByteRange,
   OutgoingBytes,
   StorageKey,
+  StrayObject,
   UnfinishedObject,
 } from '../../ports/blob-store.ts'
 import { FilesystemBlobWriter } from './filesystem-blob-writer.ts'
-import { fanOut, folderOf, pathOf } from './paths.ts'
+import { fanOut, isStorageKey, pathOf } from './paths.ts'
 
 /** Objects as plain files; `paths.ts` draws the tree. The kernel sends them: a `BunFile` goes out by sendfile. */
 export class FilesystemBlobStore implements BlobStore {
@@ -39,7 +40,7 @@ export class FilesystemBlobStore implements BlobStore {
   }
 
   openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter> {
-    return trouble(() => FilesystemBlobWriter.open(pathOf(this.#root, key), folderOf(this.#root, key), from.sizeBytes))
+    return trouble(() => FilesystemBlobWriter.open(this.#root, key, from.sizeBytes))
   }
 
   async open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined> {
@@ -59,6 +60,28 @@ export class FilesystemBlobStore implements BlobStore {
         if (!isMissing(error)) throw error
       }
     })
+  }
+
+  linkTo(): undefined {
+    return undefined
+  }
+
+  async *listOlder(ageMs: number): AsyncIterable<readonly StrayObject[]> {
+    for (const folder of fanOut) {
+      const names = await trouble(() => readdir(join(this.#root, folder)))
+      const strays: StrayObject[] = []
+      for (const key of names.filter(isStorageKey)) {
+        // Gone meanwhile is as good as too young.
+        const found = await stat(join(this.#root, folder, key)).catch(() => undefined)
+        const isOld = found !== undefined && Date.now() - found.mtimeMs >= ageMs
+        if (isOld) strays.push({ storageKey: key, openedFor: key, notes: undefined })
+      }
+      yield strays
+    }
+  }
+
+  async close(): Promise<void> {
+    // Files are closed by those who opened them.
   }
 
   async probe(): Promise<void> {

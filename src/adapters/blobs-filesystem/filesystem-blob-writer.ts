@@ -2,7 +2,8 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { syncFolder } from '../../lib/sync-folder.ts'
 import { Unavailable } from '../../oci/errors.ts'
-import type { BlobWriter, UnfinishedObject } from '../../ports/blob-store.ts'
+import type { BlobWriter, CompleteObject, StorageKey, UnfinishedObject } from '../../ports/blob-store.ts'
+import { folderOf, pathOf } from './paths.ts'
 
 /** Small chunks are gathered up to this many bytes before a thread is asked to write them. */
 const batchBytes = 512 * 1024
@@ -15,6 +16,7 @@ const batchBytes = 512 * 1024
  * again could acknowledge bytes that are not there.
  */
 export class FilesystemBlobWriter implements BlobWriter {
+  readonly #key: StorageKey
   readonly #file: FileHandle
   readonly #folder: string
   #position: number
@@ -28,7 +30,8 @@ export class FilesystemBlobWriter implements BlobWriter {
   #fault: unknown
   #isClosed = false
 
-  private constructor(file: FileHandle, folder: string, position: number) {
+  private constructor(key: StorageKey, file: FileHandle, folder: string, position: number) {
+    this.#key = key
     this.#file = file
     this.#folder = folder
     this.#position = position
@@ -36,8 +39,8 @@ export class FilesystemBlobWriter implements BlobWriter {
     this.#isNameSynced = position > 0
   }
 
-  static async open(path: string, folder: string, position: number): Promise<FilesystemBlobWriter> {
-    const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
+  static async open(root: string, key: StorageKey, position: number): Promise<FilesystemBlobWriter> {
+    const file = await open(pathOf(root, key), constants.O_RDWR | constants.O_CREAT, 0o600)
     try {
       // Bytes behind the acknowledged end belong to a writer that crashed or was cut off.
       const { size } = await file.stat()
@@ -47,7 +50,7 @@ export class FilesystemBlobWriter implements BlobWriter {
       await file.close()
       throw error
     }
-    return new FilesystemBlobWriter(file, folder, position)
+    return new FilesystemBlobWriter(key, file, folderOf(root, key), position)
   }
 
   async write(chunk: Uint8Array): Promise<void> {
@@ -84,11 +87,12 @@ export class FilesystemBlobWriter implements BlobWriter {
     return { sizeBytes: this.#position, notes: undefined }
   }
 
-  async complete(): Promise<void> {
+  async complete(): Promise<CompleteObject> {
     await this.#writeGathered()
     await this.#settle()
     await this.#final(() => this.#file.sync())
     await this.#syncName()
+    return { key: this.#key, leftovers: [] }
   }
 
   async #syncName(): Promise<void> {

@@ -15,9 +15,13 @@ const keyPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 export const fanOut: readonly string[] = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0'))
 
+export function isStorageKey(name: string): name is StorageKey {
+  return keyPattern.test(name)
+}
+
 export function folderOf(root: string, key: StorageKey): string {
   // A key is only ever made by us; this keeps a damaged row from naming a path.
-  if (!keyPattern.test(key)) throw new Error('not a storage key')
+  if (!isStorageKey(key)) throw new Error('not a storage key')
   return join(root, key.slice(-2))
 }
 

@@ -2,8 +2,10 @@ import type {
   BlobStore,
   BlobWriter,
   ByteRange,
+  CompleteObject,
   OutgoingBytes,
   StorageKey,
+  StrayObject,
   UnfinishedObject,
 } from '../../ports/blob-store.ts'
 
@@ -27,6 +29,19 @@ export class MemoryBlobStore implements BlobStore {
 
   async remove(key: StorageKey): Promise<void> {
     this.#objects.delete(key)
+  }
+
+  linkTo(): undefined {
+    return undefined
+  }
+
+  /** Memory keeps no ages: everything is as old as anybody wants. */
+  async *listOlder(): AsyncIterable<readonly StrayObject[]> {
+    yield [...this.#objects.keys()].map((key) => ({ storageKey: key, openedFor: key, notes: undefined }))
+  }
+
+  async close(): Promise<void> {
+    // Nothing is held.
   }
 
   async probe(): Promise<void> {
@@ -56,8 +71,9 @@ class MemoryBlobWriter implements BlobWriter {
     return { sizeBytes: bytes.length, notes: undefined }
   }
 
-  async complete(): Promise<void> {
+  async complete(): Promise<CompleteObject> {
     await this.flush()
+    return { key: this.#key, leftovers: [] }
   }
 
   async rewind(): Promise<void> {

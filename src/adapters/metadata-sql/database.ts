@@ -34,6 +34,7 @@ export interface Queryable {
 export interface Database extends Queryable {
   readonly engine: 'sqlite' | 'postgres'
   transaction<T>(work: (queries: Queryable) => Promise<T>): Promise<T>
+  hasTable(name: string): Promise<boolean>
   /** Runs statements that take no values: migrations only. */
   script(sql: string): Promise<void>
   /** Runs `work` while no other process runs its own: several may be the first to bring a database up to date. */

@@ -1,16 +1,65 @@
 import type { Database } from './database.ts'
 import { initial } from './migrations/0001-initial.ts'
 import { keysWithLimits } from './migrations/0002-keys-with-limits.ts'
+import { manyReplicas } from './migrations/0003-many-replicas.ts'
+
+interface Migration {
+  readonly version: number
+  readonly sql: string
+  /**
+   * The oldest code, by the newest migration that it knows, that can go on with the schema after this one: while servers
+   * are replaced one by one, two neighbouring versions work on one database. A change that old code would not survive
+   * is made in two releases: first what is new beside what is old, in the next one the end of the old.
+   */
+  readonly oldestCode: number
+}
 
 /** In order; a migration that has been released is never changed, only followed. */
-const migrations: readonly { readonly version: number; readonly sql: string }[] = [
-  { version: 1, sql: initial },
-  { version: 2, sql: keysWithLimits },
+const migrations: readonly Migration[] = [
+  { version: 1, sql: initial, oldestCode: 1 },
+  { version: 2, sql: keysWithLimits, oldestCode: 1 },
+  { version: 3, sql: manyReplicas, oldestCode: 2 },
 ]
 
+const newestKnown = migrations.length
+/** With this one, `schema_versions` began to say which code is too old. */
+const sinceOldestCode = 3
+
+/** The schema is not the one that this code works with, and it may not or cannot change that. */
+export class SchemaMismatch extends Error {
+  override readonly name = 'SchemaMismatch'
+}
+
+/** The versions that are missing; changes nothing, not even in a database that is empty. */
+export async function listMissing(database: Database): Promise<number[]> {
+  const applied = await listApplied(database)
+  await checkNotTooNew(database, applied)
+  return migrations.map(({ version }) => version).filter((version) => !applied.has(version))
+}
+
 /** Brings the schema up to date, one transaction a step. Gives the versions that it applied. */
-export function migrate(database: Database): Promise<number[]> {
+export async function migrate(database: Database): Promise<number[]> {
+  // Most starts find nothing to do, and must not wait for anybody then.
+  if ((await listMissing(database)).length === 0) return []
   return database.alone(() => applyMissing(database))
+}
+
+async function listApplied(database: Database): Promise<ReadonlySet<number>> {
+  if (!(await database.hasTable('schema_versions'))) return new Set()
+  const rows = await database.all<{ version: number }>('SELECT version FROM schema_versions', [])
+  return new Set(rows.map(({ version }) => version))
+}
+
+async function checkNotTooNew(database: Database, applied: ReadonlySet<number>): Promise<void> {
+  if (!applied.has(sinceOldestCode)) return
+  const row = await database.first<{ oldest_code: number }>(
+    'SELECT max(oldest_code) AS oldest_code FROM schema_versions',
+    [],
+  )
+  if ((row?.oldest_code ?? 0) <= newestKnown) return
+  throw new SchemaMismatch(
+    `a newer Berth has brought this database to schema ${Math.max(...applied)}; this one knows ${newestKnown}`,
+  )
 }
 
 async function applyMissing(database: Database): Promise<number[]> {
@@ -18,13 +67,13 @@ async function applyMissing(database: Database): Promise<number[]> {
     'CREATE TABLE IF NOT EXISTS schema_versions (version {number} PRIMARY KEY, applied_at {number} NOT NULL)',
   )
   const applied: number[] = []
-  for (const { version, sql } of migrations) {
-    if (await applyOnce(database, version, sql)) applied.push(version)
+  for (const migration of migrations) {
+    if (await applyOnce(database, migration)) applied.push(migration.version)
   }
   return applied
 }
 
-async function applyOnce(database: Database, version: number, sql: string): Promise<boolean> {
+async function applyOnce(database: Database, { version, sql, oldestCode }: Migration): Promise<boolean> {
   return database.transaction(async (queries) => {
     const known = await queries.first('SELECT version FROM schema_versions WHERE version = $1', [version])
     if (known !== undefined) return false
@@ -32,6 +81,8 @@ async function applyOnce(database: Database, version: number, sql: string): Prom
       if (statement.trim() !== '') await queries.run(statement, [])
     }
     await queries.run('INSERT INTO schema_versions (version, applied_at) VALUES ($1, {now})', [version])
+    if (version < sinceOldestCode) return true
+    await queries.run('UPDATE schema_versions SET oldest_code = $2 WHERE version = $1', [version, oldestCode])
     return true
   })
 }

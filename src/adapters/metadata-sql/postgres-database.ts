@@ -99,6 +99,10 @@ export class PostgresDatabase implements Database {
     }
   }
 
+  async hasTable(name: string): Promise<boolean> {
+    return (await this.first('SELECT 1 AS found WHERE to_regclass($1) IS NOT NULL', [name])) !== undefined
+  }
+
   async script(sql: string): Promise<void> {
     await this.#inTurn(() => this.#sql.unsafe(translate(sql, dialect)))
   }

@@ -1,12 +1,14 @@
 import type { MetadataStore, Tables } from '../../ports/metadata-store.ts'
+import type { SigningKeys } from '../../ports/signing-keys.ts'
 import type { Database, Queryable } from './database.ts'
-import { migrate } from './migrate.ts'
+import { listMissing, migrate, SchemaMismatch } from './migrate.ts'
 import { SqlAccounts } from './tables/accounts.ts'
 import { SqlApiKeys } from './tables/api-keys.ts'
 import { SqlBlobLinks } from './tables/blobs.ts'
 import { SqlGarbage } from './tables/garbage.ts'
 import { SqlManifests } from './tables/manifests.ts'
 import { SqlRepositories } from './tables/repositories.ts'
+import { SqlSigningKeys } from './tables/signing-keys.ts'
 import { SqlTags } from './tables/tags.ts'
 import { SqlUploads } from './tables/uploads.ts'
 import { SqlUsers } from './tables/users.ts'
@@ -44,14 +46,30 @@ export class SqlMetadataStore extends SqlTables implements MetadataStore {
     this.#database = database
   }
 
-  /** Brings the schema up to date first. */
-  static async open(database: Database): Promise<SqlMetadataStore> {
-    await migrate(database)
-    return new SqlMetadataStore(database)
+  /** Brings the schema up to date first, or, where that is somebody else's to do, refuses to work on another. */
+  static async open(database: Database, { mayMigrate = true } = {}): Promise<SqlMetadataStore> {
+    try {
+      if (mayMigrate) await migrate(database)
+      else await requireNothingMissing(database)
+      return new SqlMetadataStore(database)
+    } catch (error) {
+      await database.close()
+      throw error
+    }
+  }
+
+  /** The signing keys, where they are kept in the database. */
+  signingKeys(): SigningKeys {
+    return new SqlSigningKeys(this.#database)
   }
 
   transaction<T>(work: (tables: Tables) => Promise<T>): Promise<T> {
     return this.#database.transaction((queries) => work(new SqlTables(queries)))
+  }
+
+  async now(): Promise<number> {
+    const row = await this.#database.first<{ now: number }>('SELECT {now} AS now', [])
+    return row?.now ?? Number.NaN
   }
 
   async probe(): Promise<void> {
@@ -61,4 +79,10 @@ export class SqlMetadataStore extends SqlTables implements MetadataStore {
   async close(): Promise<void> {
     await this.#database.close()
   }
+}
+
+async function requireNothingMissing(database: Database): Promise<void> {
+  const missing = await listMissing(database)
+  if (missing.length === 0) return
+  throw new SchemaMismatch(`the database lacks the migrations ${missing.join(', ')}: run \`berth migrate\``)
 }

@@ -110,6 +110,11 @@ export class SqliteDatabase implements Database {
     })
   }
 
+  async hasTable(name: string): Promise<boolean> {
+    const row = await this.first("SELECT 1 AS found FROM sqlite_master WHERE type = 'table' AND name = $1", [name])
+    return row !== undefined
+  }
+
   async script(sql: string): Promise<void> {
     await this.#turns.run(async () => this.#writer.script(sql))
   }
@@ -196,6 +201,7 @@ class Connection implements Queryable {
 
   close(): void {
     for (const statement of this.#statements.values()) statement.finalize()
+    this.#statements.clear()
     this.#sqlite.close()
   }
 

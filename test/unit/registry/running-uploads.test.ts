@@ -14,7 +14,8 @@ function openRunning() {
 
 function uploadAt(epoch: number, sizeBytes: number): Upload {
   const repository = { accountId: 1, id: 1 }
-  return { id, repository, storageKey: 'a key' as StorageKey, object: { sizeBytes, notes: undefined }, epoch }
+  const object = { sizeBytes, notes: undefined }
+  return { id, repository, storageKey: 'a key' as StorageKey, object, receivedDigest: undefined, epoch }
 }
 
 describe('a writer', () => {

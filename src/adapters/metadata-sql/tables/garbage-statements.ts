@@ -35,8 +35,27 @@ DELETE FROM uploads WHERE (account_id, id) IN (
   WHERE a.state = 'enabled' AND u.turn_until <= {now} AND (
     (u.done_digest IS NULL AND (u.touched_at <= {now} - $1 OR u.created_at <= {now} - $2))
     OR (u.done_digest IS NOT NULL AND u.touched_at <= {now} - $3))
-  ORDER BY u.touched_at LIMIT $4)
+  ORDER BY u.touched_at LIMIT $4 {lock u skip})
 RETURNING storage_key, notes`
+
+/** Of the keys that are $1, those that a blob has, or will have once a move to this store is complete, or the trash. */
+export const findNamed = `
+SELECT each.value AS storage_key FROM {texts $1}
+WHERE EXISTS (SELECT 1 FROM blobs b WHERE b.storage_key >= each.value AND b.storage_key < each.value || '~')
+   OR EXISTS (SELECT 1 FROM copied_objects c WHERE c.storage_key = each.value)
+   OR EXISTS (SELECT 1 FROM trash t WHERE t.storage_key = each.value)`
+
+export const findUnfinished = 'SELECT storage_key FROM uploads WHERE storage_key {any $1}'
+
+export const takePurgeable = `
+UPDATE trash SET taken_until = {now} + $2 WHERE storage_key IN (
+  SELECT t.storage_key FROM trash t WHERE t.trashed_at <= {now} - $1 AND t.taken_until <= {now}
+  ORDER BY t.trashed_at LIMIT $3 {lock t skip})
+RETURNING storage_key, notes, trashed_at`
+
+export const takeTurn = `
+INSERT INTO turns (work, due_at) VALUES ($1, {now} + $2)
+ON CONFLICT (work) DO UPDATE SET due_at = {now} + $2 WHERE turns.due_at <= {now}`
 
 export const removeEmptyRepositories = `
 DELETE FROM repositories WHERE id IN (

@@ -1,5 +1,5 @@
-import type { StorageKey } from '../../../ports/blob-store.ts'
-import type { BlobCandidate, Garbage, GarbageAges, GarbageForecast, TrashedObject } from '../../../ports/garbage.ts'
+import type { RemovableObject, StorageKey, StrayObject } from '../../../ports/blob-store.ts'
+import type { BlobCandidate, Garbage, GarbageAges, GarbageForecast } from '../../../ports/garbage.ts'
 import type { Queryable } from '../database.ts'
 import * as statements from './garbage-statements.ts'
 import { putIntoTrash } from './trash.ts'
@@ -66,15 +66,28 @@ export class SqlGarbage implements Garbage {
     return rows.length
   }
 
-  async trash({ storageKey, notes }: TrashedObject): Promise<void> {
+  async trash({ storageKey, notes }: RemovableObject): Promise<void> {
     await putIntoTrash(this.#queries, storageKey, notes ?? null)
   }
 
-  async listPurgeable(quarantineMs: number, limit: number): Promise<TrashedObject[]> {
-    const rows = await this.#queries.all<TrashRow>(
-      'SELECT storage_key, notes FROM trash WHERE trashed_at <= {now} - $1 ORDER BY trashed_at LIMIT $2',
-      [quarantineMs, limit],
-    )
+  async trashStrays(strays: readonly StrayObject[]): Promise<number> {
+    const [keys, openedFor] = [strays.map((stray) => stray.storageKey), strays.map((stray) => stray.openedFor)]
+    const named = await this.#listKeys(statements.findNamed, keys)
+    const unfinished = await this.#listKeys(statements.findUnfinished, [...new Set(openedFor)])
+    const unnamed = strays.filter((stray) => !named.has(stray.storageKey) && !unfinished.has(stray.openedFor))
+    for (const stray of unnamed) await this.trash(stray)
+    return unnamed.length
+  }
+
+  async #listKeys(statement: string, keys: readonly StorageKey[]): Promise<ReadonlySet<string>> {
+    const rows = await this.#queries.all<{ storage_key: string }>(statement, [JSON.stringify(keys)])
+    return new Set(rows.map((row) => row.storage_key))
+  }
+
+  async takePurgeable(quarantineMs: number, holdMs: number, limit: number): Promise<RemovableObject[]> {
+    const values = [quarantineMs, holdMs, limit]
+    const rows = await this.#queries.returning<TrashRow & { trashed_at: number }>(statements.takePurgeable, values)
+    rows.sort((one, other) => one.trashed_at - other.trashed_at)
     return rows.map((row) => ({ storageKey: row.storage_key as StorageKey, notes: row.notes ?? undefined }))
   }
 
@@ -84,6 +97,10 @@ export class SqlGarbage implements Garbage {
 
   async removeEmptyRepositories(idleMs: number, limit: number): Promise<number> {
     return this.#queries.run(statements.removeEmptyRepositories, [idleMs, limit])
+  }
+
+  async takeTurn(work: string, everyMs: number): Promise<boolean> {
+    return (await this.#queries.run(statements.takeTurn, [work, everyMs])) > 0
   }
 
   async forecast(ages: GarbageAges): Promise<GarbageForecast> {

@@ -9,12 +9,13 @@ interface UploadRow {
   readonly repository_id: number
   readonly storage_key: string | null
   readonly received_bytes: number
+  readonly received_digest: string | null
   readonly notes: string | null
   readonly epoch: number
   readonly done_digest: string | null
 }
 
-const columns = 'repository_id, storage_key, received_bytes, notes, epoch, done_digest'
+const columns = 'repository_id, storage_key, received_bytes, received_digest, notes, epoch, done_digest'
 
 // A session belongs to one repository and one principal; to anybody else it does not exist.
 const ownedBy = `account_id = $1 AND id = $4 AND subject = $3
@@ -46,7 +47,8 @@ export class SqlUploads implements Uploads {
        VALUES ($1, $2, $3, $4, $5, {now} + $6, {now}, {now})`,
       [repository.accountId, repository.id, subject, id, storageKey, turnMs],
     )
-    return { id, repository, storageKey, object: { sizeBytes: 0, notes: undefined }, epoch: 0 }
+    const object = { sizeBytes: 0, notes: undefined }
+    return { id, repository, storageKey, object, receivedDigest: undefined, epoch: 0 }
   }
 
   async find(owner: UploadOwner, id: UploadId): Promise<UploadState | undefined> {
@@ -63,19 +65,30 @@ export class SqlUploads implements Uploads {
 
   async keepTurn(upload: Upload, turnMs: number): Promise<boolean> {
     const changed = await this.#queries.run(
-      `UPDATE uploads SET turn_until = {now} + $4, touched_at = {now} WHERE account_id = $1 AND id = $2 AND epoch = $3`,
+      `UPDATE uploads SET turn_until = {now} + $4, touched_at = {now}
+       WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL`,
       [upload.repository.accountId, upload.id, upload.epoch, turnMs],
     )
     return changed > 0
   }
 
-  async advance(upload: Upload, object: UnfinishedObject): Promise<boolean> {
+  async advance(upload: Upload, object: UnfinishedObject, receivedDigest: Digest | undefined): Promise<boolean> {
+    const { repository, id, epoch } = upload
     const changed = await this.#queries.run(
-      `UPDATE uploads SET received_bytes = $4, notes = $5, turn_until = 0, touched_at = {now}
+      `UPDATE uploads SET received_bytes = $4, notes = $5, received_digest = $6, turn_until = 0, touched_at = {now}
        WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL`,
-      [upload.repository.accountId, upload.id, upload.epoch, object.sizeBytes, object.notes ?? null],
+      [repository.accountId, id, epoch, object.sizeBytes, object.notes ?? null, receivedDigest ?? null],
     )
     return changed > 0
+  }
+
+  async isOpen(upload: Upload): Promise<boolean> {
+    const row = await this.#queries.first(
+      `SELECT 1 AS found FROM uploads u
+       WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL {lock u}`,
+      [upload.repository.accountId, upload.id, upload.epoch],
+    )
+    return row !== undefined
   }
 
   async endAllTurns(): Promise<void> {
@@ -92,7 +105,7 @@ export class SqlUploads implements Uploads {
 
   async finish(upload: Upload, digest: Digest): Promise<boolean> {
     const changed = await this.#queries.run(
-      `UPDATE uploads SET done_digest = $4, storage_key = NULL, notes = NULL, turn_until = 0, touched_at = {now}
+      `UPDATE uploads SET done_digest = $4, storage_key = NULL, notes = NULL, received_digest = NULL, turn_until = 0, touched_at = {now}
        WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL`,
       [upload.repository.accountId, upload.id, upload.epoch, digest],
     )
@@ -118,6 +131,7 @@ function toUpload(owner: UploadOwner, id: UploadId, row: UploadRow): Upload {
     repository: { accountId: owner.accountId, id: row.repository_id },
     storageKey: row.storage_key as StorageKey,
     object: { sizeBytes: row.received_bytes, notes: row.notes ?? undefined },
+    receivedDigest: (row.received_digest ?? undefined) as Digest | undefined,
     epoch: row.epoch,
   }
 }

@@ -1,0 +1,15 @@
+/**
+ * What several servers of one store need to know of each other: how far an upload's hash has come, who is removing what,
+ * whose turn a job is, and the keys that sign tokens. `oldest_code` says which older servers can go on beside a newer one.
+ */
+export const manyReplicas = `
+ALTER TABLE uploads ADD COLUMN received_digest {text};
+ALTER TABLE trash ADD COLUMN taken_until {number} NOT NULL DEFAULT 0;
+CREATE TABLE turns (work {text} PRIMARY KEY, due_at {number} NOT NULL) {table};
+CREATE TABLE signing_keys (kid {text} PRIMARY KEY, created_at {number} NOT NULL, private_jwk {text} NOT NULL) {table};
+CREATE TABLE marks (name {text} PRIMARY KEY, value {text} NOT NULL) {table};
+CREATE TABLE copied_objects (
+  source_key {text} PRIMARY KEY, storage_key {text} NOT NULL UNIQUE, digest {text} NOT NULL, size_bytes {number} NOT NULL
+) {table};
+ALTER TABLE schema_versions ADD COLUMN oldest_code {number} NOT NULL DEFAULT 0;
+`
