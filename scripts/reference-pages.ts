@@ -8,10 +8,14 @@ import { type Refusal, refusalWords } from '../src/oci/errors.ts'
 
 const notice = '<!-- Written by `npm run docs`; a test holds it to the code. -->'
 
+function variables(own: string, usual: string | undefined): string {
+  return usual === undefined ? `\`${own}\`` : `\`${own}\`, or \`${usual}\``
+}
+
 function settingsPage(): string {
   const rows = Object.values(settingsTable).map(
-    ({ name, variable, kind, meaning }) =>
-      `| \`${name}\` | \`${variable}\` | ${kind.fallbackText === '' ? '' : `\`${kind.fallbackText}\``} | ${meaning} Takes ${kind.allowed}. |`,
+    ({ name, variable, usualVariable, kind, meaning }) =>
+      `| \`${name}\` | ${variables(variable, usualVariable)} | ${kind.fallbackText === '' ? '' : `\`${kind.fallbackText}\``} | ${meaning} Takes ${kind.allowed}. |`,
   )
   return `# Settings
 

@@ -120,7 +120,7 @@ const rules: readonly Rule[] = [
       [[file('src/http/a.ts', 'const { HOME } = process.env')], ['src/http/a.ts:1', 'src/app/config.ts']],
       [[file('src/registry/a.ts', 'await Bun.file(path).text()')], ['src/registry/a.ts:1', 'Bun.file']],
       [[file('src/app/a.ts', '\nBun.serve({})')], ['src/app/a.ts:2', 'src/http/server.ts']],
-      [[file('src/registry/a.ts', 'new Bun.SQL(url)')], ['src/registry/a.ts:1', 'postgres-database.ts']],
+      [[file('src/registry/a.ts', 'new Bun.SQL(url)')], ['src/registry/a.ts:1', 'postgres-session.ts']],
     ],
   },
   {

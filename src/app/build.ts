@@ -1,29 +1,42 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { FilesystemBlobStore } from '../adapters/blobs-filesystem/filesystem-blob-store.ts'
+import { S3BlobStore } from '../adapters/blobs-s3/s3-blob-store.ts'
 import { systemClock } from '../adapters/clock-system/system-clock.ts'
 import type { Database } from '../adapters/metadata-sql/database.ts'
+import { listAll, listMissing, migrate } from '../adapters/metadata-sql/migrate.ts'
 import { PostgresDatabase } from '../adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../adapters/metadata-sql/sqlite-database.ts'
 import { SqliteServerLock } from '../adapters/metadata-sql/sqlite-server-lock.ts'
+import { FilesystemSigningKeys } from '../adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
 import type { Application, Phase } from '../http/exchange.ts'
+import { Redirects } from '../http/redirects.ts'
 import type { KeyRing } from '../identity/key-ring.ts'
 import type { KeyUses } from '../identity/key-uses.ts'
 import { syncFolder } from '../lib/sync-folder.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
+import type { SigningKeys } from '../ports/signing-keys.ts'
 import { RunningUploads } from '../registry/running-uploads.ts'
 import type { RegistrySettings } from '../registry/settings.ts'
 import { openIdentity } from './identity.ts'
+import { s3Settings } from './s3-settings.ts'
 import type { Config } from './settings.ts'
+import { SharedClock } from './shared-clock.ts'
 
 /** The stores that a configuration names. Commands that need no server open only these. */
 export interface Stores {
   readonly metadata: MetadataStore
   readonly blobs: BlobStore
+  readonly signingKeys: SigningKeys
+}
+
+/** Stores whose content can be taken to others. */
+export interface MovableStores extends Stores {
+  readonly metadata: SqlMetadataStore
 }
 
 /** The application, and what the assembly alone may do with it. */
@@ -33,6 +46,8 @@ export interface Built {
   readonly firstApiKey: string | undefined
   readonly uses: KeyUses
   readonly keys: KeyRing
+  /** Where several servers share the metadata, their clock. */
+  readonly sharedClock: SharedClock | undefined
   /** The way down: `leaving`, then `draining`. */
   enter(phase: Phase): void
   close(): Promise<void>
@@ -40,15 +55,54 @@ export interface Built {
 
 /** `mustBeThere`: a command that is run in the wrong folder is told so, and leaves nothing behind. */
 export async function openStores(config: Config, { mustBeThere = false } = {}): Promise<Stores> {
-  const { dataDir, databaseUrl } = config
-  if (mustBeThere && databaseUrl === undefined && !existsSync(sqlitePath(config))) {
+  const stores = await openMovableStores(config, { mustBeThere })
+  if ((await stores.metadata.marks.find('move-from')) === undefined) return stores
+  await stores.metadata.close()
+  await stores.blobs.close()
+  throw new Error('a registry is being moved to these stores: run `berth migrate-store` to its end first')
+}
+
+/** As they are, an unfinished move to them included. */
+export async function openMovableStores(config: Config, { mustBeThere = false } = {}): Promise<MovableStores> {
+  const { dataDir } = config
+  if (mustBeThere && config.databaseUrl === undefined && !existsSync(sqlitePath(config))) {
     throw new Error(`there is no data in ${dataDir} (setting data_dir)`)
   }
-  const made = await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  if (made !== undefined) await syncFolder(dirname(made))
-  const blobs = await FilesystemBlobStore.open(join(dataDir, 'blobs'))
-  const metadata = await SqlMetadataStore.open(openDatabase(config))
-  return { metadata, blobs }
+  if (hasDataHere(config)) {
+    const made = await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    if (made !== undefined) await syncFolder(dirname(made))
+  }
+  const blobs = await openBlobs(config)
+  const metadata = await SqlMetadataStore.open(openDatabase(config), { mayMigrate: config.migrate === 'auto' })
+  const signingKeys =
+    config.databaseUrl === undefined ? new FilesystemSigningKeys(join(dataDir, 'identity')) : metadata.signingKeys()
+  return { metadata, blobs, signingKeys }
+}
+
+/** Brings the schema up to date, or only says which versions that would be: then nothing comes to be, not even a file. */
+export async function migrateSchema(config: Config, { isDryRun = false } = {}): Promise<readonly number[]> {
+  if (config.databaseUrl === undefined) {
+    const size = statSync(sqlitePath(config), { throwIfNoEntry: false })?.size ?? 0
+    if (isDryRun && size === 0) return listAll()
+    await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
+  }
+  const database = openDatabase(config)
+  try {
+    return isDryRun ? await listMissing(database) : await migrate(database)
+  } finally {
+    await database.close()
+  }
+}
+
+/** Whether anything that must not be lost is on this machine: then one server alone works on the folder. */
+function hasDataHere({ databaseUrl, bucket }: Config): boolean {
+  return databaseUrl === undefined || bucket === undefined
+}
+
+async function openBlobs(config: Config): Promise<BlobStore> {
+  const settings = s3Settings(config)
+  if (settings === undefined) return FilesystemBlobStore.open(join(config.dataDir, 'blobs'))
+  return new S3BlobStore(settings)
 }
 
 function sqlitePath({ dataDir }: Config): string {
@@ -67,17 +121,21 @@ function openDatabase(config: Config): Database {
 }
 
 /** With `identity.ts`, the only place that chooses adapters. The clock is a parameter for tests that move it. */
-export async function buildApplication(config: Config, clock: Clock = systemClock): Promise<Built> {
-  const { metadata, blobs } = await openStores(config)
-  const serverLock = new SqliteServerLock(join(config.dataDir, 'server.lock'))
-  await metadata.uploads.endAllTurns()
-  const { app: identity, ...rest } = await openIdentity(config, metadata, clock)
+export async function buildApplication(config: Config, machineClock: Clock = systemClock): Promise<Built> {
+  const { metadata, blobs, signingKeys } = await openStores(config)
+  const serverLock = hasDataHere(config) ? new SqliteServerLock(join(config.dataDir, 'server.lock')) : undefined
+  const isAlone = config.databaseUrl === undefined
+  if (isAlone) await metadata.uploads.endAllTurns()
+  const sharedClock = isAlone ? undefined : await SharedClock.start(machineClock, metadata)
+  const clock = sharedClock ?? machineClock
+  const { app: identity, ...rest } = await openIdentity(config, { metadata, signingKeys }, clock)
   let phase: Phase = 'serving'
   const app: Application = {
     metadata,
     blobs,
     clock,
     ...identity,
+    redirects: config.redirect ? toRedirects(config) : undefined,
     running: new RunningUploads(clock),
     settings: toRegistrySettings(config),
     http: {
@@ -94,6 +152,7 @@ export async function buildApplication(config: Config, clock: Clock = systemCloc
   return {
     app,
     ...rest,
+    sharedClock,
     enter: (next) => {
       phase = next
     },
@@ -101,9 +160,18 @@ export async function buildApplication(config: Config, clock: Clock = systemCloc
       // What is lost with a disk that is full says when a key was last used, and no more.
       await rest.uses.flush().catch(() => undefined)
       await metadata.close()
-      serverLock.release()
+      await blobs.close()
+      serverLock?.release()
     },
   }
+}
+
+function toRedirects(config: Config): Redirects {
+  return new Redirects({
+    lifetimeMs: config.redirectLifetimeMs,
+    exceptNetworks: config.redirectExceptNetworks,
+    exceptAgents: config.redirectExceptAgents,
+  })
 }
 
 function toRegistrySettings(config: Config): RegistrySettings {

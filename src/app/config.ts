@@ -46,8 +46,59 @@ export function readConfig(file: string | undefined, environment: Environment = 
   return config
 }
 
+const targetPrefix = 'BERTH_TO_'
+
+/**
+ * For a move: the settings in force, and those of the file that says where it goes. Of those the environment speaks with
+ * `BERTH_TO_` in place of `BERTH_`; the usual variables of others count for both.
+ */
+export function readMoveConfigs(
+  file: string | undefined,
+  targetFile: string,
+  environment: Environment = process.env,
+): { readonly source: Config; readonly target: Config } {
+  const variables = Object.entries(environment)
+  const own = variables.filter(([name]) => !name.startsWith(targetPrefix))
+  const others = variables.flatMap(([name, value]): [string, string | undefined][] => {
+    if (name.startsWith(targetPrefix)) return [[prefix + name.slice(targetPrefix.length), value]]
+    return name.startsWith(prefix) ? [] : [[name, value]]
+  })
+  const source = readConfig(file, Object.fromEntries(own))
+  try {
+    return { source, target: readConfig(targetFile, Object.fromEntries(others)) }
+  } catch (error) {
+    if (!(error instanceof ConfigFault)) throw error
+    const faults = error.faults.map((fault) => fault.replace(/^BERTH_/, targetPrefix))
+    throw new ConfigFault(faults.map((fault) => `where it goes: ${fault}`))
+  }
+}
+
 /** Settings that are right each for itself, and wrong together. */
-function findContradictions({ authUrl, jwksUrl, jwtIssuer, jwtAudience }: Config): string[] {
+function findContradictions(config: Config): string[] {
+  return [...findIdentityContradictions(config), ...findStorageContradictions(config)]
+}
+
+function findStorageContradictions(config: Config): string[] {
+  const { bucket, s3AccessKey, s3SecretKey, s3RoleArn, s3TokenFile, s3Encryption, s3KmsKey, redirect } = config
+  // The usual variables of S3 may be there for other programs.
+  if (bucket === undefined) return redirect ? ['storage.redirect leads nowhere without storage.s3.bucket'] : []
+  const faults: string[] = []
+  if ((s3AccessKey === undefined) !== (s3SecretKey === undefined)) {
+    faults.push('storage.s3.access_key_id and storage.s3.secret_access_key belong together')
+  }
+  if (s3RoleArn !== undefined && s3TokenFile === undefined) {
+    faults.push('storage.s3.role_arn is of no use without storage.s3.token_file')
+  }
+  if (s3KmsKey !== undefined && s3Encryption !== 'aws:kms') {
+    faults.push('storage.s3.kms_key_id is of no use unless storage.s3.encryption is aws:kms')
+  }
+  if (redirect && config.redirectLifetimeMs > config.quarantineMs) {
+    faults.push('garbage.quarantine must be at least storage.redirect_lifetime: clients may still be on their way')
+  }
+  return faults
+}
+
+function findIdentityContradictions({ authUrl, jwksUrl, jwtIssuer, jwtAudience }: Config): string[] {
   if (jwksUrl === undefined) {
     const idle = { 'auth.issuer': jwtIssuer, 'auth.audience': jwtAudience }
     return Object.entries(idle)
@@ -62,14 +113,14 @@ function findContradictions({ authUrl, jwksUrl, jwtIssuer, jwtAudience }: Config
 }
 
 function readSetting(
-  { name, variable, kind }: Setting<unknown>,
+  { name, variable, usualVariable = '', kind }: Setting<unknown>,
   fromFile: ReadonlyMap<string, unknown>,
   environment: Environment,
   faults: string[],
 ): unknown {
   // An empty variable is how compose files and shells write one that is not set.
   const inEnvironment = environment[variable] || undefined
-  const given = inEnvironment ?? fromFile.get(name)
+  const given = inEnvironment ?? fromFile.get(name) ?? (environment[usualVariable] || undefined)
   if (given === undefined || given === null) return kind.fallback
   const parsed = kind.parse(given)
   if (parsed !== undefined) return parsed.value
@@ -99,9 +150,15 @@ function readSettingsFile(file: string | undefined, faults: string[]): ReadonlyM
   return new Map(Object.entries(content).flatMap(([name, value]) => flatten(name, value)))
 }
 
-const sections = new Set(settings.map(([, { name }]) => name.split('.')[0]).filter((section) => section !== 'data_dir'))
+/** `storage.s3.bucket` stands in the sections `storage` and `storage.s3`. */
+const sections = new Set(
+  settings.flatMap(([, { name }]) => {
+    const parts = name.split('.').slice(0, -1)
+    return parts.map((_, index) => parts.slice(0, index + 1).join('.'))
+  }),
+)
 
 function flatten(name: string, value: unknown): [string, unknown][] {
   const isSection = sections.has(name) && typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isSection ? Object.entries(value).map(([key, inner]) => [`${name}.${key}`, inner]) : [[name, value]]
+  return isSection ? Object.entries(value).flatMap(([key, inner]) => flatten(`${name}.${key}`, inner)) : [[name, value]]
 }

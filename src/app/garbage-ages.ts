@@ -1,8 +1,15 @@
 import type { GarbageAges } from '../ports/garbage.ts'
 import type { Config } from './settings.ts'
 
+const dayMs = 86_400_000
+
 /** How long a finished upload is remembered, so that a client that lost the answer can ask again. */
 const uploadDoneMs = 3_600_000
+
+/** What is younger may belong to an upload that has not been noted yet. */
+export function strayAgeMs({ uploadMaxMs }: Config): number {
+  return uploadMaxMs + dayMs
+}
 
 export function garbageAges(config: Config): GarbageAges {
   const { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs } = config

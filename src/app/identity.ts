@@ -1,7 +1,5 @@
-import { join } from 'node:path'
 import { systemClock } from '../adapters/clock-system/system-clock.ts'
 import { RemoteIdentity } from '../adapters/identity-remote/remote-identity.ts'
-import { FilesystemSigningKeys } from '../adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
 import type { Application } from '../http/exchange.ts'
 import { EitherIdentity } from '../identity/either-identity.ts'
 import { EmbeddedIdentity } from '../identity/embedded-identity.ts'
@@ -16,6 +14,7 @@ import { Tokens } from '../identity/tokens.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Identity, Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
+import type { SigningKeys } from '../ports/signing-keys.ts'
 import type { Config } from './settings.ts'
 
 /** Everything that says who is calling. */
@@ -27,8 +26,12 @@ export interface OpenedIdentity {
 }
 
 /** Chooses between our own identity service and another one. */
-export async function openIdentity(config: Config, metadata: MetadataStore, clock: Clock): Promise<OpenedIdentity> {
-  const keys = await openKeys(config, clock)
+export async function openIdentity(
+  config: Config,
+  { metadata, signingKeys }: { readonly metadata: MetadataStore; readonly signingKeys: SigningKeys },
+  clock: Clock,
+): Promise<OpenedIdentity> {
+  const keys = await openKeys(signingKeys, config, clock)
   const uses = new KeyUses(metadata.apiKeys)
   const scopedTokens = new ScopedTokens(keys, clock, config.scopedTokenMs)
   const scoped = new RememberedIdentity(scopedTokens, clock, scopedPolicy)
@@ -62,8 +65,12 @@ export async function openIdentity(config: Config, metadata: MetadataStore, cloc
 }
 
 /** Commands live in the present: they need no clock of their own. */
-export function openKeys({ dataDir, keyRotationMs }: Config, clock: Clock = systemClock): Promise<KeyRing> {
-  return KeyRing.open(new FilesystemSigningKeys(join(dataDir, 'identity')), clock, keyRotationMs)
+export function openKeys(
+  keeper: SigningKeys,
+  { keyRotationMs }: Pick<Config, 'keyRotationMs'>,
+  clock: Clock = systemClock,
+): Promise<KeyRing> {
+  return KeyRing.open(keeper, clock, keyRotationMs)
 }
 
 function remoteIdentity(config: Config, url: string, clock: Clock): RemoteIdentity {

@@ -1,35 +1,53 @@
 import type { Log } from '../lib/log.ts'
-import { collectGarbage } from '../registry/garbage.ts'
+import { collectGarbage, sweepStrays } from '../registry/garbage.ts'
+import { isReadOnly } from '../registry/read-only.ts'
 import type { Built } from './build.ts'
-import { garbageAges } from './garbage-ages.ts'
+import { garbageAges, strayAgeMs } from './garbage-ages.ts'
 import type { Config } from './settings.ts'
 
 const usesEveryMs = 60_000
 const keysEveryMs = 600_000
+const clockEveryMs = 60_000
+/** Whose turn it is stands in the store: a server may not live as long as the time between two sweeps. */
+const sweepLooksEveryMs = 3_600_000
+
+type JobNeeds = Pick<Built, 'app' | 'uses' | 'keys' | 'sharedClock'>
 
 /** The clocks: work that is nobody's request. */
 export class Jobs {
-  readonly #built: Pick<Built, 'app' | 'uses' | 'keys'>
+  readonly #built: JobNeeds
   readonly #log: Log
   readonly #config: Config
   readonly #timers: Timer[] = []
   #running: Promise<void> = Promise.resolve()
   #isStopped = false
 
-  constructor(built: Pick<Built, 'app' | 'uses' | 'keys'>, log: Log, config: Config) {
+  constructor(built: JobNeeds, log: Log, config: Config) {
     this.#built = built
     this.#log = log
     this.#config = config
   }
 
   start(): void {
-    const { app, uses, keys } = this.#built
+    const { app, uses, keys, sharedClock } = this.#built
     this.#every(this.#config.garbageEveryMs, 'garbage collection', async () => {
       const collected = await collectGarbage(app, garbageAges(this.#config), () => this.#isStopped)
       this.#log.write('info', 'garbage collected', { ...collected })
     })
+    this.#every(Math.min(this.#config.sweepEveryMs, sweepLooksEveryMs), 'sweeping the blob store', () => this.#sweep())
+    if (sharedClock !== undefined) this.#every(clockEveryMs, 'asking for the time', () => sharedClock.look())
     this.#every(usesEveryMs, 'noting the uses of API keys', () => uses.flush())
-    this.#every(keysEveryMs, 'tending the signing keys', () => keys.tend())
+    this.#every(keysEveryMs, 'tending the signing keys', async () => {
+      if (!(await isReadOnly(app))) await keys.tend()
+    })
+  }
+
+  /** Once for all servers of the store: each looks at it through everything that is there. */
+  async #sweep(): Promise<void> {
+    const { app } = this.#built
+    if (!(await app.metadata.garbage.takeTurn('sweep', this.#config.sweepEveryMs))) return
+    const trashed = await sweepStrays(app, strayAgeMs(this.#config), () => this.#isStopped)
+    this.#log.write('info', 'blob store swept', { trashed })
   }
 
   /** Waits for the step that is running; every step can be repeated, so none has to be finished. */

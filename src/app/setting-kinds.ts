@@ -18,12 +18,14 @@ export interface Kind<T> {
 export interface Setting<T> {
   readonly name: string
   readonly variable: string
+  /** Where other programs look for the same; ours goes before it. */
+  readonly usualVariable: string | undefined
   readonly meaning: string
   readonly kind: Kind<T>
 }
 
-export function setting<T>(name: string, kind: Kind<T>, meaning: string): Setting<T> {
-  return { name, variable: `BERTH_${name.toUpperCase().replace('.', '__')}`, meaning, kind }
+export function setting<T>(name: string, kind: Kind<T>, meaning: string, usualVariable?: string): Setting<T> {
+  return { name, variable: `BERTH_${name.toUpperCase().replaceAll('.', '__')}`, usualVariable, meaning, kind }
 }
 
 function kind<T>(
@@ -62,6 +64,11 @@ export function secret(): Kind<string | undefined> {
     (given) => (given.length < 12 || given.length > 1_024 ? undefined : given),
     true,
   )
+}
+
+/** A secret that somebody else has made, of whatever length. */
+export function foreignSecret(): Kind<string | undefined> {
+  return kind<string | undefined>(undefined, '', 'a text', (given) => (given === '' ? undefined : given), true)
 }
 
 export function flag(fallback: boolean): Kind<boolean> {
@@ -139,6 +146,16 @@ export function postgresUrl(): Kind<string | undefined> {
     return isPostgres && url.hostname !== '' && url.pathname.length > 1 ? given : undefined
   }
   return kind<string | undefined>(undefined, '', allowed, read, true)
+}
+
+/** Letters, digits and a few signs that no store, proxy or signature sees differently; no part may be `.` or `..`. */
+export function keyPrefix(): Kind<string> {
+  const allowed = 'letters, digits, dots, hyphens and underscores, with slashes between them'
+  return kind('', '', allowed, (given) => {
+    const isClean = given.length <= 200 && /^[A-Za-z0-9_][A-Za-z0-9._/-]*$/.test(given)
+    if (given === '') return given
+    return isClean && !/(?:^|\/)\.{0,2}\//.test(`${given.replace(/\/$/, '')}/`) ? given : undefined
+  })
 }
 
 export function optionalText(): Kind<string | undefined> {

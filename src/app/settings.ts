@@ -9,7 +9,6 @@ import {
   optionalText,
   optionalUrl,
   patternList,
-  postgresUrl,
   roleMap,
   type Setting,
   secret,
@@ -20,39 +19,14 @@ import {
   userName,
   wholeNumber,
 } from './setting-kinds.ts'
+import { storeSettings } from './store-settings.ts'
 
 /**
  * Every setting there is: its name in the file, its meaning, its default and its check. The name in the environment
  * follows from the name in the file: `server.port` is BERTH_SERVER__PORT.
  */
 export const settingsTable = {
-  dataDir: setting('data_dir', text('./data'), 'Folder of the embedded metadata, the blobs and the signing keys.'),
-
-  databaseUrl: setting(
-    'metadata.url',
-    postgresUrl(),
-    'PostgreSQL, 15 or newer, for the metadata; without it, SQLite in `data_dir`.',
-  ),
-  databaseConnections: setting(
-    'metadata.connections',
-    wholeNumber(10, 2, 1_000),
-    'Most connections to PostgreSQL of one server.',
-  ),
-  databaseQueue: setting(
-    'metadata.queue',
-    wholeNumber(1_000, 0, 100_000),
-    'Most statements that wait for one of them; 503 above.',
-  ),
-  databaseStatementMs: setting(
-    'metadata.statement_timeout',
-    duration('10s', '100ms', '10m'),
-    'How long PostgreSQL may take for one statement.',
-  ),
-  databaseLockMs: setting(
-    'metadata.lock_timeout',
-    duration('5s', '100ms', '10m'),
-    'How long a statement may wait for the lock of another.',
-  ),
+  ...storeSettings,
 
   host: setting('server.host', text('127.0.0.1'), 'Address to listen on; 0.0.0.0 for all.'),
   port: setting('server.port', wholeNumber(5000, 0, 65_535), 'Port to listen on; 0 picks a free one.'),
@@ -222,6 +196,12 @@ export const settingsTable = {
     'garbage.upload_max_age',
     duration('7d', '1m'),
     'An unfinished upload older than this is dropped.',
+  ),
+
+  sweepEveryMs: setting(
+    'garbage.sweep_every',
+    duration('7d', '0s', '24d'),
+    'How often the blob store is looked through for what no row names; 0 leaves it to `berth gc --sweep`.',
   ),
 
   logFormat: setting('log.format', choice('auto', 'json', 'text'), 'auto: text on a terminal, JSON elsewhere.'),

@@ -4,7 +4,7 @@ import { findAccount, listAccounts } from '../registry/accounts.ts'
 import { disableAccount, enableAccount } from '../registry/service.ts'
 import { parseAccount } from './arguments.ts'
 import { printJson, printTable, warn } from './printing.ts'
-import { configOption, type Workplace, withStores } from './stores.ts'
+import { asChange, configOption, type Workplace, withStores } from './stores.ts'
 
 interface Options {
   readonly config?: string
@@ -89,21 +89,27 @@ function describeUsers(users: readonly string[]): string {
 }
 
 async function enable(name: string, options: Options): Promise<void> {
-  await withStores(options.config, async (place) => {
-    const isKnown = (await findAccount(place, name, hasOwnUsers(place))) !== undefined
-    await enableAccount(place, name)
-    console.log(`enabled ${name}`)
-    if (!isKnown && hasOwnUsers(place)) warn('nobody belongs to it yet: see `berth user add --account`')
-  })
+  await withStores(
+    options.config,
+    asChange(async (place) => {
+      const isKnown = (await findAccount(place, name, hasOwnUsers(place))) !== undefined
+      await enableAccount(place, name)
+      console.log(`enabled ${name}`)
+      if (!isKnown && hasOwnUsers(place)) warn('nobody belongs to it yet: see `berth user add --account`')
+    }),
+  )
 }
 
 async function disable(name: string, options: Options): Promise<void> {
-  await withStores(options.config, async (place) => {
-    // With users of our own, an account that nobody knows is a slip of the pen; and the right one would stay on.
-    if (hasOwnUsers(place) && (await findAccount(place, name, true)) === undefined) {
-      throw new Error(`no such account: ${name}`)
-    }
-    await disableAccount(place, name)
-    console.log(`disabled ${name}`)
-  })
+  await withStores(
+    options.config,
+    asChange(async (place) => {
+      // With users of our own, an account that nobody knows is a slip of the pen; and the right one would stay on.
+      if (hasOwnUsers(place) && (await findAccount(place, name, true)) === undefined) {
+        throw new Error(`no such account: ${name}`)
+      }
+      await disableAccount(place, name)
+      console.log(`disabled ${name}`)
+    }),
+  )
 }

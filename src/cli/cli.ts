@@ -5,6 +5,8 @@ import { addAccountCommand } from './account.ts'
 import { addConfigCommand } from './config.ts'
 import { addGcCommand } from './gc.ts'
 import { addKeyCommand } from './key.ts'
+import { addMigrateCommand } from './migrate.ts'
+import { addMigrateStoreCommand } from './migrate-store.ts'
 import { withoutControls } from './printing.ts'
 import { addServeCommand } from './serve.ts'
 import { addSigningKeyCommand } from './signing-key.ts'
@@ -26,6 +28,8 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   addServeCommand(program)
   addGcCommand(program)
   addConfigCommand(program)
+  addMigrateCommand(program)
+  addMigrateStoreCommand(program)
   program.commandsGroup('Who may do what (beside a running server or without one):')
   addUserCommand(program)
   addKeyCommand(program)

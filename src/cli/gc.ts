@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
-import { garbageAges } from '../app/garbage-ages.ts'
+import { garbageAges, strayAgeMs } from '../app/garbage-ages.ts'
 import { formatBytes } from '../lib/quantities.ts'
-import { collectGarbage, forecastGarbage } from '../registry/garbage.ts'
+import { RegistryRefusal } from '../oci/errors.ts'
+import { collectGarbage, forecastGarbage, sweepStrays } from '../registry/garbage.ts'
+import { isReadOnly } from '../registry/read-only.ts'
 import { parseAge } from './arguments.ts'
 import { configOption, withStores } from './stores.ts'
 
@@ -10,6 +12,7 @@ interface Options {
   readonly dryRun?: true
   readonly lease?: number
   readonly quarantine?: number
+  readonly sweep?: true
 }
 
 export function addGcCommand(program: Command): void {
@@ -28,6 +31,7 @@ export function addGcCommand(program: Command): void {
       'remove the bytes of collected blobs after this long (default: as configured)',
       parseAge,
     )
+    .option('--sweep', 'look through the whole blob store for what no row names, too')
     .action(collect)
 }
 
@@ -45,6 +49,8 @@ async function collect(options: Options): Promise<void> {
       )
       return
     }
+    if (await isReadOnly(stores)) throw new RegistryRefusal('read-only')
+    if (options.sweep) console.log(`put ${await sweepStrays(stores, strayAgeMs(config))} stray objects into the trash`)
     const { blobs, bytes, uploads, repositories, purged } = await collectGarbage(stores, ages)
     console.log(
       `collected ${blobs} blobs (${formatBytes(bytes)}), dropped ${uploads} uploads and ${repositories} empty repositories, purged ${purged} objects`,

@@ -11,7 +11,7 @@ import { rightsOf } from '../identity/rights.ts'
 import { getUser } from '../identity/users.ts'
 import { gatherPatterns, gatherRights, parseEnd, parseExpiry } from './arguments.ts'
 import { printJson, printTable, showTime, tell, warn } from './printing.ts'
-import { configOption, presentClock, type Workplace, withUsers } from './stores.ts'
+import { asChange, configOption, presentClock, type Workplace, withUsers } from './stores.ts'
 
 interface CreateOptions {
   readonly config?: string
@@ -65,16 +65,19 @@ async function create(userName: string, options: CreateOptions, command: Command
     command.error('error: --expires and --expires-at exclude each other')
   }
   const name = parseKeyName(options.name)
-  await withUsers(options.config, async (place) => {
-    const { metadata, config } = place
-    const user = await getUser(metadata, userName)
-    const needs = { metadata, clock: presentClock }
-    const key = await createApiKey(needs, userName, { name, expiresAt, rights, repositories }, config.keysPerUser)
-    console.log(key)
-    tell('this is the only time that the key is shown. It is the password of:')
-    process.stderr.write(`\n  docker login ${loginAddress(place)} -u apikey\n\n`)
-    warnOfLimits(place, user, rights)
-  })
+  await withUsers(
+    options.config,
+    asChange(async (place) => {
+      const { metadata, config } = place
+      const user = await getUser(metadata, userName)
+      const needs = { metadata, clock: presentClock }
+      const key = await createApiKey(needs, userName, { name, expiresAt, rights, repositories }, config.keysPerUser)
+      console.log(key)
+      tell('this is the only time that the key is shown. It is the password of:')
+      process.stderr.write(`\n  docker login ${loginAddress(place)} -u apikey\n\n`)
+      warnOfLimits(place, user, rights)
+    }),
+  )
 }
 
 function warnOfLimits({ config }: Workplace, user: User, rights: CreateOptions['right']): void {
@@ -116,11 +119,14 @@ async function list(userName: string, options: { config?: string; json?: true })
 }
 
 async function revoke(userName: string, name: string, options: { config?: string }): Promise<void> {
-  await withUsers(options.config, async ({ metadata, config }) => {
-    await revokeApiKey(metadata, await getUser(metadata, userName), name)
-    console.log(`revoked ${name} of ${userName}`)
-    if (userName === config.adminName && name === presetKeyName && config.adminApiKey !== undefined) {
-      warn('the setting identity.admin_api_key brings it back when the server starts')
-    }
-  })
+  await withUsers(
+    options.config,
+    asChange(async ({ metadata, config }) => {
+      await revokeApiKey(metadata, await getUser(metadata, userName), name)
+      console.log(`revoked ${name} of ${userName}`)
+      if (userName === config.adminName && name === presetKeyName && config.adminApiKey !== undefined) {
+        warn('the setting identity.admin_api_key brings it back when the server starts')
+      }
+    }),
+  )
 }

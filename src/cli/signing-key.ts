@@ -1,10 +1,9 @@
 import type { Command } from 'commander'
-import { readConfig } from '../app/config.ts'
 import { openKeys } from '../app/identity.ts'
 import { type KeyRing, publishAheadMs } from '../identity/key-ring.ts'
 import { formatTime } from '../lib/quantities.ts'
 import { printJson, printTable, showTime, tell } from './printing.ts'
-import { configOption, withStores } from './stores.ts'
+import { asChange, configOption, withStores } from './stores.ts'
 
 interface Options {
   readonly config?: string
@@ -34,13 +33,15 @@ export function addSigningKeyCommand(program: Command): void {
 }
 
 /** Where there is no data there are no keys, and none shall come to be by looking. */
-async function openRing(file: string | undefined): Promise<KeyRing> {
-  await withStores(file, async () => undefined)
-  return openKeys(readConfig(file))
+async function withRing(file: string | undefined, work: (ring: KeyRing) => Promise<void>): Promise<void> {
+  await withStores(file, async ({ signingKeys, config }) => work(await openKeys(signingKeys, config)))
 }
 
-async function list(options: Options): Promise<void> {
-  const ring = await openRing(options.config)
+function list(options: Options): Promise<void> {
+  return withRing(options.config, async (ring) => printKeys(ring, options.json === true))
+}
+
+function printKeys(ring: KeyRing, isJson: boolean): void {
   const signing = ring.signing().kid
   const all = ring.list()
   const at = all.findIndex(({ kid }) => kid === signing)
@@ -49,7 +50,7 @@ async function list(options: Options): Promise<void> {
     createdAt,
     state: index === at ? 'signs' : index < at ? 'still counts' : 'next',
   }))
-  if (options.json) {
+  if (isJson) {
     printJson(keys.map(({ createdAt, ...rest }) => ({ ...rest, createdAt: formatTime(createdAt) })))
     return
   }
@@ -63,9 +64,15 @@ async function list(options: Options): Promise<void> {
   )
 }
 
-async function rotate(options: Options): Promise<void> {
-  const ring = await openRing(options.config)
-  if (options.now) {
+function rotate(options: Options): Promise<void> {
+  return withStores(
+    options.config,
+    asChange(async ({ signingKeys, config }) => makeNext(await openKeys(signingKeys, config), options.now === true)),
+  )
+}
+
+async function makeNext(ring: KeyRing, isNow: boolean): Promise<void> {
+  if (isNow) {
     const { kid } = await ring.replaceAll()
     console.log(`${kid} signs now, and all tokens that were issued before are good no more`)
     tell('a running server notices within about a minute')

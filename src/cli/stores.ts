@@ -1,5 +1,6 @@
 import { openStores, type Stores } from '../app/build.ts'
 import { readConfig } from '../app/config.ts'
+import { changing } from '../registry/read-only.ts'
 
 type Config = ReturnType<typeof readConfig>
 
@@ -21,12 +22,18 @@ export async function withStores(
   { mustBeThere = true } = {},
 ): Promise<void> {
   const config = readConfig(file)
-  const { metadata, blobs } = await openStores(config, { mustBeThere })
+  const stores = await openStores(config, { mustBeThere })
   try {
-    await work({ config, metadata, blobs })
+    await work({ config, ...stores })
   } finally {
-    await metadata.close()
+    await stores.metadata.close()
+    await stores.blobs.close()
   }
+}
+
+/** Work that changes something: refused while the registry is being moved. */
+export function asChange(work: (place: Workplace) => Promise<void>): (place: Workplace) => Promise<void> {
+  return (place) => changing(place, () => work(place))
 }
 
 /** As `withStores`, where users and their keys are ours. */

@@ -4,7 +4,7 @@ import { readWholeList } from '../lib/whole-list.ts'
 import { gather, parseAccount } from './arguments.ts'
 import { printJson, printTable, tell, warn } from './printing.ts'
 import { askPassword, readPassword } from './secret-input.ts'
-import { configOption, type Workplace, withUsers } from './stores.ts'
+import { asChange, configOption, type Workplace, withUsers } from './stores.ts'
 
 interface AddOptions {
   readonly config?: string
@@ -83,7 +83,7 @@ async function add(givenName: string, options: AddOptions, command: Command): Pr
     if (password === undefined) tell(`without a password he needs a key: berth key create ${name} --name <key>`)
   }
   // This may be the first user of all.
-  await withUsers(options.config, work, { mustBeThere: false })
+  await withUsers(options.config, asChange(work), { mustBeThere: false })
 }
 
 async function passwordFor(name: string, options: AddOptions): Promise<string | undefined> {
@@ -127,23 +127,29 @@ async function list(options: { config?: string; account?: string; json?: true })
 }
 
 async function switchUser(name: string, isDisabled: boolean, file: string | undefined): Promise<void> {
-  await withUsers(file, async ({ metadata }) => {
-    await changeUser({ metadata }, name, { isDisabled })
-    console.log(`${isDisabled ? 'disabled' : 'enabled'} ${name}`)
-  })
+  await withUsers(
+    file,
+    asChange(async ({ metadata }) => {
+      await changeUser({ metadata }, name, { isDisabled })
+      console.log(`${isDisabled ? 'disabled' : 'enabled'} ${name}`)
+    }),
+  )
 }
 
 async function setPassword(name: string, options: { config?: string; passwordStdin?: true }): Promise<void> {
-  await withUsers(options.config, async ({ metadata, config }) => {
-    // Nobody shall type a password for a user who is not there.
-    await getUser(metadata, name)
-    const password = options.passwordStdin ? await readPassword(name) : await askPassword(name)
-    await changeUser({ metadata }, name, { password })
-    console.log(`set the password of ${name}; the tokens he had are good no more`)
-    if (name === config.adminName && config.adminPassword !== undefined) {
-      warn('the setting identity.admin_password sets it back when the server starts')
-    }
-  })
+  await withUsers(
+    options.config,
+    asChange(async ({ metadata, config }) => {
+      // Nobody shall type a password for a user who is not there.
+      await getUser(metadata, name)
+      const password = options.passwordStdin ? await readPassword(name) : await askPassword(name)
+      await changeUser({ metadata }, name, { password })
+      console.log(`set the password of ${name}; the tokens he had are good no more`)
+      if (name === config.adminName && config.adminPassword !== undefined) {
+        warn('the setting identity.admin_password sets it back when the server starts')
+      }
+    }),
+  )
 }
 
 interface RolesOptions {
@@ -154,11 +160,14 @@ interface RolesOptions {
 async function setRoles(name: string, given: string[], options: RolesOptions, command: Command): Promise<void> {
   if ((given.length === 0) !== (options.none === true)) command.error('error: name his roles, or give --none')
   const roles = parseRoles(given)
-  await withUsers(options.config, async (place) => {
-    await changeUser(place, name, { roles })
-    console.log(`${name} has ${describeRoles(roles)}`)
-    warnOfRoles(place, roles)
-  })
+  await withUsers(
+    options.config,
+    asChange(async (place) => {
+      await changeUser(place, name, { roles })
+      console.log(`${name} has ${describeRoles(roles)}`)
+      warnOfRoles(place, roles)
+    }),
+  )
 }
 
 function describeRoles(roles: readonly string[]): string {

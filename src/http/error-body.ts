@@ -36,6 +36,7 @@ export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   denied: { status: 403, code: 'DENIED' },
   'scope-insufficient': { status: 401, code: 'DENIED' },
   'account-disabled': { status: 403, code: 'DENIED' },
+  'read-only': { status: 503, code: 'UNAVAILABLE' },
   'login-invalid': { status: 401, code: 'UNAUTHORIZED' },
   'too-many-failures': { status: 429, code: 'TOOMANYREQUESTS' },
   'identity-invalid': { status: 400, code: 'UNSUPPORTED' },
@@ -149,6 +150,7 @@ function refusalHeaders(error: RegistryRefusal, context: ErrorContext): Record<s
       return { location: context.path, range: receivedRange(Number(detail['received'])) }
     case 'too-many-failures':
       return { 'retry-after': String(detail['retryAfterSeconds']) }
+    case 'read-only':
     case 'too-many-uploads':
       return { 'retry-after': retryAfterSeconds }
     default:

@@ -17,6 +17,7 @@ import type { Authenticator } from './authenticator.ts'
 import type { PresentedCredential } from './credentials.ts'
 import type { RegistryMount } from './mounts.ts'
 import type { PeerSettings, Peers } from './peers.ts'
+import type { Redirects } from './redirects.ts'
 import type { RequestTarget } from './request-target.ts'
 import type { PathValues } from './route-pattern.ts'
 
@@ -37,6 +38,8 @@ export type Phase = 'serving' | 'leaving' | 'draining'
 export interface Application extends Ports {
   readonly settings: RegistrySettings
   readonly http: HttpSettings
+  /** Where clients are sent to the blob store itself. */
+  readonly redirects: Redirects | undefined
   readonly running: RunningUploads
   readonly identity: RememberingIdentity
   readonly failures: FailureLimits

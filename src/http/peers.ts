@@ -34,9 +34,13 @@ export class Peers {
    * asks for all its callers.
    */
   networkOf(request: Request): string | undefined {
-    const peer = this.#addressOf(request) ?? ''
-    const client = this.#proxies.clientOf(peer, request.headers.get('x-forwarded-for'))
+    const client = this.clientOf(request)
     return this.#proxies.has(client) ? undefined : networkOf(client)
+  }
+
+  /** The client's address, behind the proxies that we trust. */
+  clientOf(request: Request): string {
+    return this.#proxies.clientOf(this.#addressOf(request) ?? '', request.headers.get('x-forwarded-for'))
   }
 
   /** The configured address, or else the request's own. */

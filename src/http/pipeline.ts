@@ -4,6 +4,7 @@ import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import { isRepositoryName, parseRepositoryName } from '../oci/names.ts'
 import type { Principal } from '../ports/identity.ts'
 import { checkAllowed } from '../registry/access.ts'
+import { changing } from '../registry/read-only.ts'
 import { openAccount } from '../registry/service.ts'
 import { Authenticator } from './authenticator.ts'
 import { Challenges } from './challenges.ts'
@@ -133,7 +134,8 @@ export class Pipeline {
     if (route.access === 'known caller') {
       refuseAnonymous(principal)
       if (route.right !== undefined) checkAllowed(principal, route.right)
-      return route.handle({ ...exchange, principal })
+      const answer = async () => route.handle({ ...exchange, principal })
+      return route.right !== undefined && isChange(request) ? changing(app, answer) : answer()
     }
     return this.#answerRegistry(route, exchange, principal, territory)
   }
@@ -151,7 +153,7 @@ export class Pipeline {
     if (route.access === 'repository' && !isRepositoryName(name)) refuseAnonymous(principal)
     const repository = route.access === 'repository' ? parseRepositoryName(name) : undefined
     checkAllowed(principal, route.right, repository)
-    const account = await openAccount(this.#app, principal.account)
+    const account = await openAccount(this.#app, principal.account, isChange(exchange.request) ? 'change' : 'read')
     const { mount } = territory
     if (route.access === 'enabled account') return route.handle({ ...exchange, principal, account, mount })
     if (repository === undefined) throw new RegistryRefusal('name-invalid')
@@ -192,6 +194,10 @@ export class Pipeline {
       who: passage.principal?.fingerprint,
     })
   }
+}
+
+function isChange({ method }: Request): boolean {
+  return method !== 'GET' && method !== 'HEAD'
 }
 
 /** An address that was too odd to be taken apart is looked at as it came. */

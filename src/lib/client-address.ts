@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Addresses of proxies that may say whom they speak for. */
-export class TrustedProxies {
+/** Addresses, by themselves and by ranges. */
+export class AddressRanges {
   readonly #ranges = new BlockList()
   readonly #isEmpty: boolean
 
@@ -19,7 +19,10 @@ export class TrustedProxies {
     const family = isIP(plain)
     return family !== 0 && this.#ranges.check(plain, family === 6 ? 'ipv6' : 'ipv4')
   }
+}
 
+/** Proxies that may say whom they speak for. */
+export class TrustedProxies extends AddressRanges {
   /**
    * Who is behind the connection: the last hop of `X-Forwarded-For` that no trusted proxy is. Hops before it may be
    * anybody's invention.

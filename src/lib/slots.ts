@@ -7,19 +7,21 @@ export class NoSlot extends Error {
   }
 }
 
-/** At most so many pieces of work at once, and so many more that wait, first come first served. */
+/** At most so many pieces of work at once, and so many more that wait, first come first served; each only so long. */
 export class Slots {
   readonly #atOnceMax: number
   readonly #waitingMax: number
-  readonly #waiting: (() => void)[] = []
+  readonly #waitMaxMs: number | undefined
+  readonly #waiting = new Set<() => void>()
   #running = 0
 
-  constructor(atOnceMax: number, waitingMax: number) {
+  constructor(atOnceMax: number, waitingMax: number, waitMaxMs?: number) {
     this.#atOnceMax = atOnceMax
     this.#waitingMax = waitingMax
+    this.#waitMaxMs = waitMaxMs
   }
 
-  /** As `work` ends; rejects with `NoSlot`, and nothing is begun, when the queue is full. */
+  /** As `work` ends; rejects with `NoSlot`, and nothing is begun, when the queue is full or the wait was too long. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#atOnceMax) this.#running += 1
     else await this.#wait()
@@ -27,14 +29,26 @@ export class Slots {
       return await work()
     } finally {
       // Handed on without being given up: nobody who comes just now can slip in between.
-      const next = this.#waiting.shift()
+      const [next] = this.#waiting
       if (next === undefined) this.#running -= 1
       else next()
     }
   }
 
   #wait(): Promise<void> {
-    if (this.#waiting.length >= this.#waitingMax) throw new NoSlot()
-    return new Promise((resolve) => this.#waiting.push(resolve))
+    if (this.#waiting.size >= this.#waitingMax) throw new NoSlot()
+    return new Promise((resolve, reject) => {
+      const goOn = (): void => {
+        clearTimeout(timer)
+        this.#waiting.delete(goOn)
+        resolve()
+      }
+      const giveUp = (): void => {
+        this.#waiting.delete(goOn)
+        reject(new NoSlot())
+      }
+      const timer = this.#waitMaxMs === undefined ? undefined : setTimeout(giveUp, this.#waitMaxMs)
+      this.#waiting.add(goOn)
+    })
   }
 }

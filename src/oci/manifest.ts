@@ -140,13 +140,20 @@ function descriptor(value: unknown, field: string): Descriptor {
   if (typeof digest !== 'string' || !isWellFormedDigest(digest)) throw invalid(`${field}.digest is not a digest`)
   if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) throw invalid(`${field}.size is not a size`)
   if (typeof mediaType !== 'string' || mediaType === '') throw invalid(`${field}.mediaType is missing`)
+  checkNoNul(mediaType, `${field}.mediaType`)
   return { digest, sizeBytes: size, mediaType, isForeign: Array.isArray(urls) && urls.length > 0 }
 }
 
 function optionalString(value: unknown, field: string): string | undefined {
-  if (typeof value === 'string') return value
   if (!isPresent(value)) return undefined
-  throw invalid(`${field} must be a string`)
+  if (typeof value !== 'string') throw invalid(`${field} must be a string`)
+  checkNoNul(value, field)
+  return value
+}
+
+/** No type has one, and not every database would take it. */
+function checkNoNul(type: string, field: string): void {
+  if (type.includes('\0')) throw invalid(`${field} has a NUL in it`)
 }
 
 function annotations(value: unknown): Readonly<Record<string, string>> | undefined {

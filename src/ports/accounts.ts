@@ -7,6 +7,8 @@ export interface Account {
   readonly state: 'enabled' | 'disabled'
   /** Repositories with at least one manifest. Kept by the transactions that change it, never counted. */
   readonly imageCount: number
+  /** The store as a whole takes no changes now. */
+  readonly isReadOnly: boolean
 }
 
 /** What an account holds, counted when asked for: for operators' eyes, never on a request's way. */
@@ -21,7 +23,7 @@ export interface AccountContent {
 export interface Accounts {
   find(name: string): Promise<Account | undefined>
 
-  /** As `find`; inside a transaction the state cannot change until the transaction ends. */
+  /** As `find`; inside a transaction neither state nor `isReadOnly` can change until the transaction ends. */
   findLocked(id: RowId): Promise<Account | undefined>
 
   /** Makes the account enabled unless it has a row already, whose state stays as it is. */

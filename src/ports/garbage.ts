@@ -63,6 +63,9 @@ export interface Garbage {
   /** Puts those into the trash that nothing names: no blob, no unfinished upload, no trash. Gives their number. */
   trashStrays(strays: readonly StrayObject[]): Promise<number>
 
+  /** Removes repositories that hold nothing at all any more; gives their number. */
+  removeEmptyRepositories(idleMs: number, limit: number): Promise<number>
+
   // Each a statement of its own.
 
   /**
@@ -73,9 +76,6 @@ export interface Garbage {
 
   /** Forgets a trashed object: its bytes are gone. */
   forget(key: StorageKey): Promise<void>
-
-  /** Removes repositories that hold nothing at all any more; gives their number. */
-  removeEmptyRepositories(idleMs: number, limit: number): Promise<number>
 
   /** True for one caller in each `everyMs`, however many ask: work of which once is enough. */
   takeTurn(work: string, everyMs: number): Promise<boolean>

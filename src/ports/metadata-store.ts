@@ -3,6 +3,7 @@ import type { ApiKeys } from './api-keys.ts'
 import type { BlobLinks } from './blobs.ts'
 import type { Garbage } from './garbage.ts'
 import type { Manifests } from './manifests.ts'
+import type { Marks } from './marks.ts'
 import type { Repositories } from './repositories.ts'
 import type { Tags } from './tags.ts'
 import type { Uploads } from './uploads.ts'
@@ -19,6 +20,7 @@ export interface Tables {
   readonly garbage: Garbage
   readonly users: Users
   readonly apiKeys: ApiKeys
+  readonly marks: Marks
 }
 
 /**

@@ -15,7 +15,7 @@ type DescribeNeeds = FindNeeds & {
   readonly metadata: Pick<MetadataStore, 'blobs' | 'repositories' | 'transaction'>
   readonly settings: Pick<RegistrySettings, 'leaseMs'>
 }
-type OpenNeeds = FindNeeds & { readonly blobs: Pick<BlobStore, 'open'> }
+type OpenNeeds = FindNeeds & { readonly blobs: Pick<BlobStore, 'open' | 'linkTo'> }
 type ChangeNeeds = { readonly metadata: Pick<MetadataStore, 'blobs' | 'transaction'> }
 
 /** Automatic mounts look at this many repositories that hold the blob before they give up. */
@@ -45,12 +45,18 @@ export interface FoundBlob {
   readonly sizeBytes: number
   /** The bytes, all or a part; asked for once the size is known, because a range depends on it. */
   open(range?: ByteRange): Promise<OutgoingBytes>
+  /** Where the blob store itself gives them, if it does. */
+  linkFor(lifetimeSeconds: number): string | undefined
 }
 
 /** The blob, if this repository links it: the bytes alone prove nothing. */
 export async function openBlob(needs: OpenNeeds, scope: Scope, digest: Digest): Promise<FoundBlob> {
   const blob = await findBlob(needs, scope, digest)
-  return { sizeBytes: blob.sizeBytes, open: (range) => openBytes(needs, scope, digest, blob, range) }
+  return {
+    sizeBytes: blob.sizeBytes,
+    open: (range) => openBytes(needs, scope, digest, blob, range),
+    linkFor: (lifetimeSeconds) => needs.blobs.linkTo(blob.storageKey, lifetimeSeconds),
+  }
 }
 
 async function openBytes(

@@ -1,9 +1,10 @@
 import type { BlobStore, RemovableObject } from '../ports/blob-store.ts'
 import type { GarbageAges, GarbageForecast } from '../ports/garbage.ts'
-import type { MetadataStore } from '../ports/metadata-store.ts'
+import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
+import { isReadOnly } from './read-only.ts'
 
 type CollectNeeds = {
-  readonly metadata: Pick<MetadataStore, 'garbage' | 'transaction'>
+  readonly metadata: Pick<MetadataStore, 'garbage' | 'transaction' | 'marks'>
   readonly blobs: Pick<BlobStore, 'remove' | 'listOlder'>
 }
 
@@ -27,7 +28,7 @@ const removalsAtOnce = 8
  * transactions that lock a blob and then look whether it is used; its key goes to the trash, and only keys from the trash
  * lose their bytes. Whatever happens in between, a manifest that can be pulled has all its blobs.
  *
- * This is the only code that removes bytes.
+ * This is the only code that removes bytes. It rests while the store takes no changes: another may name the same bytes then.
  */
 export async function collectGarbage(
   needs: CollectNeeds,
@@ -36,8 +37,8 @@ export async function collectGarbage(
 ): Promise<Collected> {
   const uploads = await expireUploads(needs, ages, shouldStop)
   const buried = await buryBlobs(needs, ages, shouldStop)
-  const repositories = await needs.metadata.transaction((tables) =>
-    tables.garbage.removeEmptyRepositories(ages.leaseMs, batchSize),
+  const repositories = await needs.metadata.transaction(async (tables) =>
+    (await mayChange(tables)) ? tables.garbage.removeEmptyRepositories(ages.leaseMs, batchSize) : 0,
   )
   const purged = await purgeTrash(needs, ages, shouldStop)
   return { uploads, ...buried, repositories, purged }
@@ -51,10 +52,17 @@ export function forecastGarbage(
   return metadata.garbage.forecast(ages)
 }
 
+/** Until the transaction ends. */
+async function mayChange({ marks }: Pick<Tables, 'marks'>): Promise<boolean> {
+  return (await marks.findLocked('read-only')) === undefined
+}
+
 async function expireUploads(needs: CollectNeeds, ages: GarbageAges, shouldStop: () => boolean): Promise<number> {
   let expired = 0
   while (!shouldStop()) {
-    const count = await needs.metadata.transaction((tables) => tables.garbage.expireUploads(ages, batchSize))
+    const count = await needs.metadata.transaction(async (tables) =>
+      (await mayChange(tables)) ? tables.garbage.expireUploads(ages, batchSize) : 0,
+    )
     expired += count
     if (count < batchSize) break
   }
@@ -70,7 +78,9 @@ async function buryBlobs(
   let blobs = 0
   let bytes = 0
   while (!shouldStop()) {
-    const outcome = await needs.metadata.transaction(async ({ garbage }) => {
+    const outcome = await needs.metadata.transaction(async (tables) => {
+      const { garbage } = tables
+      if (!(await mayChange(tables))) return 'none'
       const candidate = await garbage.lockNextDue(leaseMs)
       if (candidate === undefined) return 'none'
       if (await garbage.isLive(candidate, leaseMs)) {
@@ -96,7 +106,7 @@ async function buryBlobs(
 async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: () => boolean): Promise<number> {
   let purged = 0
   let fault: unknown
-  while (!shouldStop()) {
+  while (!shouldStop() && !(await isReadOnly(needs))) {
     const trashed = await needs.metadata.garbage.takePurgeable(ages.quarantineMs, holdMs, batchSize)
     for (let at = 0; at < trashed.length; at += removalsAtOnce) {
       const outcomes = await Promise.allSettled(trashed.slice(at, at + removalsAtOnce).map((one) => purge(needs, one)))
@@ -126,7 +136,10 @@ export async function sweepStrays(
   let trashed = 0
   for await (const strays of blobs.listOlder(ageMs)) {
     if (shouldStop()) break
-    if (strays.length > 0) trashed += await metadata.transaction(({ garbage }) => garbage.trashStrays(strays))
+    if (strays.length === 0) continue
+    trashed += await metadata.transaction(async (tables) =>
+      (await mayChange(tables)) ? tables.garbage.trashStrays(strays) : 0,
+    )
   }
   return trashed
 }

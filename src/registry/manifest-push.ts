@@ -65,12 +65,13 @@ export async function pushManifest(
       annotations: manifest.annotations,
     })
     await tables.manifests.saveEntries(repository, id, entries)
+    // Tags before counts, as a deletion has it, and in one order: two that meet wait for each other, and never in a circle.
+    for (const tag of tags.toSorted()) await tables.tags.point(repository, tag, id)
     if (isNew) {
       await tables.manifests.fillEntries(repository, digest, id)
       const count = await tables.repositories.addManifests(repository, 1)
       if (count === 1) await tables.accounts.addImages(scope.accountId, 1)
     }
-    for (const tag of tags) await tables.tags.point(repository, tag, id)
   })
   return { digest, subject: manifest.subject, tags }
 }

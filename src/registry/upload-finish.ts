@@ -4,6 +4,7 @@ import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import type { CompleteObject } from '../ports/blob-store.ts'
 import type { Tables } from '../ports/metadata-store.ts'
 import type { Upload, UploadId, UploadOwner } from '../ports/uploads.ts'
+import { checkStillTakesChanges } from './read-only.ts'
 import type { IncomingChunk, WritingTurn } from './upload-writing.ts'
 import { beginTurn, findFinished, giveBack, inTurn, startUpload, type UploadNeeds } from './uploads.ts'
 
@@ -104,6 +105,7 @@ async function commit(
   { key, leftovers }: CompleteObject,
   sizeBytes: number,
 ): Promise<void> {
+  await checkStillTakesChanges(tables, upload.repository.accountId)
   if (!(await tables.uploads.finish(upload, digest))) throw new RegistryRefusal('upload-unknown', { id: upload.id })
   const { accountId } = upload.repository
   const made = await tables.blobs.insert(accountId, digest, sizeBytes, key)

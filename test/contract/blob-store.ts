@@ -1,5 +1,6 @@
 // What every blob store promises (src/ports/blob-store.ts), as tests.
 import { describe, expect, test } from 'bun:test'
+import type { StorageKey } from '../../src/ports/blob-store.ts'
 import { generatedBytes } from '../support/generated-bytes.ts'
 import { emptyObject, freshKey, type OpenedBlobStore, readAll, storeWhole } from '../support/stored-objects.ts'
 import { appending, streaming } from './blob-writer.ts'
@@ -7,6 +8,7 @@ import { appending, streaming } from './blob-writer.ts'
 export function blobStoreContract(name: string, open: () => Promise<OpenedBlobStore>): void {
   describe(`blob store, ${name}`, () => {
     reading(open)
+    keepingOrder(open)
     appending(open)
     removing(open)
     streaming(open)
@@ -79,6 +81,48 @@ function reading(open: () => Promise<OpenedBlobStore>): void {
     const { store } = await open()
 
     await store.probe()
+  })
+}
+
+function keepingOrder(open: () => Promise<OpenedBlobStore>): void {
+  const bytes = generatedBytes(1_000)
+
+  test('belongs to who claims it first, until the owner hands it on', async () => {
+    const { store, reopen } = await open()
+    await storeWhole(store, bytes)
+
+    expect(await store.claim('one')).toBe('one')
+    expect(await store.claim('one')).toBe('one')
+    expect(await (await reopen()).claim('another')).toBe('one')
+    expect(await store.claim('another', 'somebody else')).toBe('one')
+    expect(await store.claim('another', 'one')).toBe('another')
+    expect(await (await reopen()).claim('one')).toBe('another')
+  })
+
+  test('lists what has been lying there long enough, and nothing that has not', async () => {
+    const { store } = await open()
+    const key = await storeWhole(store, bytes)
+    await store.claim('one')
+
+    const listed = await Array.fromAsync(store.listOlder(0))
+    expect(listed.flat()).toEqual([{ storageKey: key, openedFor: key.slice(0, 36) as StorageKey, notes: undefined }])
+  })
+
+  test('removes all that the writers of an unfinished upload have left, by the upload’s key', async () => {
+    const { store } = await open()
+    const key = freshKey()
+    for (const size of [100, 6_000_000]) {
+      const writer = await store.openWriter(key, emptyObject)
+      await writer.write(generatedBytes(size))
+      await writer.flush()
+      await writer.close()
+    }
+    const bystander = await storeWhole(store, bytes)
+
+    await store.remove(key, undefined)
+
+    const listed = await Array.fromAsync(store.listOlder(0))
+    expect(listed.flat().map(({ storageKey }) => storageKey)).toEqual([bystander])
   })
 }
 

@@ -56,6 +56,51 @@ export function accountsContract(open: OpenMetadataStore): void {
     expect(await metadata.transaction((tables) => tables.accounts.findLocked(account.id + 1))).toBeUndefined()
   })
 
+  for (const [end, fails] of [
+    ['commits', false],
+    ['is rolled back', true],
+  ] as const) {
+    test(`are told to be disabled only when a transaction that saw them enabled ${end}`, async () => {
+      const metadata = await open()
+      const { id } = await metadata.accounts.ensure('acme')
+      const order: string[] = []
+      let disabling = Promise.resolve()
+
+      const work = metadata.transaction(async (tables) => {
+        order.push(`saw ${(await tables.accounts.findLocked(id))?.state}`)
+        disabling = metadata.accounts.setState('acme', 'disabled').then(() => void order.push('disabled'))
+        // Long enough for whoever does not wait.
+        for (let turn = 0; turn < 20; turn += 1) await tables.accounts.findLocked(id).then(() => Bun.sleep(5))
+        order.push('ended')
+        if (fails) throw new Error('changed our mind')
+      })
+      await outcomeOf(work)
+      await disabling
+
+      expect(order).toEqual(['saw enabled', 'ended', 'disabled'])
+    })
+  }
+
+  test('that are disabled already are told so only when whoever saw them enabled has ended', async () => {
+    const metadata = await open()
+    const { id } = await metadata.accounts.ensure('acme')
+    const order: string[] = []
+    let disabling: Promise<unknown> = Promise.resolve()
+
+    await metadata.transaction(async (tables) => {
+      await tables.accounts.findLocked(id)
+      // As two operators, or one who tries again because the first answer did not come.
+      disabling = Promise.all(
+        [1, 2].map(() => metadata.accounts.setState('acme', 'disabled').then(() => void order.push('disabled'))),
+      )
+      for (let turn = 0; turn < 20; turn += 1) await tables.accounts.findLocked(id).then(() => Bun.sleep(5))
+      order.push('ended')
+    })
+    await disabling
+
+    expect(order).toEqual(['ended', 'disabled', 'disabled'])
+  })
+
   test('count their images, never below none', async () => {
     const { accounts } = await open()
     const { id } = await accounts.ensure('acme')

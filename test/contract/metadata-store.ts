@@ -6,8 +6,11 @@ import { accountsContract } from './metadata-accounts.ts'
 import { blobLinksContract } from './metadata-blobs.ts'
 import { garbageContract } from './metadata-garbage.ts'
 import { isolationContract, storageKeysContract } from './metadata-invariants.ts'
+import { locksContract } from './metadata-locks.ts'
 import { manifestEntriesContract } from './metadata-manifest-entries.ts'
 import { manifestsContract } from './metadata-manifests.ts'
+import { marksContract } from './metadata-marks.ts'
+import { replicasContract } from './metadata-replicas.ts'
 import { repositoriesContract } from './metadata-repositories.ts'
 import { tagsContract } from './metadata-tags.ts'
 import { transactionsContract } from './metadata-transactions.ts'
@@ -25,10 +28,13 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('manifests', () => manifestsContract(open))
     describe('manifest entries', () => manifestEntriesContract(open))
     describe('tags', () => tagsContract(open))
+    describe('marks', () => marksContract(open))
     describe('blobs', () => blobLinksContract(open))
     describe('uploads', () => uploadsContract(open))
     describe('turns at an upload', () => uploadTurnsContract(open))
     describe('garbage', () => garbageContract(open))
+    describe('row locks', () => locksContract(open))
+    describe('several servers', () => replicasContract(open))
     describe('storage keys', () => storageKeysContract(open))
     describe('accounts are apart', () => isolationContract(open))
 

@@ -48,7 +48,7 @@ export const builtinHomes: Readonly<Record<string, Places>> = {
 /** Engines and doors to the world that need no import. */
 export const globalHomes: Readonly<Record<string, Places>> = {
   'Bun.serve': ['src/http/server.ts'],
-  'Bun.SQL': ['src/adapters/metadata-sql/postgres-database.ts'],
+  'Bun.SQL': ['src/adapters/metadata-sql/postgres-session.ts'],
   'Bun.S3Client': ['src/adapters/blobs-s3/'],
   'Bun.s3': ['src/adapters/blobs-s3/'],
   'Bun.file': ['src/adapters/'],

@@ -2,7 +2,7 @@
 import { hashApiKey } from '../../src/identity/api-keys.ts'
 import type { KeyLimits } from '../../src/ports/api-keys.ts'
 import { type ApiServer, identity } from './api-server.ts'
-import { openMetadataOf } from './test-metadata.ts'
+import { openMetadataOf } from './test-stores.ts'
 
 export interface NewPerson {
   readonly name: string

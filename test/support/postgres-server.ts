@@ -1,6 +1,6 @@
 // A PostgreSQL of the test's own: the newest, which npm brings, or the one whose programs POSTGRES_BIN names.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { chownSync, cpSync, mkdtempSync } from 'node:fs'
+import { appendFileSync, chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -13,6 +13,20 @@ export interface PostgresServer {
   urlOf(database: string): string
   readonly version: string
   readonly dataDir: string
+  readonly port: number
+  /** One statement of the administrator's, on a connection of its own. */
+  ask<R extends object>(sql: string, database?: string): Promise<R[]>
+  /** SIGKILL, to the server and all that serve its connections: a crash. */
+  kill(): Promise<void>
+  /** What an administrator does: `fast` ends the connections, `immediate` does not even tell them. */
+  shutDown(how: 'fast' | 'immediate'): Promise<void>
+  /** Again, on the same port and with the same data, once it was killed or shut down. */
+  start(): Promise<void>
+  /** Connections stay, and nothing answers on them. `thaw` ends that. */
+  freeze(): void
+  thaw(): void
+  /** A second server that follows this one; the first is stopped for a moment, because its files are copied. */
+  makeStandby(name: string): Promise<PostgresServer>
   stop(): Promise<void>
 }
 
@@ -47,74 +61,164 @@ function findPrograms(folder: string): string {
   return join(folder, 'native', 'bin')
 }
 
+/** Where a server lives, and how it is run. */
+interface Home {
+  readonly folder: string
+  readonly programs: string
+  readonly env: Readonly<Record<string, string>>
+}
+
 export async function startPostgres(): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-postgres-'))
   if (isRoot) chownSync(folder, nobody, nobody)
-  const programs = findPrograms(folder)
-  const dataDir = join(folder, 'data')
-  const env = { PATH: process.env['PATH'] ?? '', HOME: folder, LC_ALL: 'C' }
-  const initArguments = ['-D', dataDir, '-U', 'berth', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync']
-  const made = spawnSync(join(programs, 'initdb'), initArguments, { ...identity, env, encoding: 'utf8' })
+  const home = { folder, programs: findPrograms(folder), env: environmentOf(folder) }
+  const initArguments = ['-D', join(folder, 'data'), '-U', 'berth', '--auth=trust', '--encoding=UTF8', '--no-locale']
+  const made = runProgram(home, 'initdb', [...initArguments, '--no-sync'])
   if (made.status !== 0) throw new Error(`initdb failed: ${made.error?.message ?? made.stderr}`)
+  return openServer(home)
+}
+
+function environmentOf(folder: string): Record<string, string> {
+  return { PATH: process.env['PATH'] ?? '', HOME: folder, LC_ALL: 'C' }
+}
+
+function runProgram({ programs, env }: Home, name: string, values: readonly string[]) {
+  return spawnSync(join(programs, name), [...values], { ...identity, env, encoding: 'utf8' })
+}
+
+async function openServer(home: Home): Promise<PostgresServer> {
+  const dataDir = join(home.folder, 'data')
   const port = await freePort()
+  let running: Running = launch(home, port)
+  const watch = outlive(home.folder)
+  const urlOf = (database: string) => `postgres://berth@127.0.0.1:${port}/${database}`
+  const ask = async <R extends object>(sql: string, database = 'postgres'): Promise<R[]> => {
+    const admin = new Bun.SQL({ url: urlOf(database), max: 1, connectionTimeout: 1 })
+    try {
+      return [...(await admin.unsafe(sql))]
+    } finally {
+      await admin.close({ timeout: 0 })
+    }
+  }
+  const isUp = () =>
+    ask('SELECT 1').then(
+      () => true,
+      () => false,
+    )
+  await until('PostgreSQL answers', isUp)
+  const [row] = await ask<{ server_version: string }>('SHOW server_version')
+  let databases = 0
+  const server: PostgresServer = {
+    urlOf,
+    dataDir,
+    port,
+    ask,
+    version: row?.server_version ?? '',
+    async newDatabase() {
+      databases += 1
+      const name = `berth_${databases}`
+      await ask(`CREATE DATABASE ${name}`)
+      return urlOf(name)
+    },
+    async kill() {
+      signalAll(running.pid, 'SIGKILL')
+      await running.ended
+      // Whoever starts it again would look for the dead one's connections, and a number may be another process by then.
+      rmSync(join(dataDir, 'postmaster.pid'), { force: true })
+    },
+    async shutDown(how) {
+      process.kill(running.pid, how === 'fast' ? 'SIGINT' : 'SIGQUIT')
+      await running.ended
+    },
+    async start() {
+      running = launch(home, port)
+      await until('PostgreSQL answers again', isUp)
+    },
+    freeze: () => signalAll(running.pid, 'SIGSTOP'),
+    thaw: () => signalAll(running.pid, 'SIGCONT'),
+    async makeStandby(name) {
+      await server.shutDown('fast')
+      const copy = copyAsStandby(home, dataDir, port, name)
+      await server.start()
+      return openServer(copy)
+    },
+    async stop() {
+      watch.stdin?.end()
+      await new Promise((resolve) => watch.once('exit', resolve))
+    },
+  }
+  return server
+}
+
+interface Running {
+  readonly pid: number
+  readonly ended: Promise<unknown>
+}
+
+function launch({ folder, programs, env }: Home, port: number): Running {
   const settings = [
     'listen_addresses=127.0.0.1',
     `port=${port}`,
     `unix_socket_directories=${folder}`,
     'max_connections=500',
+    'fsync=off',
   ]
-  const child = spawn(
-    join(programs, 'postgres'),
-    ['-D', dataDir, ...[...settings, 'fsync=off'].flatMap((setting) => ['-c', setting])],
-    { ...identity, env, stdio: 'ignore' },
-  )
-  const watch = outlive(child, folder)
-  const urlOf = (database: string) => `postgres://berth@127.0.0.1:${port}/${database}`
-  const admin = new Bun.SQL({ url: urlOf('postgres'), max: 1 })
-  await until('PostgreSQL answers', () =>
-    admin`SELECT 1`.then(
-      () => true,
-      () => false,
-    ),
-  )
-  const [row] = await admin`SHOW server_version`
-  let databases = 0
-  return {
-    urlOf,
-    dataDir,
-    version: row.server_version,
-    async newDatabase() {
-      databases += 1
-      const name = `berth_${databases}`
-      await admin.unsafe(`CREATE DATABASE ${name}`)
-      return urlOf(name)
-    },
-    async stop() {
-      await admin.close()
-      watch.stdin?.end()
-      await new Promise((resolve) => watch.once('exit', resolve))
-    },
+  const values = ['-D', join(folder, 'data'), ...settings.flatMap((setting) => ['-c', setting])]
+  const child = spawn(join(programs, 'postgres'), values, { ...identity, env, stdio: 'ignore' })
+  if (child.pid === undefined) throw new Error('PostgreSQL could not be started')
+  child.unref()
+  return { pid: child.pid, ended: new Promise((resolve) => child.once('exit', resolve)) }
+}
+
+/** A copy of a server's files, which is told to follow that server. */
+function copyAsStandby(home: Home, dataDir: string, primaryPort: number, name: string): Home {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-postgres-'))
+  const copy = join(folder, 'data')
+  cpSync(dataDir, copy, { recursive: true, verbatimSymlinks: true })
+  const primary = `host=127.0.0.1 port=${primaryPort} user=berth application_name=${name}`
+  appendFileSync(join(copy, 'postgresql.auto.conf'), `primary_conninfo = '${primary}'\n`)
+  writeFileSync(join(copy, 'standby.signal'), '')
+  spawnSync('chmod', ['-R', 'go-rwx', copy])
+  if (isRoot) spawnSync('chown', ['-R', `${nobody}:${nobody}`, folder])
+  return { folder, programs: home.programs, env: environmentOf(folder) }
+}
+
+/** To a server and to what it has started: each connection is a process, in a session of its own. */
+function signalAll(server: number, signal: NodeJS.Signals): void {
+  const listed = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).stdout
+  const pairs = listed
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+  const children = pairs.flatMap(([pid, parent]) => (pid !== undefined && parent === server ? [pid] : []))
+  for (const pid of [server, ...children]) {
+    try {
+      process.kill(pid, signal)
+    } catch {
+      // It has ended by itself meanwhile.
+    }
   }
 }
 
 /**
  * Ends the server and removes its folder as soon as we let go of it, or are gone ourselves: a test runner says nothing
- * when it leaves. SIGINT is what PostgreSQL calls a fast shutdown.
+ * when it leaves. SIGINT is what PostgreSQL calls a fast shutdown; a server that is frozen would not hear it.
  */
-function outlive(server: ChildProcess, folder: string): ChildProcess {
+function outlive(folder: string): ChildProcess {
   // It takes its pid file away last; nobody but its parent could say whether the process is gone, and that may be us.
-  const words = `cat >/dev/null; kill -INT "$1"
-    for _ in $(seq 100); do [ -e "$2/data/postmaster.pid" ] || break; sleep 0.05; done; rm -rf "$2"`
-  const watch = spawn('sh', ['-c', words, 'sh', String(server.pid), folder], {
+  const words = `cat >/dev/null; file="$1/data/postmaster.pid"
+    if [ -e "$file" ]; then pid=$(head -n 1 "$file"); kill -INT "$pid"
+      kill -CONT "$pid" $(ps -A -o pid=,ppid= | awk -v parent="$pid" '$2 == parent { print $1 }'); fi
+    for _ in $(seq 100); do [ -e "$file" ] || break; sleep 0.05; done; rm -rf "$1"`
+  const watch = spawn('sh', ['-c', words, 'sh', folder], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   })
-  server.unref()
   watch.unref()
   return watch
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()
     server.once('error', reject)

@@ -3,6 +3,7 @@ import type { Refusal } from '../../src/oci/errors.ts'
 import { type ApiServer, api, identity } from './api-server.ts'
 import { testAdminPassword } from './berth-process.ts'
 import { get, json, type Provocation, plain, type Way } from './provocation.ts'
+import { openMetadataOf } from './test-stores.ts'
 
 const name = 'refused/app'
 
@@ -32,6 +33,13 @@ async function afterAFailure(server: ApiServer, path: string): Promise<Provocati
 async function knownUser(server: ApiServer, user: string): Promise<string> {
   await server.ask('POST', `${identity}/users`, json({ name: user, roles: ['reader'] }))
   return `${identity}/users/${user}`
+}
+
+/** As a move to other stores does. */
+async function forbidChanges(server: ApiServer): Promise<void> {
+  const metadata = await openMetadataOf(server.dataDir)
+  await metadata.transaction(({ marks }) => marks.put('read-only', '{}'))
+  await metadata.close()
 }
 
 const post = (path: string, body: unknown): Provocation => ({ method: 'POST', path, ...json(body) })
@@ -75,6 +83,18 @@ export const whoIsCalling = {
   'account-disabled': {
     settings: { BERTH_ACCOUNTS__AUTO_ENABLE: 'false' },
     registry: plain((mount) => get(`${mount}/_catalog`)),
+  },
+  'read-only': {
+    // A server of its own: it is left as it is.
+    settings: {},
+    registry: async (server, mount) => {
+      await forbidChanges(server)
+      return { method: 'POST', path: `${mount}/${name}/blobs/uploads/` }
+    },
+    service: async (server) => {
+      await forbidChanges(server)
+      return post(`${identity}/users`, { name: 'late' })
+    },
   },
   'login-invalid': { service: plain(() => post(`${identity}/token/auth`, { username: 'admin', password: 'wrong' })) },
   'too-many-failures': {

@@ -43,6 +43,10 @@ export class RecordedDatabase implements Database {
       .finally(() => this.statements.push('END'))
   }
 
+  snapshot<T>(work: (queries: Queryable) => Promise<T>): Promise<T> {
+    return this.#inner.snapshot((queries) => work(recorded(queries, this.statements)))
+  }
+
   hasTable(name: string): Promise<boolean> {
     return this.#inner.hasTable(name)
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { readConfig } from '../../src/app/config.ts'
 import { type RunningServer, runServer } from '../../src/app/run.ts'
 import { testAdminPassword, testApiKey } from './berth-process.ts'
-import { metadataSettings } from './test-metadata.ts'
+import { storeSettings } from './test-stores.ts'
 
 export interface TestServer {
   readonly url: string
@@ -27,7 +27,7 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
     BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
     BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
     BERTH_LOG__LEVEL: 'silent',
-    ...(await metadataSettings(dataDir)),
+    ...(await storeSettings(dataDir)),
     ...settings,
   })
   const running = await runServer(config)

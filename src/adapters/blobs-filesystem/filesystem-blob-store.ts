@@ -1,6 +1,6 @@
 import { constants, statSync } from 'node:fs'
-import { access, mkdir, open, readdir, stat, unlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { access, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { syncFolder } from '../../lib/sync-folder.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type {
@@ -13,7 +13,7 @@ import type {
   UnfinishedObject,
 } from '../../ports/blob-store.ts'
 import { FilesystemBlobWriter } from './filesystem-blob-writer.ts'
-import { fanOut, isStorageKey, pathOf } from './paths.ts'
+import { fanOut, isStorageKey, ownerFile, pathOf } from './paths.ts'
 
 /** Objects as plain files; `paths.ts` draws the tree. The kernel sends them: a `BunFile` goes out by sendfile. */
 export class FilesystemBlobStore implements BlobStore {
@@ -80,6 +80,19 @@ export class FilesystemBlobStore implements BlobStore {
     }
   }
 
+  claim(owner: string, formerOwner?: string): Promise<string> {
+    return trouble(async () => {
+      const path = join(this.#root, ownerFile)
+      const known = await readFile(path, 'utf8').catch((error: unknown) => {
+        if (isMissing(error)) return undefined
+        throw error
+      })
+      if (known !== undefined && known !== formerOwner) return known
+      await writeSynced(path, owner)
+      return owner
+    })
+  }
+
   async close(): Promise<void> {
     // Files are closed by those who opened them.
   }
@@ -91,6 +104,19 @@ export class FilesystemBlobStore implements BlobStore {
       await folder.close()
     })
   }
+}
+
+/** Written aside and renamed: there is no half of a name. */
+async function writeSynced(path: string, text: string): Promise<void> {
+  const file = await open(`${path}.new`, 'w', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(`${path}.new`, path)
+  await syncFolder(dirname(path))
 }
 
 function isMissing(error: unknown): boolean {

@@ -6,7 +6,8 @@ import type { StorageKey } from '../../ports/blob-store.ts'
  *   ├── 00
  *   │   └── 0193a7c2-...-00   one object, finished or not, under its random key from its first byte on
  *   ├── 01
- *   └── ..                    256 folders, made and synced at the start, so that no upload has to make one
+ *   ├── ..                    256 folders, made and synced at the start, so that no upload has to make one
+ *   └── owner                 the name of the registry whose bytes these are
  *
  * No temporary names and no renames: whether an object is finished is known to the metadata store alone, and a file that
  * no row names is garbage. The folder is taken from the key's end, because the begin of a time-ordered id is its clock.
@@ -14,6 +15,8 @@ import type { StorageKey } from '../../ports/blob-store.ts'
 const keyPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 export const fanOut: readonly string[] = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0'))
+
+export const ownerFile = 'owner'
 
 export function isStorageKey(name: string): name is StorageKey {
   return keyPattern.test(name)

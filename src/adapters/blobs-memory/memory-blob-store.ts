@@ -12,6 +12,7 @@ import type {
 /** Objects in memory: for tests, and for a registry that may forget. Keeps the same promises but the durable ones. */
 export class MemoryBlobStore implements BlobStore {
   readonly #objects = new Map<StorageKey, Uint8Array>()
+  #owner: string | undefined
 
   async openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter> {
     const stands = this.#objects.get(key) ?? new Uint8Array()
@@ -38,6 +39,11 @@ export class MemoryBlobStore implements BlobStore {
   /** Memory keeps no ages: everything is as old as anybody wants. */
   async *listOlder(): AsyncIterable<readonly StrayObject[]> {
     yield [...this.#objects.keys()].map((key) => ({ storageKey: key, openedFor: key, notes: undefined }))
+  }
+
+  async claim(owner: string, formerOwner?: string): Promise<string> {
+    if (this.#owner === undefined || this.#owner === formerOwner) this.#owner = owner
+    return this.#owner
   }
 
   async close(): Promise<void> {

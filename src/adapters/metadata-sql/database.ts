@@ -8,6 +8,8 @@
  *   {texts $n}        the same for an array of texts: `each.value` is a text, where {each} may give it as JSON
  *   {keep a, b}       row locks that stop deletion until the transaction ends (SQLite: one writer, nothing to do)
  *   {lock a, b}       row locks for changing; {lock a, b skip} passes over rows that another transaction holds
+ *   {hold up a, b}    a statement of its own: waits for all who hold rows of these tables, and keeps others from it until
+ *                     the transaction ends; who only reads passes (SQLite: one writer, nothing to do)
  *   {id} {number} {text} {bytes} {table}   column and table kinds, in migrations
  */
 export type Value = string | number | Uint8Array | null
@@ -34,6 +36,8 @@ export interface Queryable {
 export interface Database extends Queryable {
   readonly engine: 'sqlite' | 'postgres'
   transaction<T>(work: (queries: Queryable) => Promise<T>): Promise<T>
+  /** Reads that all see one moment, however long they take. Writers do not wait for them. */
+  snapshot<T>(work: (queries: Queryable) => Promise<T>): Promise<T>
   hasTable(name: string): Promise<boolean>
   /** Runs statements that take no values: migrations only. */
   script(sql: string): Promise<void>
@@ -50,9 +54,10 @@ export interface Dialect {
   texts(parameter: string): string
   keep(tables: string): string
   lock(tables: string, skip: boolean): string
+  holdUp(tables: string): string
 }
 
-const macro = /\{(any|each|texts|keep|lock)\s+([^}]*?)(\s+skip)?\}|\{([a-z]+)\}/g
+const macro = /\{(any|each|texts|keep|lock|hold up)\s+([^}]*?)(\s+skip)?\}|\{([a-z]+)\}/g
 
 /** The text for one engine. Called once for each text; the engines keep what they prepared. */
 export function translate(sql: string, dialect: Dialect): string {
@@ -62,6 +67,7 @@ export function translate(sql: string, dialect: Dialect): string {
     if (verb === 'each') return dialect.each(argument ?? '')
     if (verb === 'texts') return dialect.texts(argument ?? '')
     if (verb === 'keep') return dialect.keep(argument ?? '')
+    if (verb === 'hold up') return dialect.holdUp(argument ?? '')
     return dialect.lock(argument ?? '', skip !== undefined)
   })
 }

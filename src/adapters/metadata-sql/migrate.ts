@@ -34,14 +34,19 @@ export class SchemaMismatch extends Error {
 export async function listMissing(database: Database): Promise<number[]> {
   const applied = await listApplied(database)
   await checkNotTooNew(database, applied)
-  return migrations.map(({ version }) => version).filter((version) => !applied.has(version))
+  return listAll().filter((version) => !applied.has(version))
+}
+
+/** All that there are: what is missing where there is nothing yet. */
+export function listAll(): number[] {
+  return migrations.map(({ version }) => version)
 }
 
 /** Brings the schema up to date, one transaction a step. Gives the versions that it applied. */
-export async function migrate(database: Database): Promise<number[]> {
+export async function migrate(database: Database, upTo = newestKnown): Promise<number[]> {
   // Most starts find nothing to do, and must not wait for anybody then.
   if ((await listMissing(database)).length === 0) return []
-  return database.alone(() => applyMissing(database))
+  return database.alone(() => applyMissing(database, upTo))
 }
 
 async function listApplied(database: Database): Promise<ReadonlySet<number>> {
@@ -62,12 +67,12 @@ async function checkNotTooNew(database: Database, applied: ReadonlySet<number>):
   )
 }
 
-async function applyMissing(database: Database): Promise<number[]> {
+async function applyMissing(database: Database, upTo: number): Promise<number[]> {
   await database.script(
     'CREATE TABLE IF NOT EXISTS schema_versions (version {number} PRIMARY KEY, applied_at {number} NOT NULL)',
   )
   const applied: number[] = []
-  for (const migration of migrations) {
+  for (const migration of migrations.filter(({ version }) => version <= upTo)) {
     if (await applyOnce(database, migration)) applied.push(migration.version)
   }
   return applied

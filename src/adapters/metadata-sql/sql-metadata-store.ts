@@ -1,5 +1,7 @@
 import type { MetadataStore, Tables } from '../../ports/metadata-store.ts'
+import type { CopiedObjects, MovableBlobs } from '../../ports/moves.ts'
 import type { SigningKeys } from '../../ports/signing-keys.ts'
+import { copyRows, listOccupied, type RowCounts, type RowMove } from './copy-rows.ts'
 import type { Database, Queryable } from './database.ts'
 import { listMissing, migrate, SchemaMismatch } from './migrate.ts'
 import { SqlAccounts } from './tables/accounts.ts'
@@ -7,6 +9,8 @@ import { SqlApiKeys } from './tables/api-keys.ts'
 import { SqlBlobLinks } from './tables/blobs.ts'
 import { SqlGarbage } from './tables/garbage.ts'
 import { SqlManifests } from './tables/manifests.ts'
+import { SqlMarks } from './tables/marks.ts'
+import { SqlCopiedObjects, SqlMovableBlobs } from './tables/moves.ts'
 import { SqlRepositories } from './tables/repositories.ts'
 import { SqlSigningKeys } from './tables/signing-keys.ts'
 import { SqlTags } from './tables/tags.ts'
@@ -23,6 +27,7 @@ class SqlTables implements Tables {
   readonly garbage: SqlGarbage
   readonly users: SqlUsers
   readonly apiKeys: SqlApiKeys
+  readonly marks: SqlMarks
 
   constructor(queries: Queryable) {
     this.accounts = new SqlAccounts(queries)
@@ -34,6 +39,7 @@ class SqlTables implements Tables {
     this.garbage = new SqlGarbage(queries)
     this.users = new SqlUsers(queries)
     this.apiKeys = new SqlApiKeys(queries)
+    this.marks = new SqlMarks(queries)
   }
 }
 
@@ -61,6 +67,26 @@ export class SqlMetadataStore extends SqlTables implements MetadataStore {
   /** The signing keys, where they are kept in the database. */
   signingKeys(): SigningKeys {
     return new SqlSigningKeys(this.#database)
+  }
+
+  /** For a move from here. */
+  movableBlobs(): MovableBlobs {
+    return new SqlMovableBlobs(this.#database)
+  }
+
+  /** For a move to here. */
+  copiedObjects(): CopiedObjects {
+    return new SqlCopiedObjects(this.#database)
+  }
+
+  /** The tables that hold something of a registry. */
+  listOccupied(): Promise<readonly string[]> {
+    return listOccupied(this.#database)
+  }
+
+  /** All that the other store holds, as of one moment, in one transaction here. There must be nothing here yet. */
+  takeRowsOf(source: SqlMetadataStore, move: RowMove): Promise<RowCounts> {
+    return copyRows(source.#database, this.#database, move)
   }
 
   transaction<T>(work: (tables: Tables) => Promise<T>): Promise<T> {

@@ -25,6 +25,7 @@ const dialect: Dialect = {
   texts: (parameter) => `json_each(${parameter}) AS each`,
   keep: () => '',
   lock: () => '',
+  holdUp: () => 'SELECT 1',
 }
 
 /** How long a statement waits for another process (`berth gc` beside a server) before it gives up. */
@@ -32,6 +33,7 @@ const busyTimeoutMs = 5_000
 
 export class SqliteDatabase implements Database {
   readonly engine = 'sqlite'
+  readonly #path: string
   readonly #writer: Connection
   readonly #reader: Connection
   readonly #turns = new SerialQueue()
@@ -39,6 +41,7 @@ export class SqliteDatabase implements Database {
   #hasSnapshot = false
 
   constructor(path: string) {
+    this.#path = path
     this.#writer = new Connection(path)
     this.#reader = new Connection(path)
   }
@@ -108,6 +111,19 @@ export class SqliteDatabase implements Database {
         throw error
       }
     })
+  }
+
+  async snapshot<T>(work: (queries: Queryable) => Promise<T>): Promise<T> {
+    const own = new Connection(this.#path)
+    try {
+      own.control('BEGIN')
+      // The moment is that of the first look.
+      own.firstNow('SELECT count(*) AS tables FROM sqlite_master', [])
+      return await work(own)
+    } finally {
+      own.rollback()
+      own.close()
+    }
   }
 
   async hasTable(name: string): Promise<boolean> {

@@ -57,6 +57,7 @@ export function refusalsOf(operation: Operation): readonly Refusal[] {
   if (caller !== 'anyone') all.push('unauthenticated', 'credentials-invalid', 'too-many-failures')
   if (caller !== 'anyone' && method !== 'get') all.push('cross-site-request')
   if (isRight(caller)) all.push('denied')
+  if (isRight(caller) && method !== 'get') all.push('read-only')
   if (isRight(caller) && part === 'registry') all.push('scope-insufficient', 'account-disabled')
   if (hasImage(operation)) all.push('name-invalid')
   if (requestBody !== undefined) all.push('content-encoding-unsupported', 'body-incomplete', 'body-too-slow')

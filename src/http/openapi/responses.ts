@@ -32,9 +32,10 @@ export function toResponses(operation: Operation, hasBody: boolean): Readonly<Re
     })
   }
   if (needsNothing === undefined) {
+    const refused = documented.get(503)?.description
     documented.set(500, { description: 'A mistake of ours; the log has more under the request id.', content: errors })
     documented.set(503, {
-      description: 'A store or the identity service does not answer.',
+      description: ['A store or the identity service does not answer.', refused].filter(Boolean).join(' '),
       headers: { 'Retry-After': 'always' },
       content: errors,
     })

@@ -1,11 +1,12 @@
-import { parseDigest } from '../../oci/digest.ts'
+import { type Digest, parseDigest } from '../../oci/digest.ts'
 import { deleteBlob, describeBlob, openBlob } from '../../registry/blobs.ts'
 import { contentHeaders, isUnchanged, notModified } from '../content-headers.ts'
 import type { Answer, RepositoryExchange } from '../exchange.ts'
 import { parseRange } from '../ranges.ts'
 
-/** GET, HEAD /v2/{name}/blobs/{digest}, all of it or the part that `Range` names. */
-export async function getBlob({ app, scope, path, method, request }: RepositoryExchange): Promise<Answer> {
+/** GET, HEAD /v2/{name}/blobs/{digest}, all of it or the part that `Range` names; or the address of the store's own copy. */
+export async function getBlob(exchange: RepositoryExchange): Promise<Answer> {
+  const { app, scope, path, method, request } = exchange
   const digest = parseDigest(path['digest'] ?? '')
   const headers = {
     ...contentHeaders(digest, 'application/octet-stream'),
@@ -17,8 +18,10 @@ export async function getBlob({ app, scope, path, method, request }: RepositoryE
     if (isUnchanged(request.headers, digest)) return notModified(digest)
     return { status: 200, headers, lengthBytes: sizeBytes }
   }
-  const { sizeBytes, open } = await openBlob(app, scope, digest)
+  const { sizeBytes, open, linkFor } = await openBlob(app, scope, digest)
   if (isUnchanged(request.headers, digest)) return notModified(digest)
+  const link = app.redirects?.isFor(request, exchange.peers) ? linkFor(app.redirects.lifetimeSeconds) : undefined
+  if (link !== undefined) return sentTo(link, digest)
 
   const range = parseRange(rangeHeader(request.headers, digest), sizeBytes)
   if (range === undefined) return { status: 200, headers, body: await open(), lengthBytes: sizeBytes }
@@ -28,6 +31,12 @@ export async function getBlob({ app, scope, path, method, request }: RepositoryE
     body: await open(range),
     lengthBytes: range.last - range.first + 1,
   }
+}
+
+/** A range is the store's to give: clients ask again for the same. The address lets anybody in, so nobody may keep it. */
+function sentTo(link: string, digest: Digest): Answer {
+  const headers = { location: link, 'docker-content-digest': digest, 'cache-control': 'no-store' }
+  return { status: 307, headers, lengthBytes: 0 }
 }
 
 /** RFC 9110, 13.1.5: a range that goes with another version of the content is ignored. */

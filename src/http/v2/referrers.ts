@@ -36,12 +36,15 @@ export async function getReferrers({ app, scope, mount, path, target }: Reposito
   return { status: 200, headers, body }
 }
 
-/** Repeated, any of them (containerd). A raw `+` in a query means a space, which no media type holds. */
+/**
+ * Repeated, any of them (containerd). A raw `+` in a query means a space, which no media type holds. Nothing is of a type
+ * with a NUL in it, and some databases take none: it becomes the type that nothing has.
+ */
 function wantedTypes(query: URLSearchParams): string[] {
   return query
     .getAll('artifactType')
     .filter((type) => type !== '')
-    .map((type) => type.replaceAll(' ', '+'))
+    .map((type) => (type.includes('\0') ? '' : type.replaceAll(' ', '+')))
 }
 
 function toDescriptor({ mediaType, digest, sizeBytes, artifactType, annotations }: Referrer): unknown {

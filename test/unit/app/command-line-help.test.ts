@@ -6,7 +6,7 @@ const folder = useTemporaryFolders('command-help')()
 const run = (...args: string[]) => runBerth(args, {}, folder)
 
 const commands: Readonly<Record<string, readonly string[]>> = {
-  '': ['serve', 'gc', 'config', 'user', 'key', 'account', 'signing-key'],
+  '': ['serve', 'gc', 'config', 'migrate', 'migrate-store', 'user', 'key', 'account', 'signing-key'],
   user: ['add <name>', 'list', 'disable <name>', 'enable <name>', 'passwd <name>', 'roles <name> <role>...'],
   key: ['create <user>', 'list <user>', 'revoke <user> <key>'],
   account: ['list', 'show <account>', 'enable <account>', 'disable <account>'],

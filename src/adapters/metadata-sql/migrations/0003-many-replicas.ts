@@ -4,6 +4,7 @@
  */
 export const manyReplicas = `
 ALTER TABLE uploads ADD COLUMN received_digest {text};
+ALTER TABLE uploads ADD COLUMN digested_bytes {number};
 ALTER TABLE trash ADD COLUMN taken_until {number} NOT NULL DEFAULT 0;
 CREATE TABLE turns (work {text} PRIMARY KEY, due_at {number} NOT NULL) {table};
 CREATE TABLE signing_keys (kid {text} PRIMARY KEY, created_at {number} NOT NULL, private_jwk {text} NOT NULL) {table};

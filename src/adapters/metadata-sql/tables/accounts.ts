@@ -7,10 +7,14 @@ interface AccountRow {
   readonly name: string
   readonly state: Account['state']
   readonly image_count: number
+  readonly read_only: number
 }
 
+const columns = `a.id, a.name, a.state, a.image_count,
+  (SELECT count(*) FROM marks m WHERE m.name = 'read-only') AS read_only`
+
 function toAccount(row: AccountRow): Account {
-  return { id: row.id, name: row.name, state: row.state, imageCount: row.image_count }
+  return { id: row.id, name: row.name, state: row.state, imageCount: row.image_count, isReadOnly: row.read_only > 0 }
 }
 
 export class SqlAccounts implements Accounts {
@@ -21,18 +25,14 @@ export class SqlAccounts implements Accounts {
   }
 
   async find(name: string): Promise<Account | undefined> {
-    const row = await this.#queries.lookUp<AccountRow>(
-      'SELECT id, name, state, image_count FROM accounts WHERE name = $1',
-      [name],
-    )
+    const row = await this.#queries.lookUp<AccountRow>(`SELECT ${columns} FROM accounts a WHERE a.name = $1`, [name])
     return row && toAccount(row)
   }
 
   async findLocked(id: RowId): Promise<Account | undefined> {
-    const row = await this.#queries.first<AccountRow>(
-      'SELECT id, name, state, image_count FROM accounts a WHERE id = $1 {keep a}',
-      [id],
-    )
+    const row = await this.#queries.first<AccountRow>(`SELECT ${columns} FROM accounts a WHERE a.id = $1 {keep a}`, [
+      id,
+    ])
     return row && toAccount(row)
   }
 
@@ -56,11 +56,14 @@ export class SqlAccounts implements Accounts {
        WHERE accounts.state <> excluded.state`,
       [name, state],
     )
+    // `findLocked` does not hold up the write above, nor the counting of images; so whoever saw the account enabled may
+    // still be at work. A lock that nobody else can hold at the same time is given when they all have ended.
+    if (state === 'disabled') await this.#queries.run('SELECT id FROM accounts a WHERE name = $1 {lock a}', [name])
   }
 
   async list(after: string | undefined, limit: number): Promise<Account[]> {
     const rows = await this.#queries.all<AccountRow>(
-      'SELECT id, name, state, image_count FROM accounts WHERE name > $1 ORDER BY name LIMIT $2',
+      `SELECT ${columns} FROM accounts a WHERE a.name > $1 ORDER BY a.name LIMIT $2`,
       [after ?? '', limit],
     )
     return rows.map(toAccount)

@@ -110,6 +110,11 @@ export class SqlBlobLinks implements BlobLinks {
   }
 
   async isUsed(repository: RepositoryRow, blobId: RowId): Promise<boolean> {
+    // Whoever holds the link is about to use it: the answer is looked for, in a statement of its own, once they are done.
+    await this.#queries.run(
+      'SELECT 1 AS held FROM blob_links l WHERE account_id = $1 AND repository_id = $2 AND blob_id = $3 {lock l}',
+      [repository.accountId, repository.id, blobId],
+    )
     const row = await this.#queries.first(
       `SELECT 1 AS found FROM manifest_entries
        WHERE account_id = $1 AND blob_id = $3 AND repository_id = $2 LIMIT 1`,

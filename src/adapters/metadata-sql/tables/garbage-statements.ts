@@ -57,13 +57,19 @@ export const takeTurn = `
 INSERT INTO turns (work, due_at) VALUES ($1, {now} + $2)
 ON CONFLICT (work) DO UPDATE SET due_at = {now} + $2 WHERE turns.due_at <= {now}`
 
+const holdsNothing = `r.manifest_count = 0
+  AND NOT EXISTS (SELECT 1 FROM blob_links l WHERE l.account_id = r.account_id AND l.repository_id = r.id)
+  AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.account_id = r.account_id AND u.repository_id = r.id)`
+
+/** A push holds its repository: that one is passed over. */
+export const lockEmptyRepositories = `
+SELECT r.id FROM repositories r JOIN accounts a ON a.id = r.account_id
+WHERE a.state = 'enabled' AND r.created_at <= {now} - $1 AND ${holdsNothing}
+LIMIT $2 {lock r skip}`
+
+/** A look of its own after the lock: what was committed before it is seen here. */
 export const removeEmptyRepositories = `
-DELETE FROM repositories WHERE id IN (
-  SELECT r.id FROM repositories r JOIN accounts a ON a.id = r.account_id
-  WHERE a.state = 'enabled' AND r.manifest_count = 0 AND r.created_at <= {now} - $1
-    AND NOT EXISTS (SELECT 1 FROM blob_links l WHERE l.account_id = r.account_id AND l.repository_id = r.id)
-    AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.account_id = r.account_id AND u.repository_id = r.id)
-  LIMIT $2)`
+DELETE FROM repositories AS r WHERE r.id IN (SELECT CAST(each.value AS {number}) FROM {texts $1}) AND ${holdsNothing}`
 
 export const forecastBlobs = `
 SELECT count(*) AS blobs, CAST(coalesce(sum(b.size_bytes), 0) AS bigint) AS bytes

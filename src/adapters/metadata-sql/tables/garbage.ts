@@ -96,7 +96,9 @@ export class SqlGarbage implements Garbage {
   }
 
   async removeEmptyRepositories(idleMs: number, limit: number): Promise<number> {
-    return this.#queries.run(statements.removeEmptyRepositories, [idleMs, limit])
+    const empty = await this.#queries.all<{ id: number }>(statements.lockEmptyRepositories, [idleMs, limit])
+    if (empty.length === 0) return 0
+    return this.#queries.run(statements.removeEmptyRepositories, [JSON.stringify(empty.map(({ id }) => String(id)))])
   }
 
   async takeTurn(work: string, everyMs: number): Promise<boolean> {

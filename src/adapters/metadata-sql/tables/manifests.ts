@@ -1,4 +1,5 @@
 import type { Digest } from '../../../oci/digest.ts'
+import { Unavailable } from '../../../oci/errors.ts'
 import type { Reference } from '../../../oci/names.ts'
 import type {
   ManifestEntry,
@@ -22,6 +23,8 @@ import {
   saveEntries,
   saveManifest,
 } from './manifest-statements.ts'
+
+const saveTriesMax = 3
 
 interface SummaryRow {
   readonly digest: string
@@ -100,29 +103,23 @@ export class SqlManifests implements Manifests {
   }
 
   async save(repository: RepositoryRow, manifest: NewManifest): Promise<{ id: RowId; isNew: boolean }> {
-    const { accountId, id: repositoryId } = repository
-    const { digest, mediaType } = manifest
-    const added = await this.#queries.returning<{ id: number }>(saveManifest, [
-      accountId,
-      repositoryId,
-      digest,
-      mediaType,
-      manifest.sizeBytes,
-      manifest.subject ?? null,
-      manifest.artifactType ?? null,
-      manifest.annotations === undefined ? null : JSON.stringify(manifest.annotations),
-      manifest.bytes,
-    ])
-    if (added[0] !== undefined) return { id: added[0].id, isNew: true }
-    // Of two that push it at once, one has waited here for the other, and finds its row.
-    const known = await this.#queries.returning<{ id: number }>(renameManifest, [
-      accountId,
-      repositoryId,
-      digest,
-      mediaType,
-    ])
-    if (known[0] === undefined) throw new Error(`manifest ${digest} was not stored`)
-    return { id: known[0].id, isNew: false }
+    const key = [repository.accountId, repository.id, manifest.digest, manifest.mediaType]
+    // Of two that push it at once, one waits for the other and finds its row; unless that was only just being deleted, and
+    // is gone when the wait is over.
+    for (let tries = 0; tries < saveTriesMax; tries += 1) {
+      const added = await this.#queries.returning<{ id: number }>(saveManifest, [
+        ...key,
+        manifest.sizeBytes,
+        manifest.subject ?? null,
+        manifest.artifactType ?? null,
+        manifest.annotations === undefined ? null : JSON.stringify(manifest.annotations),
+        manifest.bytes,
+      ])
+      if (added[0] !== undefined) return { id: added[0].id, isNew: true }
+      const known = await this.#queries.returning<{ id: number }>(renameManifest, key)
+      if (known[0] !== undefined) return { id: known[0].id, isNew: false }
+    }
+    throw new Unavailable('the metadata store', { cause: new Error(`manifest ${manifest.digest} comes and goes`) })
   }
 
   async saveEntries(repository: RepositoryRow, manifestId: RowId, entries: readonly ManifestEntry[]): Promise<void> {

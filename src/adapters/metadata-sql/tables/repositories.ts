@@ -20,16 +20,25 @@ export class SqlRepositories implements Repositories {
   }
 
   async ensure(scope: Scope): Promise<RepositoryRow> {
-    const found = await this.find(scope)
+    const found = await this.#findKept(scope)
     if (found !== undefined) return found
     await this.#queries.run(
       `INSERT INTO repositories (account_id, name, created_at) VALUES ($1, $2, {now})
        ON CONFLICT (account_id, name) DO NOTHING`,
       [scope.accountId, scope.repository],
     )
-    const made = await this.find(scope)
+    const made = await this.#findKept(scope)
     if (made === undefined) throw new Error(`repository ${scope.repository} vanished as it was made`)
     return made
+  }
+
+  /** One that is empty may be collected just now: whoever is about to put something into it has to hold it. */
+  async #findKept({ accountId, repository }: Scope): Promise<RepositoryRow | undefined> {
+    const row = await this.#queries.first<{ id: number }>(
+      'SELECT id FROM repositories r WHERE account_id = $1 AND name = $2 {keep r}',
+      [accountId, repository],
+    )
+    return row && { accountId, id: row.id }
   }
 
   async list(

@@ -10,12 +10,14 @@ interface UploadRow {
   readonly storage_key: string | null
   readonly received_bytes: number
   readonly received_digest: string | null
+  /** How many bytes it covers: a server of the version before goes on without it. */
+  readonly digested_bytes: number | null
   readonly notes: string | null
   readonly epoch: number
   readonly done_digest: string | null
 }
 
-const columns = 'repository_id, storage_key, received_bytes, received_digest, notes, epoch, done_digest'
+const columns = 'repository_id, storage_key, received_bytes, received_digest, digested_bytes, notes, epoch, done_digest'
 
 // A session belongs to one repository and one principal; to anybody else it does not exist.
 const ownedBy = `account_id = $1 AND id = $4 AND subject = $3
@@ -75,7 +77,7 @@ export class SqlUploads implements Uploads {
   async advance(upload: Upload, object: UnfinishedObject, receivedDigest: Digest | undefined): Promise<boolean> {
     const { repository, id, epoch } = upload
     const changed = await this.#queries.run(
-      `UPDATE uploads SET received_bytes = $4, notes = $5, received_digest = $6, turn_until = 0, touched_at = {now}
+      `UPDATE uploads SET received_bytes = $4, notes = $5, received_digest = $6, digested_bytes = $4, turn_until = 0, touched_at = {now}
        WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL`,
       [repository.accountId, id, epoch, object.sizeBytes, object.notes ?? null, receivedDigest ?? null],
     )
@@ -131,7 +133,8 @@ function toUpload(owner: UploadOwner, id: UploadId, row: UploadRow): Upload {
     repository: { accountId: owner.accountId, id: row.repository_id },
     storageKey: row.storage_key as StorageKey,
     object: { sizeBytes: row.received_bytes, notes: row.notes ?? undefined },
-    receivedDigest: (row.received_digest ?? undefined) as Digest | undefined,
+    receivedDigest:
+      row.digested_bytes === row.received_bytes ? ((row.received_digest ?? undefined) as Digest) : undefined,
     epoch: row.epoch,
   }
 }

@@ -1,10 +1,12 @@
-// Which engine the servers of the tests keep their metadata in: SQLite, or a PostgreSQL of the tests' own where
-// TEST_METADATA=postgres says so.
+// Where the servers of the tests keep what they have: SQLite and files, or a PostgreSQL of the tests' own where
+// TEST_METADATA=postgres says so, and an S3 server (which one: TEST_S3) where TEST_BLOBS=s3 does.
 import { join } from 'node:path'
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import type { S3Server } from './s3-server.ts'
+import { freshPrefix, sharedS3 } from './test-s3.ts'
 
 const urls = new Map<string, string>()
 let running: Promise<PostgresServer> | undefined
@@ -15,8 +17,32 @@ export function sharedPostgres(): Promise<PostgresServer> {
   return running
 }
 
+type Settings = Readonly<Record<string, string>>
+
 /** What a server with this data folder has to be told. */
-export async function metadataSettings(dataDir: string): Promise<Readonly<Record<string, string>>> {
+export async function storeSettings(dataDir: string): Promise<Settings> {
+  return { ...(await metadataSettings(dataDir)), ...(await blobSettings()) }
+}
+
+async function blobSettings(): Promise<Settings> {
+  if (process.env['TEST_BLOBS'] !== 's3') return {}
+  return s3Variables(await sharedS3(), freshPrefix())
+}
+
+/** The settings of a server whose blobs are on this S3 server. */
+export function s3Variables(server: Omit<S3Server, 'stop' | 'name' | 'version'>, prefix: string): Settings {
+  return {
+    BERTH_STORAGE__S3__BUCKET: server.bucket,
+    BERTH_STORAGE__S3__ENDPOINT: server.url,
+    BERTH_STORAGE__S3__REGION: server.region,
+    BERTH_STORAGE__S3__PREFIX: prefix,
+    BERTH_STORAGE__S3__PATH_STYLE: String(server.isPathStyle),
+    BERTH_STORAGE__S3__ACCESS_KEY_ID: server.accessKey,
+    BERTH_STORAGE__S3__SECRET_ACCESS_KEY: server.secretKey,
+  }
+}
+
+async function metadataSettings(dataDir: string): Promise<Settings> {
   if (process.env['TEST_METADATA'] !== 'postgres') return {}
   const url = await (await sharedPostgres()).newDatabase()
   urls.set(dataDir, url)

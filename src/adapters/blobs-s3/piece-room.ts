@@ -1,0 +1,82 @@
+import { mkdir, readdir, stat, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Slots } from '../../lib/slots.ts'
+import { type PartPlan, sizeOfPart } from './part-plan.ts'
+import { type Checksum, type Piece, PieceInFile, PieceInMemory } from './piece.ts'
+
+export interface RoomSettings {
+  readonly plan: PartPlan
+  readonly checksum: Checksum
+  /** Most pieces in memory at once, whoever's they are. */
+  readonly piecesMax: number
+  /** Most writers that wait for the room of a piece; more are refused. */
+  readonly queueMax: number
+  /** For pieces that memory is too small for. */
+  readonly folder: string
+}
+
+/** So much is no piece yet: what is smaller than this never waits. */
+const freeBytes = 64 * 1024
+
+const abandonedAfterMs = 7 * 24 * 3_600_000
+
+/**
+ * The memory that all writers share. A writer takes a place for the piece that it gathers and gives it back once the store
+ * has it; while there is none, it does not read from its client. Nobody who waits holds anything that another waits for
+ * but pieces that are being sent, so everybody's turn comes.
+ */
+export class PieceRoom {
+  readonly plan: PartPlan
+  readonly #settings: RoomSettings
+  readonly #slots: Slots
+  readonly #places = new Map<Piece, () => void>()
+  #hasFolder = false
+
+  constructor(settings: RoomSettings) {
+    this.plan = settings.plan
+    this.#settings = settings
+    this.#slots = new Slots(settings.piecesMax, settings.queueMax)
+  }
+
+  async open(startsAt: number, number: number): Promise<Piece> {
+    const { checksum, folder } = this.#settings
+    if (sizeOfPart(this.plan, number) <= this.plan.memoryMax) return new PieceInMemory(startsAt, checksum)
+    await this.#prepareFolder()
+    return PieceInFile.open(startsAt, folder, checksum)
+  }
+
+  async append(piece: Piece, chunk: Uint8Array): Promise<void> {
+    const isLarge = piece.sizeBytes + chunk.length > freeBytes
+    if (isLarge && piece instanceof PieceInMemory && !this.#places.has(piece)) {
+      this.#places.set(piece, await this.#takePlace())
+    }
+    await piece.append(chunk)
+  }
+
+  async close(piece: Piece): Promise<void> {
+    await piece.discard()
+    this.#places.get(piece)?.()
+    this.#places.delete(piece)
+  }
+
+  /** Resolves when there is a place; what it gives ends the stay. */
+  #takePlace(): Promise<() => void> {
+    return new Promise((resolve, reject) => {
+      this.#slots.run(() => new Promise<void>((leave) => resolve(leave))).catch(reject)
+    })
+  }
+
+  /** Made when first needed, which for most servers is never. Files of processes that died are taken away. */
+  async #prepareFolder(): Promise<void> {
+    if (this.#hasFolder) return
+    const { folder } = this.#settings
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    this.#hasFolder = true
+    for (const name of await readdir(folder)) {
+      const path = join(folder, name)
+      const found = await stat(path).catch(() => undefined)
+      const isOld = found !== undefined && Date.now() - found.mtimeMs > abandonedAfterMs
+      if (isOld) await unlink(path).catch(() => undefined)
+    }
+  }
+}

@@ -1,0 +1,191 @@
+import { NoSlot } from '../../lib/slots.ts'
+import { Unavailable } from '../../oci/errors.ts'
+import type {
+  BlobStore,
+  BlobWriter,
+  ByteRange,
+  OutgoingBytes,
+  StorageKey,
+  StrayObject,
+  UnfinishedObject,
+} from '../../ports/blob-store.ts'
+import { isUploadKey, ownerObject, parseObjectName, toObjectName, uploadKeyOf } from './object-names.ts'
+import { type PartPlan, usualPlan } from './part-plan.ts'
+import { PieceRoom } from './piece-room.ts'
+import { S3BlobWriter } from './s3-blob-writer.ts'
+import { S3Client, type S3ClientSettings } from './s3-client.ts'
+import { readNotes, totalBytes, type UploadNotes, writeNotes } from './upload-notes.ts'
+
+export interface S3BlobStoreSettings extends S3ClientSettings {
+  readonly prefix: string
+  readonly piecesMax: number
+  readonly spoolFolder: string
+  /** For tests, which have no terabytes. */
+  readonly plan?: PartPlan
+}
+
+/**
+ * Objects in a bucket; `object-names.ts` draws their names. What S3 is trusted with: a PUT or a complete multipart upload
+ * that was answered is durable and seen by the next GET; a part is what its ETag says. What it is not trusted with: lists
+ * that are up to date, requests that end when we stop waiting, conditional writes, and the clocks of our machines.
+ */
+export class S3BlobStore implements BlobStore {
+  readonly #client: S3Client
+  readonly #prefix: string
+  readonly #room: PieceRoom
+
+  constructor(settings: S3BlobStoreSettings) {
+    this.#client = new S3Client(settings)
+    this.#prefix = settings.prefix
+    this.#room = new PieceRoom({
+      plan: settings.plan ?? usualPlan,
+      checksum: settings.checksum,
+      piecesMax: settings.piecesMax,
+      queueMax: settings.queueMax,
+      folder: settings.spoolFolder,
+    })
+  }
+
+  async openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter> {
+    const notes = readNotes(from.sizeBytes === 0 ? undefined : from.notes)
+    const stands = totalBytes(notes)
+    if (stands !== from.sizeBytes)
+      throw new Error(`the notes tell of ${stands} of ${from.sizeBytes} acknowledged bytes`)
+    const needs = { client: this.#client, prefix: this.#prefix, room: this.#room }
+    return new TroubledWriter(new S3BlobWriter(key, needs, notes))
+  }
+
+  open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined> {
+    return trouble(() => this.#client.open(this.#nameOf(key), sizeBytes, range))
+  }
+
+  /** An upload's key stands for all that its writers have made: no blob has a name of theirs, or it would not be here. */
+  async remove(key: StorageKey, notes: string | undefined): Promise<void> {
+    const { multipart } = readNotes(notes)
+    await trouble(async () => {
+      if (multipart !== undefined) await this.#client.abortUpload(this.#nameOf(multipart.key), multipart.uploadId)
+      if (isUploadKey(key)) await this.#removeAllOf(key)
+      else await this.#client.remove(this.#nameOf(key))
+    })
+  }
+
+  async #removeAllOf(key: StorageKey): Promise<void> {
+    const prefix = this.#nameOf(key)
+    for await (const uploads of this.#client.listUploads(prefix)) {
+      for (const { name, uploadId } of uploads) await this.#client.abortUpload(name, uploadId)
+    }
+    for await (const objects of this.#client.listObjects(prefix)) {
+      for (const { name } of objects) await this.#client.remove(name)
+    }
+  }
+
+  linkTo(key: StorageKey, lifetimeSeconds: number): string | undefined {
+    return this.#client.presign(this.#nameOf(key), lifetimeSeconds)
+  }
+
+  async *listOlder(ageMs: number): AsyncIterable<readonly StrayObject[]> {
+    const toStray = (name: string, uploadId: string | undefined): StrayObject | undefined => {
+      const storageKey = parseObjectName(this.#prefix, name)
+      return storageKey && { storageKey, openedFor: uploadKeyOf(storageKey), notes: notesOf(storageKey, uploadId) }
+    }
+    const isOld = (found: { readonly ageMs: number }) => found.ageMs >= ageMs
+    for await (const page of troubled(this.#client.listUploads(this.#prefix))) {
+      yield page
+        .filter(isOld)
+        .map(({ name, uploadId }) => toStray(name, uploadId))
+        .filter((stray) => stray !== undefined)
+    }
+    for await (const page of troubled(this.#client.listObjects(this.#prefix))) {
+      yield page
+        .filter(isOld)
+        .map(({ name }) => toStray(name, undefined))
+        .filter((stray) => stray !== undefined)
+    }
+  }
+
+  claim(owner: string, formerOwner?: string): Promise<string> {
+    return trouble(async () => {
+      const known = await this.#readOwner()
+      if (known !== undefined && known !== formerOwner) return known
+      const bytes = new TextEncoder().encode(owner)
+      await this.#client.put(this.#ownerName, { bytes, sha256: undefined, crc32: undefined })
+      // Of two that come at once, the later one stands, for both.
+      return (await this.#readOwner()) ?? owner
+    })
+  }
+
+  async #readOwner(): Promise<string | undefined> {
+    const sizeBytes = await this.#client.sizeOf(this.#ownerName)
+    const bytes = sizeBytes === undefined ? undefined : await this.#client.open(this.#ownerName, sizeBytes)
+    return bytes && new Response(bytes).text()
+  }
+
+  get #ownerName(): string {
+    return `${this.#prefix}${ownerObject}`
+  }
+
+  async probe(): Promise<void> {
+    await trouble(() => this.#client.probe())
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close()
+  }
+
+  #nameOf(key: StorageKey): string {
+    return toObjectName(this.#prefix, key)
+  }
+}
+
+function notesOf(key: StorageKey, uploadId: string | undefined): string | undefined {
+  if (uploadId === undefined) return undefined
+  const notes: UploadNotes = { multipart: { key, uploadId, parts: [] }, tail: undefined, replaced: [] }
+  return writeNotes(notes)
+}
+
+/** The writer's faults as the port tells them. */
+class TroubledWriter implements BlobWriter {
+  readonly #inner: BlobWriter
+
+  constructor(inner: BlobWriter) {
+    this.#inner = inner
+  }
+
+  write(chunk: Uint8Array) {
+    return trouble(() => this.#inner.write(chunk))
+  }
+
+  flush() {
+    return trouble(() => this.#inner.flush())
+  }
+
+  complete() {
+    return trouble(() => this.#inner.complete())
+  }
+
+  rewind() {
+    return trouble(() => this.#inner.rewind())
+  }
+
+  close() {
+    return trouble(() => this.#inner.close())
+  }
+}
+
+async function trouble<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act()
+  } catch (error) {
+    const cause = error instanceof NoSlot ? new Error('too many wait for the S3 store') : error
+    throw new Unavailable('the blob store', { cause })
+  }
+}
+
+async function* troubled<T>(pages: AsyncIterable<T>): AsyncIterable<T> {
+  const iterator = pages[Symbol.asyncIterator]()
+  for (;;) {
+    const next = await trouble(() => iterator.next())
+    if (next.done) return
+    yield next.value
+  }
+}

@@ -1,0 +1,39 @@
+import type { MarkName, Marks } from '../../../ports/marks.ts'
+import type { Queryable } from '../database.ts'
+
+interface MarkRow {
+  readonly value: string
+}
+
+export class SqlMarks implements Marks {
+  readonly #queries: Queryable
+
+  constructor(queries: Queryable) {
+    this.#queries = queries
+  }
+
+  async find(name: MarkName): Promise<string | undefined> {
+    return (await this.#queries.lookUp<MarkRow>('SELECT value FROM marks WHERE name = $1', [name]))?.value
+  }
+
+  async findLocked(name: MarkName): Promise<string | undefined> {
+    // Where there is no row, what counts is the lock of the table, which comes with looking for one in this way.
+    const row = await this.#queries.first<MarkRow>('SELECT m.value FROM marks m WHERE m.name = $1 {keep m}', [name])
+    return row?.value
+  }
+
+  async holdUpOthers(): Promise<void> {
+    await this.#queries.run('{hold up accounts, marks}', [])
+  }
+
+  async put(name: MarkName, text: string): Promise<void> {
+    await this.#queries.run(
+      'INSERT INTO marks (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+      [name, text],
+    )
+  }
+
+  async remove(name: MarkName): Promise<void> {
+    await this.#queries.run('DELETE FROM marks WHERE name = $1', [name])
+  }
+}

@@ -1,0 +1,40 @@
+import type { Clock } from '../ports/clock.ts'
+import type { MetadataStore } from '../ports/metadata-store.ts'
+
+/**
+ * The clock of the metadata store, as near as a question to it can tell: what one server says of a time (a token's end, a
+ * signing key's turn) all others take alike, whatever their machines believe. Its steps are small once it runs; a machine
+ * whose clock jumps is right again after the next look.
+ */
+export class SharedClock implements Clock {
+  readonly #machine: Clock
+  readonly #metadata: Pick<MetadataStore, 'now'>
+  #aheadMs = 0
+
+  private constructor(machine: Clock, metadata: Pick<MetadataStore, 'now'>) {
+    this.#machine = machine
+    this.#metadata = metadata
+  }
+
+  static async start(machine: Clock, metadata: Pick<MetadataStore, 'now'>): Promise<SharedClock> {
+    const clock = new SharedClock(machine, metadata)
+    await clock.look()
+    return clock
+  }
+
+  now(): number {
+    return this.#machine.now() + this.#aheadMs
+  }
+
+  freshId(): string {
+    return this.#machine.freshId()
+  }
+
+  /** The answer was given somewhere between question and arrival: in the middle, for all we know. */
+  async look(): Promise<void> {
+    const asked = this.#machine.now()
+    const told = await this.#metadata.now()
+    const arrived = this.#machine.now()
+    this.#aheadMs = Math.round(told - (asked + arrived) / 2)
+  }
+}

@@ -1,0 +1,105 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { readConfig, readMoveConfigs } from '../app/config.ts'
+import { abortMove, type MoveResult, moveStores } from '../app/move-stores.ts'
+import { formatBytes } from '../lib/quantities.ts'
+import { MoveProgress } from './move-progress.ts'
+import { tell, warn, withoutControls } from './printing.ts'
+import { configOption } from './stores.ts'
+
+interface Options {
+  readonly config?: string
+  readonly to?: string
+  readonly atOnce: number
+  readonly prepare?: true
+  readonly abort?: true
+  readonly force?: true
+}
+
+export function addMigrateStoreCommand(program: Command): void {
+  program
+    .command('migrate-store')
+    .summary('move everything to other stores, while the registry serves')
+    .description(
+      'Move everything to the stores that another settings file names, while the registry serves. Can be interrupted and run again. In the environment, BERTH_TO_... speaks of the other file.',
+    )
+    .option(...configOption)
+    .option('--to <file>', 'settings file that names the new stores')
+    .option('--prepare', 'only copy blobs; the registry goes on as before')
+    .option('--at-once <number>', 'copy so many blobs at a time', parseAtOnce, 4)
+    .option('--abort', 'let the registry take changes again at its old place')
+    .option('--force', 'with --abort: although it was moved completely')
+    .action(run)
+}
+
+function parseAtOnce(given: string): number {
+  const value = /^\d+$/.test(given) ? Number(given) : 0
+  if (value >= 1 && value <= 64) return value
+  throw new InvalidArgumentError('It must be a number from 1 to 64.')
+}
+
+async function run(options: Options, command: Command): Promise<void> {
+  if (options.abort) return abort(options)
+  if (options.to === undefined) return command.error('error: name the new stores with --to')
+  await move(options, options.to)
+}
+
+async function abort(options: Options): Promise<void> {
+  const frozen = await abortMove(readConfig(options.config), options.force === true)
+  if (frozen === undefined) {
+    console.log('nothing to do: the registry takes changes')
+    return
+  }
+  console.log('the registry takes changes again')
+  if (frozen.isMoved) warn(`start nothing on the copy in ${frozen.place}: it does not have them`)
+}
+
+async function move(options: Options, to: string): Promise<void> {
+  const { source, target } = readMoveConfigs(options.config, to)
+  const progress = new MoveProgress(process.stderr)
+  let isFrozen = false
+  try {
+    const settings = { atOnce: options.atOnce, isPreparation: options.prepare === true }
+    const result = await moveStores(source, target, settings, {
+      onStep: (step) => progress.begin(step),
+      onFrozen: () => {
+        isFrozen = true
+      },
+      onProgress: (done, all) => progress.show(done, all),
+      onTrouble: (error) => progress.begin(`trying again: ${describe(error)}`),
+    })
+    progress.end()
+    report(result, to)
+  } catch (error) {
+    progress.end()
+    if (isFrozen) tell('the registry takes no changes: run this again to go on, or with --abort to stay')
+    throw error
+  }
+}
+
+function describe(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : ''
+  return withoutControls((error instanceof Error ? error.message : String(error)) + cause)
+}
+
+function report(result: MoveResult, to: string): void {
+  if (result.kind === 'damaged') {
+    for (const { blob, fault } of result.damaged) {
+      const { digest, sizeBytes, account, storageKey } = blob
+      tell(
+        `${fault}: ${digest} (${formatBytes(sizeBytes)}) of the account ${withoutControls(account)}, at ${storageKey}`,
+      )
+    }
+    throw new Error(`the registry cannot be moved: ${result.damaged.length} blobs are missing or damaged`)
+  }
+  if (result.kind === 'prepared') {
+    console.log('prepared: run this again without --prepare to move the registry')
+    return
+  }
+  if (result.kind === 'moved') {
+    const { manifests, tags, blobs, users } = result.rows
+    console.log(`moved ${manifests} manifests, ${tags} tags, ${blobs} blobs and ${users} users`)
+  } else console.log('the registry was moved already')
+  console.log(
+    `now start the servers with ${to}, send clients to them, and stop the old ones, which take no changes any more`,
+  )
+}

@@ -1,0 +1,70 @@
+import { formatBytes } from '../lib/quantities.ts'
+
+interface Amount {
+  readonly blobs: number
+  readonly bytes: number
+}
+
+type Output = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>
+
+const terminalEveryMs = 500
+const elsewhereEveryMs = 5_000
+
+/** How far a move has come: on a terminal one line that is written over, elsewhere a line every few seconds. */
+export class MoveProgress {
+  readonly #output: Output
+  readonly #now: () => number
+  #start: { readonly at: number; readonly bytes: number } | undefined
+  #shownAt = Number.NEGATIVE_INFINITY
+  #isLineOpen = false
+  /** The last word, if it was not worth a line yet. */
+  #unsaid: string | undefined
+
+  constructor(output: Output, now: () => number = () => performance.now()) {
+    this.#output = output
+    this.#now = now
+  }
+
+  begin(step: string): void {
+    this.end()
+    this.#output.write(`berth: ${step}\n`)
+  }
+
+  show(done: Amount, all: Amount): void {
+    const now = this.#now()
+    this.#start ??= { at: now, bytes: done.bytes }
+    this.#unsaid = this.#describe(done, all, now - this.#start.at, done.bytes - this.#start.bytes)
+    if (now - this.#shownAt < (this.#output.isTTY ? terminalEveryMs : elsewhereEveryMs)) return
+    this.#shownAt = now
+    this.#say()
+  }
+
+  #say(): void {
+    if (this.#unsaid === undefined) return
+    this.#output.write(this.#output.isTTY ? `\r\x1b[K${this.#unsaid}` : `${this.#unsaid}\n`)
+    this.#isLineOpen = this.#output.isTTY === true
+    this.#unsaid = undefined
+  }
+
+  /** Leaves the line that is written over; the rate of what comes next is its own. */
+  end(): void {
+    this.#say()
+    if (this.#isLineOpen) this.#output.write('\n')
+    this.#isLineOpen = false
+    this.#start = undefined
+    this.#shownAt = Number.NEGATIVE_INFINITY
+  }
+
+  #describe(done: Amount, all: Amount, passedMs: number, copied: number): string {
+    const share = `${done.blobs} of ${all.blobs} blobs, ${formatBytes(done.bytes)} of ${formatBytes(all.bytes)}`
+    if (passedMs < 1_000 || copied === 0) return `berth: ${share}`
+    const perSecond = (copied / passedMs) * 1_000
+    const rest = Math.max(0, all.bytes - done.bytes) / perSecond
+    return `berth: ${share}, ${formatBytes(Math.round(perSecond))}/s, ${describeRest(rest)} left`
+  }
+}
+
+function describeRest(seconds: number): string {
+  if (seconds < 90) return `${Math.ceil(seconds)} s`
+  return seconds < 5_400 ? `${Math.ceil(seconds / 60)} min` : `${(seconds / 3_600).toFixed(1)} h`
+}

@@ -1,0 +1,28 @@
+import { AddressRanges } from '../lib/client-address.ts'
+import type { Peers } from './peers.ts'
+
+export interface RedirectSettings {
+  readonly lifetimeMs: number
+  readonly exceptNetworks: readonly string[]
+  readonly exceptAgents: readonly string[]
+}
+
+/** Who is sent to the blob store itself, and who is not: some networks cannot reach it, some clients do not follow. */
+export class Redirects {
+  readonly lifetimeSeconds: number
+  readonly #exceptNetworks: AddressRanges
+  readonly #exceptAgents: readonly string[]
+
+  constructor({ lifetimeMs, exceptNetworks, exceptAgents }: RedirectSettings) {
+    this.lifetimeSeconds = Math.floor(lifetimeMs / 1000)
+    this.#exceptNetworks = new AddressRanges(exceptNetworks)
+    this.#exceptAgents = exceptAgents
+  }
+
+  isFor(request: Request, peers: Peers): boolean {
+    const agent = request.headers.get('user-agent') ?? ''
+    return (
+      !this.#exceptAgents.some((text) => agent.includes(text)) && !this.#exceptNetworks.has(peers.clientOf(request))
+    )
+  }
+}

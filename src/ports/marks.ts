@@ -1,0 +1,26 @@
+/**
+ * `read-only`: the store takes no changes that anybody would see; its text says why, for operators. `store-id`: a random
+ * name that no other store has. `move-from`: the store that a move to here, not finished yet, comes from. `moved-from`: the
+ * move that made this store.
+ */
+export type MarkName = 'read-only' | 'store-id' | 'move-from' | 'moved-from'
+
+/** Notes about the store as a whole. */
+export interface Marks {
+  find(name: MarkName): Promise<string | undefined>
+
+  // The rest is for transactions.
+
+  /** As `find`; no transaction that holds others up (below) has come between, nor does one before this one's end. */
+  findLocked(name: MarkName): Promise<string | undefined>
+
+  /**
+   * Waits for the end of all transactions that have looked at a mark or an account under lock, and lets none begin to before
+   * this one's end: whatever is written here then, all others see from now on. Readers do not wait.
+   */
+  holdUpOthers(): Promise<void>
+
+  put(name: MarkName, text: string): Promise<void>
+
+  remove(name: MarkName): Promise<void>
+}

@@ -1,0 +1,40 @@
+// The contract of the blob store on S3: the stub in this process, or the server that TEST_S3 names.
+import { afterEach } from 'bun:test'
+import { usualPlan } from '../../src/adapters/blobs-s3/part-plan.ts'
+import type { S3BlobStore, S3BlobStoreSettings } from '../../src/adapters/blobs-s3/s3-blob-store.ts'
+import { testNeeding } from '../support/needs.ts'
+import { openS3Store, s3StoreSettings, smallPlan } from '../support/s3-store.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { sharedS3, testS3Need } from '../support/test-s3.ts'
+import { blobStoreContract } from './blob-store.ts'
+
+const temporaryFolder = useTemporaryFolders('s3')
+const opened: S3BlobStore[] = []
+
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close()
+})
+
+function openStore(settings: S3BlobStoreSettings): S3BlobStore {
+  const store = openS3Store(settings)
+  opened.push(store)
+  return store
+}
+
+const kinds: readonly (readonly [string, Partial<S3BlobStoreSettings>])[] = [
+  ['as it is usually set', { plan: usualPlan }],
+  ['pieces of all sizes, in memory and in files', { plan: smallPlan }],
+  ['two pieces in memory at most', { plan: smallPlan, piecesMax: 2 }],
+  ['nothing but TLS to prove what is sent', { plan: smallPlan, checksum: 'none' }],
+]
+
+const need = testS3Need()
+
+if (need.isMet) {
+  for (const [kind, more] of kinds) {
+    blobStoreContract(`S3, ${kind}`, async () => {
+      const settings = s3StoreSettings(await sharedS3(), temporaryFolder(), more)
+      return { store: openStore(settings), reopen: async () => openStore(settings) }
+    })
+  }
+} else testNeeding(need, 'blob store, S3', async () => {})

@@ -1,0 +1,58 @@
+// The list of what a move takes along, held against the schema: whoever adds a column or a table must think of moves.
+import { describe, expect, test } from 'bun:test'
+import { copiedTables, otherTables } from '../../src/adapters/metadata-sql/copied-tables.ts'
+import type { Database } from '../../src/adapters/metadata-sql/database.ts'
+import { migrate } from '../../src/adapters/metadata-sql/migrate.ts'
+import { useEngines } from '../support/both-engines.ts'
+
+const engines = useEngines('copied-tables')
+
+interface Column {
+  readonly table: string
+  readonly column: string
+}
+
+const questions: Readonly<Record<Database['engine'], string>> = {
+  sqlite: `SELECT t.name AS "table", c.name AS "column" FROM sqlite_master t JOIN pragma_table_info(t.name) c
+           WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'`,
+  postgres: `SELECT table_name AS "table", column_name AS "column" FROM information_schema.columns
+             WHERE table_schema = current_schema()`,
+}
+
+async function schemaOf(database: Database): Promise<ReadonlyMap<string, readonly string[]>> {
+  const columns = await database.all<Column>(questions[database.engine], [])
+  const byTable = Map.groupBy(columns, ({ table }) => table)
+  return new Map([...byTable].map(([table, its]) => [table, its.map(({ column }) => column).sort()]))
+}
+
+describe('what a move takes along', () => {
+  engines.each('are all tables but those that have a reason, each with all of its columns', async ({ place }) => {
+    const database = (await place())()
+    await migrate(database)
+    const schema = await schemaOf(database)
+
+    const listed = [...copiedTables.map(({ name }) => name), ...Object.keys(otherTables)]
+    expect(listed.toSorted()).toEqual([...schema.keys()].toSorted())
+    for (const { name, columns } of copiedTables) {
+      expect([name, columns.toSorted()]).toEqual([name, [...(schema.get(name) ?? [])]])
+    }
+  })
+
+  engines.each('would lack a table and a column that somebody adds (control)', async ({ place }) => {
+    const database = (await place())()
+    await migrate(database)
+    await database.script('CREATE TABLE extra (id {id})')
+    await database.script('ALTER TABLE tags ADD COLUMN extra {number}')
+    const schema = await schemaOf(database)
+
+    expect(schema.get('extra')).toEqual(['id'])
+    expect(schema.get('tags')).toContain('extra')
+    expect(copiedTables.find(({ name }) => name === 'tags')?.columns).not.toContain('extra')
+  })
+
+  test('is read by columns that it has', () => {
+    for (const { columns, key, anew = key[0], weight = key[0] } of copiedTables) {
+      for (const column of [...key, anew, weight]) expect(columns).toContain(String(column))
+    }
+  })
+})

@@ -1,0 +1,149 @@
+// The contract of what several servers of one store need to know of each other.
+import { expect, test } from 'bun:test'
+import type { StorageKey, StrayObject } from '../../src/ports/blob-store.ts'
+import { digestOf } from '../support/generated-bytes.ts'
+import { addBlob, freshUploadId, hourMs, openShelf } from '../support/metadata-rows.ts'
+import { freshKey } from '../support/stored-objects.ts'
+import type { OpenMetadataStore } from './metadata-store.ts'
+
+export function replicasContract(open: OpenMetadataStore): void {
+  sharingWork(open)
+  findingStrays(open)
+  goingOnElsewhere(open)
+}
+
+function sharingWork(open: OpenMetadataStore): void {
+  test('a turn at work that is done once is given to one of many who ask', async () => {
+    const { garbage } = await open()
+
+    const turns = await Promise.all(Array.from({ length: 20 }, () => garbage.takeTurn('sweep', hourMs)))
+
+    expect(turns.filter(Boolean)).toHaveLength(1)
+    expect(await garbage.takeTurn('sweep', hourMs)).toBe(false)
+    expect(await garbage.takeTurn('another', hourMs)).toBe(true)
+  })
+
+  test('a turn comes again when its time is over', async () => {
+    const { garbage } = await open()
+
+    expect(await garbage.takeTurn('sweep', 0)).toBe(true)
+    expect(await garbage.takeTurn('sweep', hourMs)).toBe(true)
+    expect(await garbage.takeTurn('sweep', 0)).toBe(false)
+  })
+
+  test('trash that one has taken is given to nobody else meanwhile, and all of it to somebody', async () => {
+    const metadata = await open()
+    const keys = Array.from({ length: 30 }, freshKey)
+    for (const storageKey of keys) {
+      await metadata.transaction(({ garbage }) => garbage.trash({ storageKey, notes: undefined }))
+    }
+
+    const takes = await Promise.all(Array.from({ length: 6 }, () => metadata.garbage.takePurgeable(0, hourMs, 10)))
+    const rest = await metadata.garbage.takePurgeable(0, hourMs, 100)
+
+    const taken = [...takes.flat(), ...rest].map((object) => object.storageKey)
+    expect(taken.toSorted()).toEqual(keys.toSorted())
+  })
+
+  test('the store tells one time to all', async () => {
+    const metadata = await open()
+
+    const [first, second] = [await metadata.now(), await metadata.now()]
+
+    expect(second).toBeGreaterThanOrEqual(first)
+    expect(Math.abs(first - Date.now())).toBeLessThan(hourMs)
+  })
+}
+
+function strayAt(storageKey: StorageKey, openedFor = storageKey): StrayObject {
+  return { storageKey, openedFor, notes: undefined }
+}
+
+function findingStrays(open: OpenMetadataStore): void {
+  const derived = (key: StorageKey, letters: string) => `${key}-${letters}` as StorageKey
+
+  test('what no row names goes to the trash; what a blob, an upload or the trash names stays', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, repository, owner } = shelf
+    const blob = await addBlob(shelf, 'layer')
+    const upload = await metadata.transaction(({ uploads }) =>
+      uploads.begin(repository, owner.subject, freshUploadId(), freshKey(), 0),
+    )
+    const trashed = freshKey()
+    await metadata.transaction(({ garbage }) => garbage.trash({ storageKey: trashed, notes: 'first' }))
+    const stray = derived(freshKey(), '00000001')
+    const strays = [
+      strayAt(blob.key),
+      strayAt(upload.storageKey),
+      strayAt(derived(upload.storageKey, 'abcdef01'), upload.storageKey),
+      strayAt(trashed),
+      strayAt(stray, freshKey()),
+    ]
+
+    expect(await metadata.transaction(({ garbage }) => garbage.trashStrays(strays))).toBe(1)
+
+    const inTrash = await metadata.garbage.takePurgeable(0, 0, 10)
+    expect(inTrash).toEqual([
+      { storageKey: trashed, notes: 'first' },
+      { storageKey: stray, notes: undefined },
+    ])
+  })
+
+  test('an upload’s key cannot go to the trash while a blob has a key that is made of it', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, accountId } = shelf
+    const key = freshKey()
+    await metadata.transaction(({ blobs }) => blobs.insert(accountId, digestOf('a'), 1, derived(key, '0f0f0f0f')))
+
+    const outcome = metadata.transaction(({ garbage }) => garbage.trash({ storageKey: key, notes: undefined }))
+
+    expect(await outcome.catch((error: unknown) => String(error))).toContain('still in use')
+    expect(await metadata.transaction(({ garbage }) => garbage.trashStrays([strayAt(key)]))).toBe(0)
+    const neighbour = derived(key, '0f0f0f0e')
+    await metadata.transaction(({ garbage }) => garbage.trash({ storageKey: neighbour, notes: undefined }))
+  })
+}
+
+function goingOnElsewhere(open: OpenMetadataStore): void {
+  async function openUpload() {
+    const shelf = await openShelf(await open())
+    const { metadata, repository, owner } = shelf
+    const begun = await metadata.transaction(({ uploads }) =>
+      uploads.begin(repository, owner.subject, freshUploadId(), freshKey(), 0),
+    )
+    const claim = async () => {
+      const upload = await metadata.uploads.claim(owner, begun.id, hourMs)
+      if (upload === undefined) throw new Error('the turn was not free')
+      return upload
+    }
+    return { ...shelf, claim }
+  }
+
+  test('the hash of what was received is told to whoever goes on, until bytes come that it does not cover', async () => {
+    const { metadata, claim } = await openUpload()
+    const digest = digestOf('ten bytes.')
+
+    const first = await claim()
+    await metadata.uploads.advance(first, { sizeBytes: 10, notes: undefined }, digest)
+    const second = await claim()
+    await metadata.uploads.advance(second, { sizeBytes: 20, notes: undefined }, undefined)
+    const third = await claim()
+
+    expect([first.receivedDigest, second.receivedDigest, third.receivedDigest]).toEqual([undefined, digest, undefined])
+  })
+
+  test('an upload is open for who has its turn, until it is finished or discarded', async () => {
+    const { metadata, owner, claim } = await openUpload()
+    const first = await claim()
+    expect(await metadata.uploads.isOpen(first)).toBe(true)
+
+    await metadata.uploads.advance(first, first.object, undefined)
+    const second = await claim()
+    expect([await metadata.uploads.isOpen(first), await metadata.uploads.isOpen(second)]).toEqual([false, true])
+
+    await metadata.transaction(({ uploads }) => uploads.finish(second, digestOf('whole')))
+    expect(await metadata.uploads.isOpen(second)).toBe(false)
+    expect(await metadata.uploads.keepTurn(second, hourMs)).toBe(false)
+    expect(await metadata.uploads.find(owner, second.id)).toEqual({ done: digestOf('whole') })
+  })
+}

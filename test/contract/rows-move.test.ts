@@ -1,0 +1,206 @@
+// All rows of one metadata store taken to another: from each engine to each, and what stops it.
+import { describe, expect, test } from 'bun:test'
+import type { Database } from '../../src/adapters/metadata-sql/database.ts'
+import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import { type Engine, useEngines } from '../support/both-engines.ts'
+import { dumpRows, fillRegistry, noteCopies } from '../support/full-registry.ts'
+import { addBlob, addManifest, openShelf } from '../support/metadata-rows.ts'
+import { testNeeding } from '../support/needs.ts'
+import { errorOf } from '../support/outcomes.ts'
+import { postgres } from '../support/postgres-server.ts'
+import { freshKey } from '../support/stored-objects.ts'
+
+const engines = useEngines('rows-move')
+
+/** A store, and its database for looks behind the port; each look through a connection of its own. */
+async function openAt(engine: Engine) {
+  const open = await engine.place()
+  return { metadata: await SqlMetadataStore.open(open()), look: open }
+}
+
+const changed = (name: string) => ({ name, keepsBlobStore: false })
+const kept = (name: string) => ({ name, keepsBlobStore: true })
+
+async function trashOf(database: Database): Promise<readonly string[]> {
+  return (await database.all<{ storage_key: string }>('SELECT storage_key FROM trash ORDER BY storage_key', [])).map(
+    (row) => row.storage_key,
+  )
+}
+
+async function marksOf(database: Database) {
+  const rows = await database.all<{ name: string; value: string }>('SELECT name, value FROM marks ORDER BY name', [])
+  return rows.map(({ name, value }) => `${name}: ${value}`)
+}
+
+async function moveAndCompare(from: Engine, to: Engine): Promise<void> {
+  const source = await openAt(from)
+  const target = await openAt(to)
+  await fillRegistry(source.metadata)
+  const copies = await noteCopies(source.metadata, target.metadata)
+  const before = await dumpRows(source.look(), (key) => copies.get(key) ?? 'not copied')
+  await target.metadata.transaction(({ marks }) => marks.put('move-from', 'somewhere'))
+
+  const counts = await target.metadata.takeRowsOf(source.metadata, changed('move 1'))
+
+  const after = await dumpRows(target.look())
+  expect(after).toEqual(before)
+  expect(Object.values(after).every((rows) => rows.length > 0)).toBe(true)
+  const byTable = Object.fromEntries(Object.entries(after).map(([table, rows]) => [table, rows.length]))
+  expect(counts).toEqual(byTable)
+  // Nothing of the move is left but its name, and nothing of the old store's own.
+  expect(await marksOf(target.look())).toEqual(['moved-from: move 1'])
+  expect(await target.metadata.copiedObjects().measure()).toEqual({ blobs: 0, bytes: 0 })
+  expect(await trashOf(target.look())).toEqual([])
+  expect((await target.look().all('SELECT 1 AS found FROM uploads', [])).length).toBe(0)
+  await goOn(target.metadata)
+}
+
+/** New rows get numbers behind those that came. */
+async function goOn(metadata: SqlMetadataStore): Promise<void> {
+  const shelf = await openShelf(metadata, 'new account', 'new/app')
+  const blob = await addBlob(shelf, 'new layer')
+  expect((await addManifest(shelf, 'new image', { blobs: [blob], tag: 'new' })).isNew).toBe(true)
+  const user = await metadata.users.add({
+    name: 'new',
+    passwordHash: undefined,
+    roles: [],
+    account: 'new account',
+    isDisabled: false,
+  })
+  const limits = { expiresAt: undefined, rights: undefined, repositories: undefined }
+  expect(await metadata.apiKeys.add({ userId: user?.id ?? 0, name: 'new', secretHash: 'new', ...limits })).toBe(true)
+  const known = await metadata.apiKeys.find('hash of ci')
+  expect(known).toMatchObject({ key: { rights: ['pull'], repositories: ['team/*'] }, user: { name: 'ann' } })
+}
+
+describe('all rows', () => {
+  test('go from SQLite to SQLite', () => moveAndCompare(engines.sqlite, engines.sqlite))
+
+  for (const [from, to] of [
+    [engines.sqlite, engines.postgres],
+    [engines.postgres, engines.sqlite],
+    [engines.postgres, engines.postgres],
+  ] as const) {
+    testNeeding(postgres, `go from ${from.name} to ${to.name}`, () => moveAndCompare(from, to))
+  }
+
+  testNeeding(postgres, 'are the same after a way there and back', async () => {
+    const [first, there, back] = [
+      await openAt(engines.sqlite),
+      await openAt(engines.postgres),
+      await openAt(engines.sqlite),
+    ]
+    await fillRegistry(first.metadata, 2)
+    await there.metadata.takeRowsOf(first.metadata, kept('there'))
+    await back.metadata.takeRowsOf(there.metadata, kept('back'))
+
+    expect(await dumpRows(back.look())).toEqual(await dumpRows(first.look()))
+  })
+
+  engines.each('come in pages: more than one of many rows, and of long ones', async (engine) => {
+    const source = await openAt(engines.sqlite)
+    const target = await openAt(engine)
+    const shelf = await openShelf(source.metadata)
+    await source.metadata.transaction(async (tables) => {
+      for (let at = 0; at < 1_234; at += 1)
+        await tables.repositories.ensure({ ...shelf.scope, repository: `r${at}` as never })
+    })
+    const long = Array.from({ length: 7 }, (_, at) => `${at} ${'x'.repeat(3_500_000)}`)
+    for (const text of long) await addManifest(shelf, text)
+
+    const counts = await target.metadata.takeRowsOf(source.metadata, kept('many'))
+
+    expect(counts).toMatchObject({ repositories: 1_235, manifests: long.length })
+    expect(await dumpRows(target.look())).toEqual(await dumpRows(source.look()))
+  })
+
+  engines.each('are those of one moment, whatever is written meanwhile', async (engine) => {
+    const source = await openAt(engine)
+    const target = await openAt(engines.sqlite)
+    await fillRegistry(source.metadata, 1)
+    const before = await dumpRows(source.look())
+    const writer = await SqlMetadataStore.open(source.look())
+    const writing: Promise<unknown>[] = []
+
+    await target.metadata.takeRowsOf(source.metadata, {
+      ...kept('moment'),
+      onRows: () => {
+        writing.push(writer.accounts.ensure(`late ${writing.length}`))
+      },
+    })
+
+    await Promise.all(writing)
+    expect(writing.length).toBeGreaterThan(5)
+    expect(await dumpRows(target.look())).toEqual(before)
+    expect(await writer.accounts.find('late 0')).toBeDefined()
+  })
+
+  engines.each('that keep their blob store take along what is to be removed from it', async (engine) => {
+    const source = await openAt(engines.sqlite)
+    const target = await openAt(engine)
+    const { trashed, unfinished } = await fillRegistry(source.metadata, 1)
+
+    await target.metadata.takeRowsOf(source.metadata, kept('same blobs'))
+
+    expect(await trashOf(target.look())).toEqual([trashed, unfinished].toSorted())
+  })
+
+  engines.each('leave copies whose blobs were collected meanwhile to the collector', async (engine) => {
+    const source = await openAt(engines.sqlite)
+    const target = await openAt(engine)
+    const gone = freshKey()
+    await target.metadata
+      .copiedObjects()
+      .note({ sourceKey: freshKey(), storageKey: gone, digest: `sha256:${'0'.repeat(64)}` as never, sizeBytes: 1 }, [])
+
+    await target.metadata.takeRowsOf(source.metadata, changed('gone'))
+
+    expect(await trashOf(target.look())).toEqual([gone])
+  })
+})
+
+describe('nothing is taken, and the target is as it was,', () => {
+  async function refused(
+    engine: Engine,
+    spoil: (source: SqlMetadataStore, target: SqlMetadataStore, behind: Database) => Promise<unknown>,
+  ) {
+    const source = await openAt(engines.sqlite)
+    const target = await openAt(engine)
+    await fillRegistry(source.metadata, 2)
+    await noteCopies(source.metadata, target.metadata)
+    await spoil(source.metadata, target.metadata, source.look())
+    const [rows, marks] = [await dumpRows(target.look()), await marksOf(target.look())]
+    const copied = await target.metadata.copiedObjects().measure()
+
+    const fault = await errorOf(target.metadata.takeRowsOf(source.metadata, changed('no')))
+
+    expect(await dumpRows(target.look())).toEqual(rows)
+    expect(await marksOf(target.look())).toEqual(marks)
+    expect(await target.metadata.copiedObjects().measure()).toEqual(copied)
+    return String(fault)
+  }
+
+  engines.each('when something is there already', async (engine) => {
+    const spoil = (_: SqlMetadataStore, target: SqlMetadataStore) => target.accounts.ensure('mine')
+    expect(await refused(engine, spoil)).toContain('the target is not empty: it has accounts')
+  })
+
+  engines.each('when the bytes of a blob have not been copied', async (engine) => {
+    const spoil = async (source: SqlMetadataStore) => addBlob(await openShelf(source), 'late')
+    expect(await refused(engine, spoil)).toContain('have not been copied')
+  })
+
+  engines.each('when a manifest is not what its digest says', async (engine) => {
+    const spoil = (_: SqlMetadataStore, __: SqlMetadataStore, behind: Database) =>
+      behind.run("UPDATE manifests SET payload = x'00' WHERE id = 3", [])
+    expect(await refused(engine, spoil)).toMatch(/the manifest sha256:[0-9a-f]{64} is damaged/)
+  })
+
+  engines.each('when a row names what is not there', async (engine) => {
+    const spoil = async (_: SqlMetadataStore, __: SqlMetadataStore, behind: Database) => {
+      await behind.script('PRAGMA foreign_keys = OFF')
+      await behind.run('DELETE FROM repositories WHERE id = 1', [])
+    }
+    expect(await refused(engine, spoil)).toMatch(/foreign key/i)
+  })
+})

@@ -1,0 +1,209 @@
+// What `berth migrate-store` says and refuses. The move itself: test/faults/move-stores.test.ts.
+import { describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runBerth } from '../../support/berth-command.ts'
+import { layEmptyData } from '../../support/empty-data.ts'
+import { killMove, type Place, placeIn, placeOnServers, readAllRows, runMove } from '../../support/move-command.ts'
+import { testNeeding } from '../../support/needs.ts'
+import { postgres } from '../../support/postgres-server.ts'
+import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+
+const newFolder = useTemporaryFolders('command-move')
+
+async function newSource(): Promise<Place> {
+  const place = placeIn(newFolder())
+  await layEmptyData(place.dataDir)
+  await run(place, 'user', 'add', 'ann', '--account', 'acme', '--role', 'reader')
+  return place
+}
+
+function run({ settings, dataDir }: Place, ...args: string[]) {
+  return runBerth(args, settings, dataDir)
+}
+
+const next = /now start the servers with \S+, send clients to them, and stop the old ones/
+
+describe('berth migrate-store', () => {
+  test('says what it does and what comes next; again, that it is done', async () => {
+    const [from, to] = [await newSource(), placeIn(newFolder())]
+
+    const first = await runMove(from, to)
+    expect(first.exitCode).toBe(0)
+    expect(first.stdout).toMatch(/^moved 0 manifests, 0 tags, 0 blobs and 1 users\n/)
+    expect(first.stdout).toMatch(next)
+    expect(first.stderr).toContain('berth: copying blobs; the registry goes on as before\n')
+
+    const again = await runMove(from, to)
+    expect([again.exitCode, again.stderr]).toEqual([0, ''])
+    expect(again.stdout).toMatch(/^the registry was moved already\n/)
+    expect(again.stdout).toMatch(next)
+    expect((await run(to, 'user', 'list')).stdout).toContain('ann')
+  })
+
+  test('with --prepare leaves the registry as it is, and the target to itself', async () => {
+    const [from, to] = [await newSource(), placeIn(newFolder())]
+
+    expect(await runMove(from, to, '--prepare')).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('prepared'),
+    })
+
+    expect((await run(from, 'user', 'add', 'bob', '--account', 'acme')).exitCode).toBe(0)
+    for (const command of [['serve'], ['user', 'list'], ['gc']]) {
+      const { exitCode, stderr } = await run(to, ...command)
+      expect([command, exitCode, stderr]).toEqual([
+        command,
+        1,
+        'berth: a registry is being moved to these stores: run `berth migrate-store` to its end first\n',
+      ])
+    }
+    expect((await runMove(from, to)).stdout).toContain('and 2 users')
+  })
+
+  test('leaves the old place without changes, for every command, until --abort', async () => {
+    const [from, to] = [await newSource(), placeIn(newFolder())]
+    await runMove(from, to)
+
+    const commands = [
+      ['user', 'add', 'late', '--account', 'acme'],
+      ['user', 'disable', 'ann'],
+      ['user', 'roles', 'ann', 'writer'],
+      ['key', 'create', 'ann', '--name', 'late'],
+      ['key', 'revoke', 'ann', 'late'],
+      ['account', 'enable', 'acme'],
+      ['account', 'disable', 'acme'],
+      ['signing-key', 'rotate'],
+      ['gc'],
+    ]
+    for (const command of commands) {
+      expect([command, await run(from, ...command)]).toEqual([
+        command,
+        { exitCode: 1, stdout: '', stderr: 'berth: the registry is being moved and takes no changes\n' },
+      ])
+    }
+    for (const command of [
+      ['user', 'list'],
+      ['account', 'list'],
+      ['gc', '--dry-run'],
+    ]) {
+      expect([command, (await run(from, ...command)).exitCode]).toEqual([command, 0])
+    }
+
+    const refused = await runMove(from, undefined, '--abort')
+    expect([refused.exitCode, refused.stdout]).toEqual([1, ''])
+    expect(refused.stderr).toContain(`was moved to ${join(to.dataDir, 'metadata.sqlite')}`)
+    const forced = await runMove(from, undefined, '--abort', '--force')
+    expect([forced.exitCode, forced.stdout]).toEqual([0, 'the registry takes changes again\n'])
+    expect(forced.stderr).toContain('start nothing on the copy')
+    expect((await run(from, 'user', 'disable', 'ann')).exitCode).toBe(0)
+    expect((await runMove(from, undefined, '--abort')).stdout).toBe('nothing to do: the registry takes changes\n')
+    // The target has a registry now, of yesterday: it is nobody's to overwrite.
+    expect((await runMove(from, to)).stderr).toContain('the target is not empty: it has users')
+  })
+
+  test('does not overwrite, mix, or move to itself', async () => {
+    const [from, other] = [await newSource(), await newSource()]
+    const to = placeIn(newFolder())
+    expect((await runMove(from, from)).stderr).toBe('berth: both settings files name the same stores\n')
+    expect((await runMove(from, other)).stderr).toContain('the target is not empty: it has users')
+    expect((await run(other, 'user', 'list')).exitCode).toBe(0)
+
+    await runMove(from, to, '--prepare')
+    expect((await runMove(other, to)).stderr).toContain('a move of another registry to the target has begun')
+    await runMove(from, to)
+    expect((await runMove(from, placeIn(newFolder()))).stderr).toContain('the registry was moved to ')
+  })
+
+  test('needs a source that is there, a target that is named, and settings that are right', async () => {
+    const from = await newSource()
+    const empty = placeIn(newFolder())
+    expect((await runMove(empty, from)).stderr).toContain('there is no data in')
+    expect(await runMove(from, undefined)).toMatchObject({
+      exitCode: 2,
+      stderr: 'berth: name the new stores with --to\n',
+    })
+    const file = join(from.dataDir, 'wrong.yaml')
+    writeFileSync(file, 'zzz: 1\n')
+    const environment = {
+      ...from.settings,
+      BERTH_TO_SERVER__PORT: 'high',
+      BERTH_TO_METADATA__URL: 'postgres://u:canary@',
+    }
+    const { exitCode, stderr } = await runBerth(['migrate-store', '--to', file], environment, from.dataDir)
+    expect(exitCode).toBe(2)
+    for (const words of [
+      'where it goes: zzz',
+      'BERTH_TO_SERVER__PORT',
+      'BERTH_TO_METADATA__URL: its value (not shown)',
+    ]) {
+      expect(stderr).toContain(words)
+    }
+    expect(stderr).not.toContain('canary')
+    expect((await runMove(from, empty, '--at-once', '0')).exitCode).toBe(2)
+  })
+
+  test('names blobs that are damaged or missing, and lets the registry go on', async () => {
+    const [from, to] = [await newSource(), placeIn(newFolder())]
+    const digest = `sha256:${'1'.repeat(64)}`
+    const key = Bun.randomUUIDv7()
+    const behind = from.look()
+    await behind.run(
+      "INSERT INTO accounts (id, name, state, created_at, changed_at) VALUES (1, 'acme', 'enabled', 0, 0)",
+      [],
+    )
+    await behind.run(
+      'INSERT INTO blobs (account_id, digest, size_bytes, storage_key, created_at) VALUES (1, $1, 5, $2, 0)',
+      [digest, key],
+    )
+    await behind.close()
+
+    const missing = await runMove(from, to)
+    expect(missing.exitCode).toBe(1)
+    expect(missing.stderr).toContain(`missing: ${digest} (5 B) of the account acme, at ${key}`)
+    expect(missing.stderr).toContain('the registry cannot be moved: 1 blobs are missing or damaged')
+
+    await Bun.write(join(from.dataDir, 'blobs', key.slice(-2), key), 'wrong')
+    const damaged = await runMove(from, to)
+    expect([damaged.exitCode, damaged.stdout]).toEqual([1, ''])
+    expect(damaged.stderr).toContain(`damaged: ${digest}`)
+    expect((await run(from, 'user', 'disable', 'ann')).exitCode).toBe(0)
+    expect(await readAllRows(to, 'SELECT name FROM accounts')).toEqual([])
+  })
+
+  testNeeding(postgres, 'wants a new database where the old one would stay and the blobs go', async () => {
+    const from = await placeOnServers(newFolder(), 'files')
+    await run(from, 'user', 'add', 'ann', '--account', 'acme')
+    const to: Place = { ...from, settings: { ...from.settings, BERTH_DATA_DIR: newFolder() } }
+
+    const { exitCode, stderr } = await runMove(from, to)
+
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('name a new database too')])
+    expect((await run(from, 'user', 'disable', 'ann')).exitCode).toBe(0)
+  })
+
+  testNeeding(postgres, 'never says a secret of either place', async () => {
+    const from = await newSource()
+    const there = await placeOnServers(newFolder(), 'files')
+    const url = String(there.settings['BERTH_METADATA__URL']).replace('berth@', 'berth:canary@')
+    const to: Place = { ...there, settings: { ...there.settings, BERTH_METADATA__URL: url } }
+
+    const moved = await runMove(from, to)
+    const refused = await runMove(from, placeIn(newFolder()))
+
+    expect([moved.exitCode, refused.exitCode]).toEqual([0, 1])
+    expect(refused.stderr).toContain('the registry was moved to postgres://127.0.0.1:')
+    expect(moved.stdout + moved.stderr + refused.stdout + refused.stderr).not.toContain('canary')
+    const marks = await readAllRows<{ value: string }>(from, 'SELECT value FROM marks')
+    expect(JSON.stringify(marks)).not.toContain('canary')
+  })
+
+  test('that was killed on its way is nothing that a server would begin to work on', async () => {
+    const [from, to] = [await newSource(), placeIn(newFolder())]
+    await runMove(from, to, '--prepare')
+    expect(await killMove(from, to, async () => true)).toBe('killed')
+
+    expect((await run(to, 'serve')).stderr).toContain('a registry is being moved to these stores')
+    expect((await runMove(from, to)).exitCode).toBe(0)
+  })
+})
