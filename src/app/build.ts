@@ -23,6 +23,7 @@ import type { SigningKeys } from '../ports/signing-keys.ts'
 import { RunningUploads } from '../registry/running-uploads.ts'
 import type { RegistrySettings } from '../registry/settings.ts'
 import { openIdentity } from './identity.ts'
+import { nameStore } from './move-marks.ts'
 import { s3Settings } from './s3-settings.ts'
 import type { Config } from './settings.ts'
 import { SharedClock } from './shared-clock.ts'
@@ -60,6 +61,15 @@ export async function openStores(config: Config, { mustBeThere = false } = {}): 
   await stores.metadata.close()
   await stores.blobs.close()
   throw new Error('a registry is being moved to these stores: run `berth migrate-store` to its end first')
+}
+
+/**
+ * Says whose blobs these are, or refuses where they are somebody else's: two registries on one blob store would take each
+ * other's bytes for strays, and remove them.
+ */
+export async function ownBlobs({ blobs }: Pick<Stores, 'blobs'>, id: string, formerId?: string): Promise<void> {
+  const owner = await blobs.claim(id, formerId)
+  if (owner !== id) throw new Error(`the blob store belongs to another registry, ${owner}; this one is ${id}`)
 }
 
 /** As they are, an unfinished move to them included. */
@@ -124,6 +134,7 @@ function openDatabase(config: Config): Database {
 export async function buildApplication(config: Config, machineClock: Clock = systemClock): Promise<Built> {
   const { metadata, blobs, signingKeys } = await openStores(config)
   const serverLock = hasDataHere(config) ? new SqliteServerLock(join(config.dataDir, 'server.lock')) : undefined
+  await ownBlobs({ blobs }, await nameStore(metadata))
   const isAlone = config.databaseUrl === undefined
   if (isAlone) await metadata.uploads.endAllTurns()
   const sharedClock = isAlone ? undefined : await SharedClock.start(machineClock, metadata)

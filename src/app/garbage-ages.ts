@@ -6,6 +6,9 @@ const dayMs = 86_400_000
 /** How long a finished upload is remembered, so that a client that lost the answer can ask again. */
 const uploadDoneMs = 3_600_000
 
+/** Removing a batch takes no longer; if it does, somebody else removes the rest too: a waste, and no harm. */
+const holdMs = 300_000
+
 /** What is younger may belong to an upload that has not been noted yet. */
 export function strayAgeMs({ uploadMaxMs }: Config): number {
   return uploadMaxMs + dayMs
@@ -13,5 +16,5 @@ export function strayAgeMs({ uploadMaxMs }: Config): number {
 
 export function garbageAges(config: Config): GarbageAges {
   const { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs } = config
-  return { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs }
+  return { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs, holdMs }
 }

@@ -56,7 +56,9 @@ export async function markMoved(metadata: Pick<MetadataStore, 'transaction'>): P
 }
 
 /** A name that no other store has, made when it is first asked for. */
-export function nameStore(metadata: Pick<MetadataStore, 'transaction'>): Promise<string> {
+export async function nameStore(metadata: Pick<MetadataStore, 'marks' | 'transaction'>): Promise<string> {
+  const name = await metadata.marks.find('store-id')
+  if (name !== undefined) return name
   return metadata.transaction(async ({ marks }) => {
     await marks.holdUpOthers()
     const known = await marks.find('store-id')

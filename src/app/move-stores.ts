@@ -3,7 +3,7 @@ import type { RowCounts } from '../adapters/metadata-sql/copy-rows.ts'
 import type { Amount } from '../ports/moves.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
 import { type CopyOutcome, copyBlobs, type DamagedBlob } from '../registry/store-move.ts'
-import { type MovableStores, openMovableStores } from './build.ts'
+import { type MovableStores, openMovableStores, ownBlobs } from './build.ts'
 import { type Freeze, freeze, markMoved, nameStore, readFreeze } from './move-marks.ts'
 import type { Config } from './settings.ts'
 import { describeBlobs, describeMetadata } from './store-places.ts'
@@ -32,6 +32,7 @@ export type MoveResult =
 interface Move {
   readonly source: MovableStores
   readonly target: MovableStores
+  readonly sourceId: string
   readonly targetId: string
   readonly place: string
   /** Both name the same blob store: no byte is copied. */
@@ -81,6 +82,7 @@ export async function abortMove(config: Config, isForced: boolean): Promise<Free
         `the registry was moved to ${frozen.place}${sharing}: --force, if nothing has served it from there`,
       )
     }
+    if (frozen.keepsBlobStore) await ownBlobs(stores, await nameStore(stores.metadata), frozen.to)
     await stores.metadata.transaction(({ marks }) => marks.remove('read-only'))
     return frozen
   } finally {
@@ -109,16 +111,17 @@ async function moveBetween(
   const keepsBlobStore = describeBlobs(from) === describeBlobs(to)
   const [sourceId, targetId] = [await nameStore(source.metadata), await nameStore(target.metadata)]
   if (sourceId === targetId) throw new Error(sameMetadata(keepsBlobStore))
-  const move = { source, target, targetId, place, keepsBlobStore, options, listener }
+  const move = { source, target, sourceId, targetId, place, keepsBlobStore, options, listener }
   const frozen = await readFreeze(source.metadata)
   if (frozen !== undefined && frozen.to !== targetId) {
     throw new Error(`the registry ${frozen.isMoved ? 'was' : 'is being'} moved to ${frozen.place}`)
   }
   if (frozen !== undefined && (await target.metadata.marks.find('moved-from')) === frozen.move) {
+    await ownBlobs(target, targetId, sourceId)
     await markMoved(source.metadata)
     return { kind: 'moved already' }
   }
-  await claimTarget(move, sourceId)
+  await claimTarget(move)
   if (frozen === undefined) {
     const { damaged } = await copyBytes(move, 'copying blobs; the registry goes on as before')
     if (damaged.length > 0) return { kind: 'damaged', damaged }
@@ -133,7 +136,7 @@ function sameMetadata(keepsBlobStore: boolean): string {
 }
 
 /** From now on the target is this move's alone: no server begins to work there, and no other move. */
-async function claimTarget({ source, target }: Move, sourceId: string): Promise<void> {
+async function claimTarget({ source, target, sourceId, targetId, keepsBlobStore }: Move): Promise<void> {
   const claimedBy = await target.metadata.marks.find('move-from')
   if (claimedBy !== undefined && claimedBy !== sourceId) {
     throw new Error('a move of another registry to the target has begun')
@@ -143,6 +146,7 @@ async function claimTarget({ source, target }: Move, sourceId: string): Promise<
     occupied.push('signing keys')
   if (occupied.length > 0) throw new Error(`the target is not empty: it has ${occupied.join(', ')}`)
   if (claimedBy === undefined) await target.metadata.transaction(({ marks }) => marks.put('move-from', sourceId))
+  if (!keepsBlobStore) await ownBlobs(target, targetId)
 }
 
 async function hasOwnKeys(source: SigningKeys, target: SigningKeys): Promise<boolean> {
@@ -177,7 +181,7 @@ async function copyBytes(move: Move, step: string): Promise<CopyOutcome> {
 }
 
 async function finish(move: Move): Promise<MoveResult> {
-  const { source, target, keepsBlobStore, listener } = move
+  const { source, target, sourceId, targetId, keepsBlobStore, listener } = move
   listener.onStep('the registry takes no changes from now on, and goes on serving')
   const frozen = await freeze(source.metadata, move, systemClock)
   listener.onFrozen()
@@ -186,6 +190,7 @@ async function finish(move: Move): Promise<MoveResult> {
   listener.onStep('copying all rows')
   await copySigningKeys(source.signingKeys, target.signingKeys)
   const rows = await target.metadata.takeRowsOf(source.metadata, { name: frozen.move, keepsBlobStore })
+  await ownBlobs(target, targetId, sourceId)
   await markMoved(source.metadata)
   return { kind: 'moved', rows }
 }

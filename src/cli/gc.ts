@@ -1,5 +1,7 @@
 import type { Command } from 'commander'
+import { ownBlobs } from '../app/build.ts'
 import { garbageAges, strayAgeMs } from '../app/garbage-ages.ts'
+import { nameStore } from '../app/move-marks.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import { collectGarbage, forecastGarbage, sweepStrays } from '../registry/garbage.ts'
@@ -42,6 +44,7 @@ async function collect(options: Options): Promise<void> {
       ...(options.lease === undefined ? {} : { leaseMs: options.lease }),
       ...(options.quarantine === undefined ? {} : { quarantineMs: options.quarantine }),
     }
+    await ownBlobs(stores, await nameStore(stores.metadata))
     if (options.dryRun) {
       const { blobs, bytes, uploads, trashed } = await forecastGarbage(stores, ages)
       console.log(

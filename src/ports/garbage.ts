@@ -17,6 +17,8 @@ export interface GarbageAges {
   readonly uploadMaxMs: number
   /** How long a finished session is remembered for a repeated closing request. */
   readonly uploadDoneMs: number
+  /** How long what one collector has taken out of the trash is passed over by others: it is removing it, or has died. */
+  readonly holdMs: number
 }
 
 /** What a dry run reports. */

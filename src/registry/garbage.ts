@@ -18,9 +18,6 @@ export interface Collected {
 
 const batchSize = 100
 
-/** Removing a batch takes no longer, or somebody else removes the rest too: a waste, and no harm. */
-const holdMs = 300_000
-
 const removalsAtOnce = 8
 
 /**
@@ -107,7 +104,7 @@ async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: ()
   let purged = 0
   let fault: unknown
   while (!shouldStop() && !(await isReadOnly(needs))) {
-    const trashed = await needs.metadata.garbage.takePurgeable(ages.quarantineMs, holdMs, batchSize)
+    const trashed = await needs.metadata.garbage.takePurgeable(ages.quarantineMs, ages.holdMs, batchSize)
     for (let at = 0; at < trashed.length; at += removalsAtOnce) {
       const outcomes = await Promise.allSettled(trashed.slice(at, at + removalsAtOnce).map((one) => purge(needs, one)))
       purged += outcomes.filter(({ status }) => status === 'fulfilled').length

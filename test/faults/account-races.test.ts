@@ -211,7 +211,7 @@ test('a mount is refused when disable has answered before its transaction, and l
 })
 
 describe('the collector', () => {
-  const all = { leaseMs: 0, quarantineMs: 0, uploadIdleMs: 0, uploadMaxMs: 0, uploadDoneMs: 0 }
+  const all = { leaseMs: 0, quarantineMs: 0, uploadIdleMs: 0, uploadMaxMs: 0, uploadDoneMs: 0, holdMs: 0 }
 
   test('leaves a disabled account alone, and comes to it when it is enabled', async () => {
     const registry = await open()

@@ -142,7 +142,7 @@ describe('I26: the closing of an upload dies', () => {
 
     expect(await pull(world, scope, digest)).toBe('all of it')
     grow(world)
-    await collect(world, { uploadIdleMs: 0, uploadDoneMs: 0 })
+    await collect(world, { uploadIdleMs: 0, uploadDoneMs: 0, holdMs: 0 })
     expect(listFiles(world.dataDir)).toEqual([])
     expect(await auditStores(world.dataDir)).toEqual([])
   })

@@ -31,6 +31,7 @@ export const ages: GarbageAges = {
   uploadIdleMs: hourMs,
   uploadMaxMs: 24 * hourMs,
   uploadDoneMs: hourMs,
+  holdMs: 0,
 }
 
 export interface World {

@@ -84,7 +84,8 @@ export function findNginxDifferences(wanted: string, actual: string): string[] {
 /** Idle connections that a proxy keeps must be given up before Berth does it. */
 export function findLateConnections(text: string, pattern: RegExp): string[] {
   const kept = [...text.matchAll(new RegExp(pattern, 'gm'))].map((match) => match[1] ?? '')
-  const isEarly = (time: string): boolean => (parseDuration(time) ?? Infinity) < settingsTable.idleMs.kind.fallback / 1.5
+  const isEarly = (time: string): boolean =>
+    (parseDuration(time) ?? Infinity) < settingsTable.idleMs.kind.fallback / 1.5
   return kept.length === 0 ? [`nothing like ${pattern}`] : kept.filter((time) => !isEarly(time))
 }
 

@@ -5,7 +5,8 @@ import type { GarbageAges } from '../../src/ports/garbage.ts'
 import type { Collected } from '../../src/registry/garbage.ts'
 import { testAdminPassword, testApiKey } from './berth-process.ts'
 import { hourMs } from './metadata-rows.ts'
-import type { SharedStores } from './shared-stores.ts'
+import { openSharedStores, type SharedStores } from './shared-stores.ts'
+import { until } from './until.ts'
 
 /** Before or after a call of the stores: `before garbage.isLive`, `after transaction`, `before writer.flush`. */
 export type Step = `${'before' | 'after'} ${string}`
@@ -34,7 +35,8 @@ export const ages: GarbageAges = {
   quarantineMs: 0,
   uploadIdleMs: 24 * hourMs,
   uploadMaxMs: 7 * 24 * hourMs,
-  uploadDoneMs: 24 * hourMs,
+  uploadDoneMs: 24,
+  holdMs: 0 * hourMs,
 }
 
 export class GatedReplica {
@@ -121,4 +123,43 @@ export class GatedReplica {
 function nameOf(message: FromReplica): string {
   if (message.is === 'ready') return 'ready'
   return 'run' in message ? `run ${message.run}` : `${message.is} ${message.hold}`
+}
+
+export interface GatedPair {
+  readonly stores: SharedStores
+  readonly a: GatedReplica
+  readonly b: GatedReplica
+  /** Resolves when a transaction waits for another's lock. */
+  somebodyWaits(): Promise<void>
+  /** SIGKILL to `a`, and another in its place; what the dead one had locked is free when this is done. */
+  killA(): Promise<void>
+  stop(): Promise<void>
+}
+
+export async function startGatedPair(settings: Readonly<Record<string, string>> = {}): Promise<GatedPair> {
+  const stores = await openSharedStores()
+  const isLocked = async (condition: string): Promise<boolean> => {
+    const rows = await stores.ask(
+      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND ${condition}`,
+    )
+    return rows.length > 0
+  }
+  const pair = {
+    stores,
+    a: await GatedReplica.start(stores, settings),
+    b: await GatedReplica.start(stores, settings),
+    async somebodyWaits() {
+      await until('somebody waits for a lock', () => isLocked("wait_event_type = 'Lock'"))
+    },
+    async killA() {
+      await pair.a.kill()
+      await until('its transactions are over', async () => !(await isLocked("state LIKE 'idle in transaction%'")))
+      pair.a = await GatedReplica.start(stores, settings)
+    },
+    async stop() {
+      await Promise.all([pair.a.kill(), pair.b.kill()])
+      await stores.close()
+    },
+  }
+  return pair
 }

@@ -23,7 +23,14 @@ export interface Shelf {
 export const hourMs = 3_600_000
 
 /** Everything that may be collected at all is old enough. */
-export const noAges: GarbageAges = { leaseMs: 0, quarantineMs: 0, uploadIdleMs: 0, uploadMaxMs: 0, uploadDoneMs: 0 }
+export const noAges: GarbageAges = {
+  leaseMs: 0,
+  quarantineMs: 0,
+  uploadIdleMs: 0,
+  uploadMaxMs: 0,
+  uploadDoneMs: 0,
+  holdMs: 0,
+}
 
 /** Nothing that a test has made is old enough. */
 export const longAges: GarbageAges = {
@@ -32,6 +39,7 @@ export const longAges: GarbageAges = {
   uploadIdleMs: hourMs,
   uploadMaxMs: hourMs,
   uploadDoneMs: hourMs,
+  holdMs: 0,
 }
 
 export function named(text: string): RepositoryName {

@@ -25,17 +25,25 @@ const answerMs = 20_000
 const triesMax = 500
 const pauseMs = 40
 
+class SessionBusy extends Error {}
+
 export class PatientClient {
   readonly #target: () => Target
+  readonly #startsAnew: boolean
   readonly #acknowledged: Image[] = []
   /** Answers that asked to try again, and connections that ended: `503`, `ConnectionClosed` -> how often. */
   readonly troubles = new Map<string, number>()
   /** What no client should ever see. */
   readonly wrong: string[] = []
 
-  /** The target may be another one for the next request: a replica, or the same after a restart. */
-  constructor(target: () => Target) {
+  /**
+   * The target may be another one for the next request: a replica, or the same after a restart. A server that lost its
+   * database in the middle of a chunk cannot say that nobody writes to the session any more, and for half a minute the
+   * session is busy: who `startsAnew` opens another one then, as clients do.
+   */
+  constructor(target: () => Target, startsAnew = false) {
     this.#target = target
+    this.#startsAnew = startsAnew
   }
 
   get acknowledged(): number {
@@ -44,7 +52,14 @@ export class PatientClient {
 
   /** Request by request, each until it succeeds. `onAnswer` hears of each answer. */
   async push(image: Image, onAnswer: (step: Step, answer: string) => void = () => undefined): Promise<void> {
-    for await (const [step, answer] of this.#pushSteps(image)) onAnswer(step, answer)
+    try {
+      for await (const [step, answer] of this.#pushSteps(image)) onAnswer(step, answer)
+    } catch (error) {
+      if (!(error instanceof SessionBusy)) throw error
+      this.#count('416 (busy)')
+      await this.push(image, onAnswer)
+      return
+    }
     this.#acknowledged.push(image)
   }
 
@@ -98,6 +113,7 @@ export class PatientClient {
       const text = await response.text()
       if (response.status === expected) return String(expected)
       answer = String(response.status)
+      if (this.#startsAnew && answer === '416' && text.includes('another request is writing')) throw new SessionBusy()
       if (response.status !== 503) throw new Error(this.#note(`${step}: ${answer} ${text}`))
     } catch (error) {
       if (!isConnectionLost(error)) throw error

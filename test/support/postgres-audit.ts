@@ -1,9 +1,8 @@
 // Looks at a PostgreSQL database and at the blobs beside it from outside, and tells everything that must not be: what
 // store-audit.ts does for SQLite.
-import { statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { hashFile } from './hash-file.ts'
-import { listFiles } from './store-audit.ts'
 
 /** Each gives a text for each fault. Foreign keys hold by themselves. */
 const faultsInRows = [
@@ -54,6 +53,13 @@ export async function auditPostgres(url: string, dataDir: string): Promise<strin
   } finally {
     await sql.close()
   }
+}
+
+/** Storage keys that have a file, finished or not. */
+function listFiles(dataDir: string): string[] {
+  const entries = readdirSync(join(dataDir, 'blobs'), { withFileTypes: true })
+  const folders = entries.filter((entry) => entry.isDirectory())
+  return folders.flatMap(({ name }) => readdirSync(join(dataDir, 'blobs', name)))
 }
 
 async function auditBlob(dataDir: string, { digest, size_bytes, storage_key }: BlobRow): Promise<string[]> {

@@ -43,8 +43,8 @@ export interface S3World {
   readonly blobs: S3BlobStore
   /** The same objects, past what stands in between. */
   readonly direct: S3BlobStore
-  /** Everything that nobody needs goes at once, but for blobs: those keep their lease. */
-  collect(): Promise<void>
+  /** Everything that nobody needs goes at once; blobs that no manifest needs have this lease. */
+  collect(leaseMs?: number): Promise<void>
   /** The same, with what no row names. Gives how many objects that were. */
   sweep(): Promise<number>
   /** What must not be: see s3-audit.ts. */
@@ -77,9 +77,9 @@ export async function openS3World(options: WorldOptions): Promise<S3World> {
     headerBytesMax: 16 * kibi,
     readerWindowMs: 30_000,
   })
-  const ages = { leaseMs: hourMs, quarantineMs: 0, uploadIdleMs: 0, uploadMaxMs: 0, uploadDoneMs: 0 }
-  const collect = async (): Promise<void> => {
-    await collectGarbage({ metadata, blobs }, ages)
+  const ages = { quarantineMs: 0, uploadIdleMs: 0, uploadMaxMs: 0, uploadDoneMs: 0, holdMs: 0 }
+  const collect = async (leaseMs = hourMs): Promise<void> => {
+    await collectGarbage({ metadata, blobs }, { ...ages, leaseMs })
   }
   return {
     url: `http://127.0.0.1:${http.port}`,

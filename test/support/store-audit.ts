@@ -26,7 +26,8 @@ export async function auditStores(dataDir: string): Promise<string[]> {
 /** Storage keys that have a file, finished or not. */
 export function listFiles(dataDir: string): string[] {
   const root = join(dataDir, 'blobs')
-  return readdirSync(root).flatMap((folder) => readdirSync(join(root, folder)))
+  const folders = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  return folders.flatMap(({ name }) => readdirSync(join(root, name)))
 }
 
 /** The file that holds a blob's bytes. */

@@ -1,7 +1,8 @@
 // Harm done to a running server's stores from outside: what a broken disk or a careless operator would do.
 import { Database } from 'bun:sqlite'
-import { readdirSync, renameSync, unlinkSync } from 'node:fs'
+import { renameSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { listFiles } from './store-audit.ts'
 
 /** Runs SQL on the metadata store behind the server's back. */
 export function damageMetadata(dataDir: string, sql: string): void {
@@ -33,7 +34,5 @@ export function moveBlobsAway(dataDir: string): { moveBack(): void } {
 /** Removes the bytes of every blob; their rows stay. */
 export function loseBlobs(dataDir: string): void {
   const root = join(dataDir, 'blobs')
-  for (const folder of readdirSync(root)) {
-    for (const file of readdirSync(join(root, folder))) unlinkSync(join(root, folder, file))
-  }
+  for (const file of listFiles(dataDir)) unlinkSync(join(root, file.slice(-2), file))
 }

@@ -17,10 +17,12 @@ export const findUse = `
 SELECT 1 AS found FROM blobs b
 WHERE b.account_id = $1 AND b.id = $2 AND (${isUsedOrLeased.replace('$LEASE', '$3')})`
 
+// Not by NOT EXISTS: PostgreSQL would make a join of it, whose generic plan reads all entries of the blob for each of its
+// links. A base layer has thousands of both.
 export const dropUnusedLinks = `
 DELETE FROM blob_links WHERE account_id = $1 AND blob_id = $2 AND leased_at <= {now} - $3
-  AND NOT EXISTS (SELECT 1 FROM manifest_entries e
-                  WHERE e.account_id = $1 AND e.blob_id = $2 AND e.repository_id = blob_links.repository_id)`
+  AND (SELECT 1 FROM manifest_entries e
+       WHERE e.account_id = $1 AND e.blob_id = $2 AND e.repository_id = blob_links.repository_id LIMIT 1) IS NULL`
 
 export const dequeueUsed = `
 DELETE FROM blob_queue WHERE account_id = $1 AND blob_id = $2
