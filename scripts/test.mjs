@@ -6,7 +6,19 @@ import { bunPath, ensureInstalled, root } from './install.mjs'
 ensureInstalled({ dev: true })
 
 const bun = bunPath()
-const suites = ['house.test.ts', 'docs', 'unit', 'contract', 'api', 'conformance', 'bad-input', 'fuzz', 'faults']
+const suites = [
+  'house.test.ts',
+  'docs',
+  'deploy',
+  'unit',
+  'contract',
+  'api',
+  'conformance',
+  'bad-input',
+  'fuzz',
+  'faults',
+  'replicas',
+]
 const checks = [
   [
     'format and lint (biome)',

@@ -21,6 +21,7 @@ export interface MoveListener {
   onFrozen(): void
   /** Of the blobs that there were when counting began. */
   onProgress(done: Amount, all: Amount): void
+  onRows(rows: number): void
   onTrouble(error: unknown): void
 }
 
@@ -189,7 +190,11 @@ async function finish(move: Move): Promise<MoveResult> {
   if (damaged.length > 0) return { kind: 'damaged', damaged }
   listener.onStep('copying all rows')
   await copySigningKeys(source.signingKeys, target.signingKeys)
-  const rows = await target.metadata.takeRowsOf(source.metadata, { name: frozen.move, keepsBlobStore })
+  const rows = await target.metadata.takeRowsOf(source.metadata, {
+    name: frozen.move,
+    keepsBlobStore,
+    onRows: (rows) => listener.onRows(rows),
+  })
   await ownBlobs(target, targetId, sourceId)
   await markMoved(source.metadata)
   return { kind: 'moved', rows }

@@ -65,6 +65,7 @@ async function move(options: Options, to: string): Promise<void> {
         isFrozen = true
       },
       onProgress: (done, all) => progress.show(done, all),
+      onRows: (rows) => progress.addRows(rows),
       onTrouble: (error) => progress.begin(`trying again: ${describe(error)}`),
     })
     progress.end()

@@ -19,6 +19,7 @@ export class MoveProgress {
   #isLineOpen = false
   /** The last word, if it was not worth a line yet. */
   #unsaid: string | undefined
+  #rows = 0
 
   constructor(output: Output, now: () => number = () => performance.now()) {
     this.#output = output
@@ -33,7 +34,17 @@ export class MoveProgress {
   show(done: Amount, all: Amount): void {
     const now = this.#now()
     this.#start ??= { at: now, bytes: done.bytes }
-    this.#unsaid = this.#describe(done, all, now - this.#start.at, done.bytes - this.#start.bytes)
+    this.#tell(describe(done, all, now - this.#start.at, done.bytes - this.#start.bytes), now)
+  }
+
+  /** So many more rows. */
+  addRows(rows: number): void {
+    this.#rows += rows
+    this.#tell(`berth: ${this.#rows} rows`, this.#now())
+  }
+
+  #tell(line: string, now: number): void {
+    this.#unsaid = line
     if (now - this.#shownAt < (this.#output.isTTY ? terminalEveryMs : elsewhereEveryMs)) return
     this.#shownAt = now
     this.#say()
@@ -53,15 +64,16 @@ export class MoveProgress {
     this.#isLineOpen = false
     this.#start = undefined
     this.#shownAt = Number.NEGATIVE_INFINITY
+    this.#rows = 0
   }
+}
 
-  #describe(done: Amount, all: Amount, passedMs: number, copied: number): string {
-    const share = `${done.blobs} of ${all.blobs} blobs, ${formatBytes(done.bytes)} of ${formatBytes(all.bytes)}`
-    if (passedMs < 1_000 || copied === 0) return `berth: ${share}`
-    const perSecond = (copied / passedMs) * 1_000
-    const rest = Math.max(0, all.bytes - done.bytes) / perSecond
-    return `berth: ${share}, ${formatBytes(Math.round(perSecond))}/s, ${describeRest(rest)} left`
-  }
+function describe(done: Amount, all: Amount, passedMs: number, copied: number): string {
+  const share = `${done.blobs} of ${all.blobs} blobs, ${formatBytes(done.bytes)} of ${formatBytes(all.bytes)}`
+  if (passedMs < 1_000 || copied === 0) return `berth: ${share}`
+  const perSecond = (copied / passedMs) * 1_000
+  const rest = Math.max(0, all.bytes - done.bytes) / perSecond
+  return `berth: ${share}, ${formatBytes(Math.round(perSecond))}/s, ${describeRest(rest)} left`
 }
 
 function describeRest(seconds: number): string {

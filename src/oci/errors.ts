@@ -80,6 +80,11 @@ export class RegistryRefusal extends Error {
   }
 }
 
+/** What was stored of an upload can never become whole: it has to be sent again from its first byte. */
+export class Spoiled extends Error {
+  override readonly name = 'Spoiled'
+}
+
 /** The world failed: a disk, a database, another service. The caller may try again; the cause is for the log alone. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable'

@@ -96,7 +96,10 @@ export interface BlobWriter {
   /** Makes all that was written durable, and tells how to go on later, on this machine or another. */
   flush(): Promise<UnfinishedObject>
 
-  /** Makes the object complete and durable, its name included. Nothing can be appended after this. */
+  /**
+   * Makes the object complete and durable, its name included. Nothing can be appended after this. Rejects with `Spoiled` where
+   * that can never succeed, whatever is tried again.
+   */
   complete(): Promise<CompleteObject>
 
   /**

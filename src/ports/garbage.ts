@@ -9,6 +9,11 @@ export interface BlobCandidate {
   readonly sizeBytes: number
 }
 
+/** A candidate, and its place in the queue: milliseconds since 1970. */
+export interface DueBlob extends BlobCandidate {
+  readonly queuedAt: number
+}
+
 /** How old things must be before the collector may touch them. Ages are judged by the store's own clock. */
 export interface GarbageAges {
   readonly leaseMs: number
@@ -35,8 +40,9 @@ export interface Garbage {
   /**
    * The next queued blob whose lease time is over, locked so that nobody can begin to use it before the transaction
    * ends. Blobs that another transaction is using right now are passed over. Accounts that are disabled are left alone.
+   * What was queued before `queuedFrom` is not looked at: where the last look ended, so that it need not be passed again.
    */
-  lockNextDue(leaseMs: number): Promise<BlobCandidate | undefined>
+  lockNextDue(leaseMs: number, queuedFrom: number): Promise<DueBlob | undefined>
 
   /**
    * Whether anything needs the blob: a manifest, or a link whose lease still runs. Must be asked after the lock, as a

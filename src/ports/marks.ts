@@ -16,7 +16,8 @@ export interface Marks {
 
   /**
    * Waits for the end of all transactions that have looked at a mark or an account under lock, and lets none begin to before
-   * this one's end: whatever is written here then, all others see from now on. Readers do not wait.
+   * this one's end: whatever is written here then, all others see from now on. Readers do not wait. Who looks at both in one
+   * transaction looks at the mark first.
    */
   holdUpOthers(): Promise<void>
 

@@ -74,21 +74,20 @@ async function buryBlobs(
 ): Promise<{ blobs: number; bytes: number }> {
   let blobs = 0
   let bytes = 0
+  let queuedFrom = 0
   while (!shouldStop()) {
     const outcome = await needs.metadata.transaction(async (tables) => {
       const { garbage } = tables
-      if (!(await mayChange(tables))) return 'none'
-      const candidate = await garbage.lockNextDue(leaseMs)
-      if (candidate === undefined) return 'none'
-      if (await garbage.isLive(candidate, leaseMs)) {
-        await garbage.keep(candidate, leaseMs)
-        return 'kept'
-      }
-      await garbage.bury(candidate)
-      return candidate
+      if (!(await mayChange(tables))) return undefined
+      const candidate = await garbage.lockNextDue(leaseMs, queuedFrom)
+      if (candidate === undefined) return undefined
+      const isLive = await garbage.isLive(candidate, leaseMs)
+      await (isLive ? garbage.keep(candidate, leaseMs) : garbage.bury(candidate))
+      return { ...candidate, isLive }
     })
-    if (outcome === 'none') break
-    if (outcome === 'kept') continue
+    if (outcome === undefined) break
+    queuedFrom = outcome.queuedAt
+    if (outcome.isLive) continue
     blobs += 1
     bytes += outcome.sizeBytes
   }

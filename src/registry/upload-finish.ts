@@ -1,6 +1,6 @@
 import { type RunningHash, startHash } from '../lib/hashing.ts'
 import { algorithmOf, type Digest } from '../oci/digest.ts'
-import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
+import { RegistryRefusal, Spoiled, Unavailable } from '../oci/errors.ts'
 import type { CompleteObject } from '../ports/blob-store.ts'
 import type { Tables } from '../ports/metadata-store.ts'
 import type { Upload, UploadId, UploadOwner } from '../ports/uploads.ts'
@@ -66,6 +66,10 @@ async function close(
     }
     await needs.metadata.transaction((tables) => commit(tables, upload, digest, object, turn.sizeBytes))
   } catch (error) {
+    if (error instanceof Spoiled) {
+      await discard(needs, owner, upload.id)
+      throw new RegistryRefusal('upload-unknown', { id: upload.id })
+    }
     // Back to where the session stood before: a client that repeats its closing request sends the same bytes again. Whether
     // the rows were written may be unknown (a connection that is cut at COMMIT); an open session proves that they were not.
     if (await needs.metadata.uploads.isOpen(upload).catch(() => false)) await turn.writer.rewind()

@@ -142,12 +142,13 @@ export async function inTurn<T>(
   act: (upload: Upload, onProgress: () => void) => Promise<T>,
 ): Promise<T> {
   // A look before the turn is taken: most refusals need no write.
-  checkOrder(requireOpen(await needs.metadata.uploads.find(owner, id), id), chunk)
+  const seen = requireOpen(await needs.metadata.uploads.find(owner, id), id)
+  checkOrder(seen, chunk)
   const busy = new RegistryRefusal('upload-busy', { id })
   const entry = await needs.running.enter(id, () => chunk.body.cancel(new RegistryRefusal('body-incomplete')))
   if (entry === undefined) throw busy
   try {
-    const upload = await needs.metadata.uploads.claim(owner, id, turnMs)
+    const upload = await takeTurn(needs, owner, seen)
     if (upload === undefined) {
       requireOpen(await needs.metadata.uploads.find(owner, id), id)
       throw busy
@@ -161,6 +162,18 @@ export async function inTurn<T>(
     return await act(upload, entry.progress)
   } finally {
     entry.end()
+  }
+}
+
+/** Where the answer is lost, the turn may be ours without our knowing, and nobody would give it back. */
+async function takeTurn(needs: UploadNeeds, owner: UploadOwner, seen: Upload): Promise<Upload | undefined> {
+  const { uploads } = needs.metadata
+  try {
+    return await uploads.claim(owner, seen.id, turnMs)
+  } catch (error) {
+    // By keeping it for no time, not by recording: if somebody else took this turn, his bytes must stay; the epoch fences him.
+    await uploads.keepTurn({ ...seen, epoch: seen.epoch + 1 }, 0).catch(() => false)
+    throw error
   }
 }
 

@@ -6,10 +6,22 @@ import { testAdminPassword, testApiKey } from '../support/berth-process.ts'
 import { findContradictions, schemaFaults } from '../support/documented-answer.ts'
 import { findOperation, openApi, operationOf, operations } from '../support/openapi-document.ts'
 import { json as withJson } from '../support/provocation.ts'
+import { startS3Stub } from '../support/s3-stub.ts'
+import { s3Variables } from '../support/test-stores.ts'
 
-// In bearer mode there is one more operation, and all others are as ever.
-const server = await startApi({ BERTH_AUTH__CHALLENGE: 'bearer' })
-afterAll(() => server.stop())
+// In bearer mode there is one more operation, and all others are as ever. Who stays is sent nowhere, as without redirects.
+const stub = startS3Stub()
+const server = await startApi({
+  BERTH_AUTH__CHALLENGE: 'bearer',
+  ...s3Variables(stub, ''),
+  BERTH_STORAGE__REDIRECT: 'true',
+  BERTH_STORAGE__REDIRECT_EXCEPT_AGENTS: 'stays',
+})
+const stays = { 'user-agent': 'stays' }
+afterAll(async () => {
+  await server.stop()
+  await stub.stop()
+})
 
 const name = 'answers/app'
 const { digest, bytes } = await pushImage(server, name, 'v1')
@@ -65,8 +77,9 @@ const successes: readonly (readonly [string, number, () => Asked | Promise<Asked
   ['deleteManifest', 202, () => ask('DELETE', `/v2/${name}/manifests/v2`)],
   ['getImageTagsList', 200, () => ask('GET', `/v2/${name}/tags/list`)],
   ['getImageDigestReferrers', 200, () => ask('GET', `/v2/${name}/referrers/${digest}`)],
-  ['getBlob', 200, () => ask('GET', `/v2/${name}/blobs/${blob}`)],
-  ['getBlob', 206, () => ask('GET', `/v2/${name}/blobs/${blob}`, { headers: { range: 'bytes=0-1' } })],
+  ['getBlob', 200, () => ask('GET', `/v2/${name}/blobs/${blob}`, { headers: stays })],
+  ['getBlob', 206, () => ask('GET', `/v2/${name}/blobs/${blob}`, { headers: { ...stays, range: 'bytes=0-1' } })],
+  ['getBlob', 307, () => ask('GET', `/v2/${name}/blobs/${blob}`)],
   ['getBlob', 304, () => ask('GET', `/v2/${name}/blobs/${blob}`, has)],
   ['postUpload', 201, () => ask('POST', `/v2/answers/other/blobs/uploads/?mount=${blob}&from=${name}`)],
   ['postUpload', 202, () => ask('POST', `/v2/${name}/blobs/uploads/`)],
@@ -98,7 +111,7 @@ describe('an answer of yes is as the document has it', () => {
   })
 })
 
-const reads = successes.filter(([operationId, status]) => operationId.startsWith('get') && status !== 206)
+const reads = successes.filter(([operationId, status]) => operationId.startsWith('get') && ![206, 307].includes(status))
 
 describe('HEAD has the status and the headers of GET, and no body', () => {
   test.each(reads.map(([operationId, status, prepare]) => [operationId, status, prepare] as const))(

@@ -152,7 +152,7 @@ function leasing(open: OpenMetadataStore): void {
     const other = await openShelf(metadata, 'acme', 'other')
     const dequeue = () =>
       metadata.transaction(async ({ garbage }) => {
-        const candidate = await garbage.lockNextDue(0)
+        const candidate = await garbage.lockNextDue(0, 0)
         if (candidate !== undefined) await garbage.keep(candidate, hourMs)
         return candidate?.blobId
       })

@@ -18,7 +18,7 @@ import type { OpenMetadataStore } from './metadata-store.ts'
 /** One look of the collector: keeps or buries, and tells which. */
 async function look({ metadata }: Shelf, leaseMs: number): Promise<'nothing' | 'kept' | 'buried'> {
   return metadata.transaction(async ({ garbage }) => {
-    const candidate = await garbage.lockNextDue(leaseMs)
+    const candidate = await garbage.lockNextDue(leaseMs, 0)
     if (candidate === undefined) return 'nothing'
     if (await garbage.isLive(candidate, leaseMs)) {
       await garbage.keep(candidate, leaseMs)
@@ -42,7 +42,7 @@ function queueing(open: OpenMetadataStore): void {
     const first = await addBlob(shelf, 'first')
     await passTime()
     await addBlob(shelf, 'second')
-    const next = (leaseMs: number) => shelf.metadata.transaction((tables) => tables.garbage.lockNextDue(leaseMs))
+    const next = (leaseMs: number) => shelf.metadata.transaction((tables) => tables.garbage.lockNextDue(leaseMs, 0))
 
     expect(await next(hourMs)).toBeUndefined()
     expect(await next(0)).toEqual({
@@ -50,6 +50,7 @@ function queueing(open: OpenMetadataStore): void {
       blobId: first.id,
       storageKey: first.key,
       sizeBytes: 5,
+      queuedAt: expect.any(Number),
     })
   })
 
@@ -90,7 +91,7 @@ function queueing(open: OpenMetadataStore): void {
 
     for (let turn = 0; turn < 3; turn += 1) {
       await shelf.metadata.transaction(async ({ garbage }) => {
-        const candidate = await garbage.lockNextDue(0)
+        const candidate = await garbage.lockNextDue(0, 0)
         if (candidate !== undefined) await garbage.keep(candidate, hourMs)
         kept.push(candidate?.blobId)
       })

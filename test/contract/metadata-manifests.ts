@@ -82,10 +82,12 @@ function keeping(open: OpenMetadataStore): void {
       foreign: await manifests.findLocked(shelf.repository, foreign.digest),
     }))
 
-    expect([...locked.many]).toEqual([
-      [one.digest, one.id],
-      [two.digest, two.id],
-    ])
+    expect(locked.many).toEqual(
+      new Map([
+        [one.digest, one.id],
+        [two.digest, two.id],
+      ]),
+    )
     expect(locked.none.size).toBe(0)
     expect(locked.found).toBe(two.id)
     expect(locked.foreign).toBeUndefined()

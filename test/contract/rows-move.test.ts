@@ -120,19 +120,20 @@ describe('all rows', () => {
     await fillRegistry(source.metadata, 1)
     const before = await dumpRows(source.look())
     const writer = await SqlMetadataStore.open(source.look())
-    const writing: Promise<unknown>[] = []
+    let written = 0
 
     await target.metadata.takeRowsOf(source.metadata, {
       ...kept('moment'),
-      onRows: () => {
-        writing.push(writer.accounts.ensure(`late ${writing.length}`))
+      onRows: async () => {
+        written += 1
+        // Not without end: where these were seen, they would make pages that make more of them.
+        if (written < 100) await writer.accounts.ensure(`late ${written}`)
       },
     })
 
-    await Promise.all(writing)
-    expect(writing.length).toBeGreaterThan(5)
+    expect(written).toBeGreaterThan(5)
     expect(await dumpRows(target.look())).toEqual(before)
-    expect(await writer.accounts.find('late 0')).toBeDefined()
+    expect(await writer.accounts.find('late 1')).toBeDefined()
   })
 
   engines.each('that keep their blob store take along what is to be removed from it', async (engine) => {

@@ -35,8 +35,8 @@ export const ages: GarbageAges = {
   quarantineMs: 0,
   uploadIdleMs: 24 * hourMs,
   uploadMaxMs: 7 * 24 * hourMs,
-  uploadDoneMs: 24,
-  holdMs: 0 * hourMs,
+  uploadDoneMs: 24 * hourMs,
+  holdMs: 300_000,
 }
 
 export class GatedReplica {

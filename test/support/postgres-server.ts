@@ -1,6 +1,16 @@
 // A PostgreSQL of the test's own: the newest, which npm brings, or the one whose programs POSTGRES_BIN names.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { appendFileSync, chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chownSync,
+  closeSync,
+  cpSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -121,8 +131,11 @@ async function openServer(home: Home): Promise<PostgresServer> {
       return urlOf(name)
     },
     async kill() {
-      signalAll(running.pid, 'SIGKILL')
+      // A server that cannot go on cannot take a new connection while we look for those that it has.
+      process.kill(running.pid, 'SIGSTOP')
+      const killed = signalAll(running.pid, 'SIGKILL')
       await running.ended
+      await until('all of it is gone', () => !killed.some(isAlive))
       // Whoever starts it again would look for the dead one's connections, and a number may be another process by then.
       rmSync(join(dataDir, 'postmaster.pid'), { force: true })
     },
@@ -132,7 +145,9 @@ async function openServer(home: Home): Promise<PostgresServer> {
     },
     async start() {
       running = launch(home, port)
-      await until('PostgreSQL answers again', isUp)
+      await until('PostgreSQL answers again', isUp).catch((error: unknown) => {
+        throw new Error(readFileSync(logOf(home), 'utf8').slice(-2_000), { cause: error })
+      })
     },
     freeze: () => signalAll(running.pid, 'SIGSTOP'),
     thaw: () => signalAll(running.pid, 'SIGCONT'),
@@ -155,7 +170,10 @@ interface Running {
   readonly ended: Promise<unknown>
 }
 
-function launch({ folder, programs, env }: Home, port: number): Running {
+const logOf = ({ folder }: Home) => join(folder, 'log')
+
+function launch(home: Home, port: number): Running {
+  const { folder, programs, env } = home
   const settings = [
     'listen_addresses=127.0.0.1',
     `port=${port}`,
@@ -164,7 +182,9 @@ function launch({ folder, programs, env }: Home, port: number): Running {
     'fsync=off',
   ]
   const values = ['-D', join(folder, 'data'), ...settings.flatMap((setting) => ['-c', setting])]
-  const child = spawn(join(programs, 'postgres'), values, { ...identity, env, stdio: 'ignore' })
+  const log = openSync(logOf(home), 'a')
+  const child = spawn(join(programs, 'postgres'), values, { ...identity, env, stdio: ['ignore', 'ignore', log] })
+  closeSync(log)
   if (child.pid === undefined) throw new Error('PostgreSQL could not be started')
   child.unref()
   return { pid: child.pid, ended: new Promise((resolve) => child.once('exit', resolve)) }
@@ -184,7 +204,7 @@ function copyAsStandby(home: Home, dataDir: string, primaryPort: number, name: s
 }
 
 /** To a server and to what it has started: each connection is a process, in a session of its own. */
-function signalAll(server: number, signal: NodeJS.Signals): void {
+function signalAll(server: number, signal: NodeJS.Signals): number[] {
   const listed = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).stdout
   const pairs = listed
     .trim()
@@ -197,6 +217,15 @@ function signalAll(server: number, signal: NodeJS.Signals): void {
     } catch {
       // It has ended by itself meanwhile.
     }
+  }
+  return children
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
   }
 }
 

@@ -5,13 +5,14 @@ import type { PostgresSettings } from '../../src/adapters/metadata-sql/postgres-
 import { Unavailable } from '../../src/oci/errors.ts'
 import { PostgresProxy } from './postgres-proxy.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import { until } from './until.ts'
 
-/** One connection for look-ups, two for all else. Short limits: a silent server is taken for gone after 2.3 s. */
+/** One connection for look-ups, two for all else. Short limits: a silent server is taken for gone after 2.6 s. */
 export const limits = {
   connectionsMax: 3,
   queueMax: 4,
-  statementTimeoutMs: 300,
-  lockTimeoutMs: 150,
+  statementTimeoutMs: 600,
+  lockTimeoutMs: 300,
   connectTimeoutMs: 500,
 }
 const exclusive = 2
@@ -40,8 +41,15 @@ function stateOf(error: unknown): string | undefined {
   return error instanceof Error && 'errno' in error && typeof error.errno === 'string' ? error.errno : undefined
 }
 
-/** As many transactions at once as there are connections for them, each of which goes on when all have begun. */
+/**
+ * As many transactions at once as there are connections for them, each of which goes on when all have begun; and a look-up.
+ * On a busy machine one may find that it waited for too long: then all of them begin again.
+ */
 export async function useAllConnections(database: PostgresDatabase): Promise<void> {
+  await until('all connections are used at once', async () => (await endOf(useOnce(database))) === 'done')
+}
+
+async function useOnce(database: PostgresDatabase): Promise<void> {
   let begun = 0
   const all = Promise.withResolvers<void>()
   const one = () =>
@@ -51,7 +59,8 @@ export async function useAllConnections(database: PostgresDatabase): Promise<voi
       if (begun === exclusive) all.resolve()
       await all.promise
     })
-  await Promise.all(Array.from({ length: exclusive }, one))
+  const using = Array.from({ length: exclusive }, () => one().finally(all.resolve))
+  for (const ended of await Promise.allSettled(using)) if (ended.status === 'rejected') throw ended.reason
   await database.lookUp('SELECT 1 AS here WHERE $1 = 1', [1])
 }
 

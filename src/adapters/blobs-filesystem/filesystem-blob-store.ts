@@ -108,14 +108,15 @@ export class FilesystemBlobStore implements BlobStore {
 
 /** Written aside and renamed: there is no half of a name. */
 async function writeSynced(path: string, text: string): Promise<void> {
-  const file = await open(`${path}.new`, 'w', 0o600)
+  const aside = `${path}.${crypto.randomUUID()}`
+  const file = await open(aside, 'wx', 0o600)
   try {
     await file.writeFile(text)
     await file.sync()
   } finally {
     await file.close()
   }
-  await rename(`${path}.new`, path)
+  await rename(aside, path)
   await syncFolder(dirname(path))
 }
 

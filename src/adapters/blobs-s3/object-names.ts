@@ -1,7 +1,7 @@
 import type { StorageKey } from '../../ports/blob-store.ts'
 
 /**
- *   <prefix>00/0193a7c2-...-00-5f3a9c1e    an object under its final name, or a piece on the way to one
+ *   <prefix>00/0193a7c2-...-00-5f3a9c1e...    an object under its final name, or a piece on the way to one
  *           │  │               └ the writer's own letters: no two writers ever write to one name
  *           │  └ the key that the upload was given
  *           └ the last two letters of that key, so that names spread evenly, whatever the time
@@ -11,14 +11,14 @@ import type { StorageKey } from '../../ports/blob-store.ts'
  * can only ever hit what nobody names. Nothing is copied or renamed: the name with which a writer ends is the blob's key.
  */
 const uploadKey = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
-const keyPattern = new RegExp(`^${uploadKey}(?:-[0-9a-f]{8})?$`)
+const keyPattern = new RegExp(`^${uploadKey}(?:-[0-9a-f]{16})?$`)
 const uploadKeyLength = 36
 
 export const ownerObject = 'owner'
 
 export function freshName(key: StorageKey): StorageKey {
-  const letters = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0
-  return `${uploadKeyOf(key)}-${letters.toString(16).padStart(8, '0')}` as StorageKey
+  const letters = crypto.getRandomValues(new Uint8Array(8)).toHex()
+  return `${uploadKeyOf(key)}-${letters}` as StorageKey
 }
 
 export function isUploadKey(key: StorageKey): boolean {

@@ -1,6 +1,6 @@
 import { mkdir, readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Slots } from '../../lib/slots.ts'
+import { NoSlot, Slots } from '../../lib/slots.ts'
 import { type PartPlan, sizeOfPart } from './part-plan.ts'
 import { type Checksum, type Piece, PieceInFile, PieceInMemory } from './piece.ts'
 
@@ -9,9 +9,10 @@ export interface RoomSettings {
   readonly checksum: Checksum
   /** Most pieces in memory at once, whoever's they are. */
   readonly piecesMax: number
-  /** Most writers that wait for the room of a piece; more are refused. */
+  /** Most writers that wait for the room of a piece, and for how long. */
   readonly queueMax: number
-  /** For pieces that memory is too small for. */
+  readonly waitMaxMs: number
+  /** For pieces that memory is too small for, or has no room for. */
   readonly folder: string
 }
 
@@ -22,8 +23,8 @@ const abandonedAfterMs = 7 * 24 * 3_600_000
 
 /**
  * The memory that all writers share. A writer takes a place for the piece that it gathers and gives it back once the store
- * has it; while there is none, it does not read from its client. Nobody who waits holds anything that another waits for
- * but pieces that are being sent, so everybody's turn comes.
+ * has it; while there is none, it does not read from its client. A place that is held by a slow client may not come back for
+ * hours: who has waited long enough goes on in a file.
  */
 export class PieceRoom {
   readonly plan: PartPlan
@@ -35,22 +36,40 @@ export class PieceRoom {
   constructor(settings: RoomSettings) {
     this.plan = settings.plan
     this.#settings = settings
-    this.#slots = new Slots(settings.piecesMax, settings.queueMax)
+    this.#slots = new Slots(settings.piecesMax, settings.queueMax, settings.waitMaxMs)
   }
 
   async open(startsAt: number, number: number): Promise<Piece> {
-    const { checksum, folder } = this.#settings
-    if (sizeOfPart(this.plan, number) <= this.plan.memoryMax) return new PieceInMemory(startsAt, checksum)
-    await this.#prepareFolder()
-    return PieceInFile.open(startsAt, folder, checksum)
+    const { checksum } = this.#settings
+    const isForMemory = sizeOfPart(this.plan, number) <= this.plan.memoryMax
+    return isForMemory ? new PieceInMemory(startsAt, checksum) : this.#openFile(startsAt)
   }
 
-  async append(piece: Piece, chunk: Uint8Array): Promise<void> {
+  async #openFile(startsAt: number): Promise<Piece> {
+    await this.#prepareFolder()
+    return PieceInFile.open(startsAt, this.#settings.folder, this.#settings.checksum)
+  }
+
+  /** Gives the piece to go on with: another one, with the same bytes, where memory has no room for it. */
+  async append(piece: Piece, chunk: Uint8Array): Promise<Piece> {
     const isLarge = piece.sizeBytes + chunk.length > freeBytes
-    if (isLarge && piece instanceof PieceInMemory && !this.#places.has(piece)) {
+    const needsPlace = isLarge && piece instanceof PieceInMemory && !this.#places.has(piece)
+    const held = needsPlace ? await this.#settle(piece) : piece
+    await held.append(chunk)
+    return held
+  }
+
+  async #settle(piece: Piece): Promise<Piece> {
+    try {
       this.#places.set(piece, await this.#takePlace())
+      return piece
+    } catch (error) {
+      if (!(error instanceof NoSlot)) throw error
+      const inFile = await this.#openFile(piece.startsAt)
+      for await (const bytes of new Blob([piece.body().bytes]).stream()) await inFile.append(bytes)
+      await piece.discard()
+      return inFile
     }
-    await piece.append(chunk)
   }
 
   async close(piece: Piece): Promise<void> {

@@ -1,5 +1,5 @@
 import { NoSlot } from '../../lib/slots.ts'
-import { Unavailable } from '../../oci/errors.ts'
+import { Spoiled, Unavailable } from '../../oci/errors.ts'
 import type {
   BlobStore,
   BlobWriter,
@@ -14,6 +14,7 @@ import { type PartPlan, usualPlan } from './part-plan.ts'
 import { PieceRoom } from './piece-room.ts'
 import { S3BlobWriter } from './s3-blob-writer.ts'
 import { S3Client, type S3ClientSettings } from './s3-client.ts'
+import { S3Fault } from './s3-fault.ts'
 import { readNotes, totalBytes, type UploadNotes, writeNotes } from './upload-notes.ts'
 
 export interface S3BlobStoreSettings extends S3ClientSettings {
@@ -23,6 +24,12 @@ export interface S3BlobStoreSettings extends S3ClientSettings {
   /** For tests, which have no terabytes. */
   readonly plan?: PartPlan
 }
+
+/** What is no longer is read before it is given out: a store that fails is told so, and the answer can name its length. */
+const wholeMaxBytes = 256 * 1024
+
+/** Longer than a piece travels, shorter than a client's patience. */
+const placeWaitMs = 5_000
 
 /**
  * Objects in a bucket; `object-names.ts` draws their names. What S3 is trusted with: a PUT or a complete multipart upload
@@ -42,6 +49,7 @@ export class S3BlobStore implements BlobStore {
       checksum: settings.checksum,
       piecesMax: settings.piecesMax,
       queueMax: settings.queueMax,
+      waitMaxMs: placeWaitMs,
       folder: settings.spoolFolder,
     })
   }
@@ -56,7 +64,12 @@ export class S3BlobStore implements BlobStore {
   }
 
   open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined> {
-    return trouble(() => this.#client.open(this.#nameOf(key), sizeBytes, range))
+    return trouble(async () => {
+      const bytes = await this.#client.open(this.#nameOf(key), sizeBytes, range)
+      const lengthBytes = range === undefined ? sizeBytes : range.last - range.first + 1
+      if (bytes === undefined || lengthBytes > wholeMaxBytes) return bytes
+      return new Blob([await new Response(bytes).bytes()])
+    })
   }
 
   /** An upload's key stands for all that its writers have made: no blob has a name of theirs, or it would not be here. */
@@ -172,10 +185,14 @@ class TroubledWriter implements BlobWriter {
   }
 }
 
+/** S3 will never make an object of these parts: one was replaced by a writer that had lost its turn. */
+const spoiled: ReadonlySet<string> = new Set(['InvalidPart', 'InvalidPartOrder', 'EntityTooSmall', 'wrong-size'])
+
 async function trouble<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act()
   } catch (error) {
+    if (error instanceof S3Fault && spoiled.has(error.code)) throw new Spoiled(error.message, { cause: error })
     const cause = error instanceof NoSlot ? new Error('too many wait for the S3 store') : error
     throw new Unavailable('the blob store', { cause })
   }

@@ -33,7 +33,7 @@ export class S3BlobWriter implements BlobWriter {
   constructor(key: StorageKey, needs: WriterNeeds, notes: UploadNotes) {
     this.#key = key
     this.#needs = needs
-    this.#stood = notes
+    this.#stood = { ...notes, replaced: [] }
     this.#tail = notes.tail
     this.#position = totalBytes(notes)
     this.#sender = new PartSender(key, needs, notes.multipart)
@@ -45,10 +45,11 @@ export class S3BlobWriter implements BlobWriter {
     let rest = chunk
     while (rest.length > 0) {
       this.#sender.checkFault()
-      const piece = await this.#openPiece()
+      const open = await this.#openPiece()
       const max = sizeOfPart(this.#needs.room.plan, this.#sender.nextNumber)
-      const taken = rest.subarray(0, max - piece.sizeBytes)
-      await this.#needs.room.append(piece, taken)
+      const taken = rest.subarray(0, max - open.sizeBytes)
+      const piece = await this.#needs.room.append(open, taken)
+      this.#piece = piece
       this.#position += taken.length
       rest = rest.subarray(taken.length)
       if (piece.sizeBytes >= max) await this.#sendPiece(piece)
@@ -64,12 +65,12 @@ export class S3BlobWriter implements BlobWriter {
   async #loadTail(): Promise<Piece> {
     const tail = this.#tail
     const startsAt = this.#position - (tail?.sizeBytes ?? 0)
-    const piece = await this.#needs.room.open(startsAt, this.#sender.nextNumber)
+    let piece = await this.#needs.room.open(startsAt, this.#sender.nextNumber)
     if (tail === undefined) return piece
     try {
       const bytes = await this.#needs.client.open(toObjectName(this.#needs.prefix, tail.key), tail.sizeBytes)
       if (bytes === undefined) throw new Error('the tail of an upload is gone')
-      for await (const chunk of bytes) await this.#needs.room.append(piece, chunk)
+      for await (const chunk of bytes) piece = await this.#needs.room.append(piece, chunk)
       return piece
     } catch (error) {
       await this.#needs.room.close(piece)

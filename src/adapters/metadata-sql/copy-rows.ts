@@ -10,7 +10,8 @@ export interface RowMove {
   readonly name: string
   /** The blob store is the same before and after: storage keys stay, and what is left lying there is taken along. */
   readonly keepsBlobStore: boolean
-  readonly onRows?: (table: string, rows: number) => void
+  /** So many more are in the target. */
+  readonly onRows?: (rows: number) => void | Promise<void>
 }
 
 /** Rows by table. */
@@ -65,7 +66,7 @@ async function copyTables(from: Queryable, to: Queryable, move: RowMove): Promis
       )
       await insert(to, table, rows)
       counts[table.name] = (counts[table.name] ?? 0) + rows.length
-      move.onRows?.(table.name, rows.length)
+      await move.onRows?.(rows.length)
     }
   }
   return counts

@@ -39,7 +39,7 @@ export class PostgresDatabase implements Database {
     this.#settings = settings
     this.#pool = new SessionPool(shared, () => PostgresSession.open(settings))
     // Whoever waits for longer than a statement may take is told that there is trouble, and may come again.
-    this.#slots = new Slots(connectionsMax - shared, queueMax, statementTimeoutMs)
+    this.#slots = new Slots(Math.max(1, connectionsMax - shared), queueMax, statementTimeoutMs)
     this.#lookUps = new Slots(shared * lookUpsPerShared, queueMax, statementTimeoutMs)
   }
 

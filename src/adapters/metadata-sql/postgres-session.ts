@@ -17,6 +17,14 @@ const connectTimeoutMs = 5_000
 /** The server ends a statement by itself when its time is over. So much later it is taken for gone. */
 const slackMs = 2_000
 
+/**
+ * Limits are told here and not with the connection's first message, because poolers refuse what they do not know in that. A
+ * server of ours that vanished within a transaction must not keep its locks.
+ */
+const greeting = `
+SELECT pg_is_in_recovery() AS "isStandby", set_config('statement_timeout', $1, false),
+  set_config('lock_timeout', $2, false), set_config('idle_in_transaction_session_timeout', $1, false)`
+
 /** What the driver gives for a statement: its rows, how many were changed, and its first word. */
 interface Outcome<R> extends Array<R> {
   readonly count: number
@@ -40,7 +48,7 @@ export class PostgresSession implements Session {
   #trouble: ConnectionTrouble | undefined
 
   private constructor(settings: PostgresSettings, connectMs: number) {
-    const { url, statementTimeoutMs, lockTimeoutMs } = settings
+    const { url, statementTimeoutMs } = settings
     // The server's own limit, which comes first, counts the wait for locks as well.
     this.#usualLimitMs = statementTimeoutMs + slackMs
     this.#limitMs = this.#usualLimitMs
@@ -50,13 +58,7 @@ export class PostgresSession implements Session {
       bigint: true,
       connectionTimeout: connectMs / 1000,
       onclose: (cause) => this.#lose('the connection ended', cause),
-      connection: {
-        application_name: 'berth',
-        statement_timeout: statementTimeoutMs,
-        lock_timeout: lockTimeoutMs,
-        // A server of ours that vanished within a transaction must not keep its locks.
-        idle_in_transaction_session_timeout: statementTimeoutMs,
-      },
+      connection: { application_name: 'berth' },
     })
   }
 
@@ -71,7 +73,8 @@ export class PostgresSession implements Session {
     const timer = setTimeout(() => session.#lose(`no connection within ${connectMs} ms`), connectMs + slackMs)
     try {
       session.#connection = await session.#sql.reserve()
-      const server = await session.first<{ isStandby: boolean }>('SELECT pg_is_in_recovery() AS "isStandby"', [])
+      const limits = [settings.statementTimeoutMs, settings.lockTimeoutMs].map(String)
+      const server = await session.first<{ isStandby: boolean }>(greeting, limits)
       if (server?.isStandby !== false) throw new ConnectionTrouble('the server is a standby')
       return session
     } catch (error) {

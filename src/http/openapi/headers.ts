@@ -9,7 +9,11 @@ interface Header {
 export const headers = {
   'Docker-Content-Digest': { description: 'Digest of the content.', schema: digest },
   ETag: { description: 'The digest in quotes: content with this digest never changes.', schema: text },
-  Location: { description: 'Path-absolute, and in the mount that the request came in on.', schema: reference },
+  Location: {
+    description:
+      'Path-absolute, and in the mount that the request came in on. With 307: an address of the blob store, good for a while and for anybody who knows it.',
+    schema: reference,
+  },
   Link: { description: '`<...>; rel="next"`: the page behind this one. Absent on the last.', schema: text },
   Range: { description: '`0-<last byte received>`; `0-0` while there is nothing, too.', schema: text },
   'Docker-Upload-UUID': { description: 'The upload.', schema: uuid },

@@ -111,4 +111,34 @@ describe('slots', () => {
 
     expect([most, running]).toEqual([3, 0])
   })
+
+  test('let nobody wait for longer than they may, and forget who gave up', async () => {
+    const began: string[] = []
+    const { work, end } = heldWork(began)
+    const slots = new Slots(1, 1, 20)
+    const first = slots.run(work('a'))
+
+    expect(await errorOf(slots.run(work('b')))).toBeInstanceOf(NoSlot)
+
+    const third = slots.run(work('c'))
+    end('a')
+    await first
+    await settle()
+    end('c')
+    expect(await third).toBe('c')
+    expect(began).toEqual(['a', 'c'])
+  })
+
+  test('let who began in time go on for as long as it takes', async () => {
+    const { work, end } = heldWork([])
+    const slots = new Slots(1, 1, 20)
+    const [first, second] = [slots.run(work('a')), slots.run(work('b'))]
+    end('a')
+    await first
+    await settle()
+    await Bun.sleep(40)
+
+    end('b')
+    expect(await second).toBe('b')
+  })
 })

@@ -1,6 +1,6 @@
 /**
  * What several servers of one store need to know of each other: how far an upload's hash has come, who is removing what,
- * whose turn a job is, and the keys that sign tokens. `oldest_code` says which older servers can go on beside a newer one.
+ * whose turn a job is, and the keys that sign tokens. Indexes that hold the whole key that is asked for. `oldest_code` says which older servers can go on beside a newer one.
  */
 export const manyReplicas = `
 ALTER TABLE uploads ADD COLUMN received_digest {text};
@@ -12,5 +12,11 @@ CREATE TABLE marks (name {text} PRIMARY KEY, value {text} NOT NULL) {table};
 CREATE TABLE copied_objects (
   source_key {text} PRIMARY KEY, storage_key {text} NOT NULL UNIQUE, digest {text} NOT NULL, size_bytes {number} NOT NULL
 ) {table};
+DROP INDEX blob_links_of_blob;
+CREATE INDEX blob_links_of_blob ON blob_links (account_id, blob_id, repository_id);
+DROP INDEX uploads_by_age;
+CREATE INDEX uploads_done_by_age ON uploads (touched_at) WHERE done_digest IS NOT NULL;
+CREATE INDEX uploads_open_by_touch ON uploads (touched_at) WHERE done_digest IS NULL;
+CREATE INDEX uploads_open_by_age ON uploads (created_at) WHERE done_digest IS NULL;
 ALTER TABLE schema_versions ADD COLUMN oldest_code {number} NOT NULL DEFAULT 0;
 `

@@ -5,6 +5,7 @@ import type { BlobLinks, BlobRow, LinkedBlob } from '../../../ports/blobs.ts'
 import type { RepositoryRow, Scope } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
+import { type FoundRow, toFound } from './found-rows.ts'
 
 interface LinkedBlobRow {
   readonly blob_id: number
@@ -19,12 +20,25 @@ interface BlobSizeRow {
   readonly size_bytes: number
 }
 
+// Look-ups are nested, not joined: a planner knows that most blobs have few links and most repositories hold little, joins
+// by half of a key, and then reads through all links of a base layer, or all content of a repository that is large.
 const findLinked = `
-SELECT b.id AS blob_id, r.id AS repository_id, b.size_bytes, b.storage_key, {now} - l.leased_at AS lease_age
-FROM repositories r
-JOIN blobs b ON b.account_id = r.account_id AND b.digest = $3
-JOIN blob_links l ON l.account_id = r.account_id AND l.repository_id = r.id AND l.blob_id = b.id
-WHERE r.account_id = $1 AND r.name = $2`
+SELECT b.id AS blob_id, l.repository_id, b.size_bytes, b.storage_key, {now} - l.leased_at AS lease_age
+FROM blob_links l JOIN blobs b ON b.account_id = l.account_id AND b.id = l.blob_id
+WHERE l.account_id = $1
+  AND l.repository_id = (SELECT id FROM repositories WHERE account_id = $1 AND name = $2)
+  AND l.blob_id = (SELECT id FROM blobs WHERE account_id = $1 AND digest = $3)`
+
+const holdersOf = `
+SELECT r.name FROM blob_links l JOIN repositories r ON r.account_id = l.account_id AND r.id = l.repository_id
+WHERE l.account_id = $1 AND l.blob_id = (SELECT id FROM blobs WHERE account_id = $1 AND digest = $2)
+ORDER BY l.repository_id LIMIT $3`
+
+const lockLinked = `
+SELECT each.value AS digest, (
+  SELECT l.blob_id FROM blob_links l WHERE l.account_id = $1 AND l.repository_id = $2 AND l.blob_id = (
+    SELECT b.id FROM blobs b WHERE b.account_id = $1 AND b.digest = each.value {keep b}) {keep l}) AS id
+FROM {texts $3}`
 
 const upsertLinks = `
 INSERT INTO blob_links (account_id, repository_id, blob_id, leased_at)
@@ -56,24 +70,13 @@ export class SqlBlobLinks implements BlobLinks {
   }
 
   async listHolders(accountId: RowId, digest: Digest, candidates: number): Promise<RepositoryName[]> {
-    const rows = await this.#queries.all<{ name: string }>(
-      `SELECT r.name FROM blobs b
-       JOIN blob_links l ON l.account_id = b.account_id AND l.blob_id = b.id
-       JOIN repositories r ON r.account_id = l.account_id AND r.id = l.repository_id
-       WHERE b.account_id = $1 AND b.digest = $2 ORDER BY r.id LIMIT $3`,
-      [accountId, digest, candidates],
-    )
+    const rows = await this.#queries.all<{ name: string }>(holdersOf, [accountId, digest, candidates])
     return rows.map((row) => row.name as RepositoryName)
   }
 
   async lockByDigests(repository: RepositoryRow, digests: readonly string[]): Promise<ReadonlyMap<string, RowId>> {
-    const rows = await this.#queries.all<{ id: number; digest: string }>(
-      `SELECT b.id, b.digest FROM blobs b
-       JOIN blob_links l ON l.account_id = b.account_id AND l.repository_id = $2 AND l.blob_id = b.id
-       WHERE b.account_id = $1 AND b.digest {any $3} ORDER BY b.id {keep b, l}`,
-      [repository.accountId, repository.id, JSON.stringify(digests)],
-    )
-    return new Map(rows.map((row) => [row.digest, row.id]))
+    const values = [repository.accountId, repository.id, JSON.stringify(digests.toSorted())]
+    return toFound(await this.#queries.all<FoundRow>(lockLinked, values))
   }
 
   async findLocked(accountId: RowId, digest: Digest): Promise<BlobRow | undefined> {
@@ -104,7 +107,8 @@ export class SqlBlobLinks implements BlobLinks {
 
   async renewLeases(repository: RepositoryRow, blobIds: readonly RowId[]): Promise<void> {
     if (blobIds.length === 0) return
-    const ids = JSON.stringify(blobIds)
+    // In one order, so that two that meet wait for each other and never in a circle.
+    const ids = JSON.stringify(blobIds.toSorted((one, other) => one - other))
     await this.#queries.run(upsertLinks, [repository.accountId, repository.id, ids])
     await this.#queries.run(enqueue, [repository.accountId, ids])
   }

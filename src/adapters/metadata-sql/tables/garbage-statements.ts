@@ -6,11 +6,11 @@ const isUsedOrLeased = `
              WHERE l.account_id = b.account_id AND l.blob_id = b.id AND l.leased_at > {now} - $LEASE)`
 
 export const lockNextDue = `
-SELECT q.account_id, q.blob_id, b.storage_key, b.size_bytes
+SELECT q.account_id, q.blob_id, q.queued_at, b.storage_key, b.size_bytes
 FROM blob_queue q
 JOIN blobs b ON b.account_id = q.account_id AND b.id = q.blob_id
 JOIN accounts a ON a.id = q.account_id
-WHERE q.queued_at <= {now} - $1 AND a.state = 'enabled'
+WHERE q.queued_at >= $2 AND q.queued_at <= {now} - $1 AND a.state = 'enabled'
 ORDER BY q.queued_at LIMIT 1 {lock q, b skip}`
 
 export const findUse = `
@@ -30,15 +30,17 @@ DELETE FROM blob_queue WHERE account_id = $1 AND blob_id = $2
 
 export const requeue = 'UPDATE blob_queue SET queued_at = {now} WHERE account_id = $1 AND blob_id = $2'
 
-// A session whose writer still has its turn is alive, however old it is.
-export const expireUploads = `
-DELETE FROM uploads WHERE (account_id, id) IN (
-  SELECT u.account_id, u.id FROM uploads u JOIN accounts a ON a.id = u.account_id
-  WHERE a.state = 'enabled' AND u.turn_until <= {now} AND (
-    (u.done_digest IS NULL AND (u.touched_at <= {now} - $1 OR u.created_at <= {now} - $2))
-    OR (u.done_digest IS NOT NULL AND u.touched_at <= {now} - $3))
-  ORDER BY u.touched_at LIMIT $4 {lock u skip})
-RETURNING storage_key, notes`
+// A session whose writer still has its turn is alive, however old it is. Each of the three has an index of its own.
+const lockExpired = (condition: string, age: string) => `
+SELECT u.account_id, u.id, u.storage_key, u.notes FROM uploads u JOIN accounts a ON a.id = u.account_id
+WHERE ${condition} AND ${age} <= {now} - $1 AND u.turn_until <= {now} AND a.state = 'enabled'
+ORDER BY ${age} LIMIT $2 {lock u skip}`
+
+export const lockIdleUploads = lockExpired('u.done_digest IS NULL', 'u.touched_at')
+export const lockOldUploads = lockExpired('u.done_digest IS NULL', 'u.created_at')
+export const lockDoneUploads = lockExpired('u.done_digest IS NOT NULL', 'u.touched_at')
+
+export const removeUpload = 'DELETE FROM uploads WHERE account_id = $1 AND id = $2'
 
 /** Of the keys that are $1, those that a blob has, or will have once a move to this store is complete, or the trash. */
 export const findNamed = `

@@ -1,5 +1,5 @@
 import type { RemovableObject, StorageKey, StrayObject } from '../../../ports/blob-store.ts'
-import type { BlobCandidate, Garbage, GarbageAges, GarbageForecast } from '../../../ports/garbage.ts'
+import type { BlobCandidate, DueBlob, Garbage, GarbageAges, GarbageForecast } from '../../../ports/garbage.ts'
 import type { Queryable } from '../database.ts'
 import * as statements from './garbage-statements.ts'
 import { putIntoTrash } from './trash.ts'
@@ -7,8 +7,16 @@ import { putIntoTrash } from './trash.ts'
 interface CandidateRow {
   readonly account_id: number
   readonly blob_id: number
+  readonly queued_at: number
   readonly storage_key: string
   readonly size_bytes: number
+}
+
+interface ExpiredRow {
+  readonly account_id: number
+  readonly id: string
+  readonly storage_key: string | null
+  readonly notes: string | null
 }
 
 interface TrashRow {
@@ -23,12 +31,13 @@ export class SqlGarbage implements Garbage {
     this.#queries = queries
   }
 
-  async lockNextDue(leaseMs: number): Promise<BlobCandidate | undefined> {
-    const row = await this.#queries.first<CandidateRow>(statements.lockNextDue, [leaseMs])
+  async lockNextDue(leaseMs: number, queuedFrom: number): Promise<DueBlob | undefined> {
+    const row = await this.#queries.first<CandidateRow>(statements.lockNextDue, [leaseMs, queuedFrom])
     if (row === undefined) return undefined
     return {
       accountId: row.account_id,
       blobId: row.blob_id,
+      queuedAt: row.queued_at,
       storageKey: row.storage_key as StorageKey,
       sizeBytes: row.size_bytes,
     }
@@ -53,17 +62,23 @@ export class SqlGarbage implements Garbage {
   }
 
   async expireUploads(ages: GarbageAges, limit: number): Promise<number> {
-    const rows = await this.#queries.returning<TrashRow>(statements.expireUploads, [
-      ages.uploadIdleMs,
-      ages.uploadMaxMs,
-      ages.uploadDoneMs,
-      limit,
-    ])
-    for (const row of rows) {
-      if (row.storage_key === null) continue
-      await this.trash({ storageKey: row.storage_key as StorageKey, notes: row.notes ?? undefined })
+    const looks = [
+      [statements.lockIdleUploads, ages.uploadIdleMs],
+      [statements.lockOldUploads, ages.uploadMaxMs],
+      [statements.lockDoneUploads, ages.uploadDoneMs],
+    ] as const
+    let expired = 0
+    for (const [statement, ageMs] of looks) {
+      const rows = await this.#queries.all<ExpiredRow>(statement, [ageMs, limit - expired])
+      for (const row of rows) await this.#expire(row)
+      expired += rows.length
     }
-    return rows.length
+    return expired
+  }
+
+  async #expire({ account_id: accountId, id, storage_key: key, notes }: ExpiredRow): Promise<void> {
+    await this.#queries.run(statements.removeUpload, [accountId, id])
+    if (key !== null) await this.trash({ storageKey: key as StorageKey, notes: notes ?? undefined })
   }
 
   async trash({ storageKey, notes }: RemovableObject): Promise<void> {
@@ -72,8 +87,9 @@ export class SqlGarbage implements Garbage {
 
   async trashStrays(strays: readonly StrayObject[]): Promise<number> {
     const [keys, openedFor] = [strays.map((stray) => stray.storageKey), strays.map((stray) => stray.openedFor)]
-    const named = await this.#listKeys(statements.findNamed, keys)
+    // In this order: what was an upload at the first look is a blob at the second.
     const unfinished = await this.#listKeys(statements.findUnfinished, [...new Set(openedFor)])
+    const named = await this.#listKeys(statements.findNamed, keys)
     const unnamed = strays.filter((stray) => !named.has(stray.storageKey) && !unfinished.has(stray.openedFor))
     for (const stray of unnamed) await this.trash(stray)
     return unnamed.length

@@ -13,11 +13,13 @@ import type {
 import type { RepositoryRow, Scope } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
+import { type FoundRow, toFound } from './found-rows.ts'
 import {
   describeByDigest,
   describeByTag,
   findByDigest,
   findByTag,
+  lockManifests,
   referrersOf,
   renameManifest,
   saveEntries,
@@ -86,12 +88,8 @@ export class SqlManifests implements Manifests {
   }
 
   async lockByDigests(repository: RepositoryRow, digests: readonly string[]): Promise<ReadonlyMap<string, RowId>> {
-    const rows = await this.#queries.all<{ id: number; digest: string }>(
-      `SELECT m.id, m.digest FROM manifests m
-       WHERE m.account_id = $1 AND m.repository_id = $2 AND m.digest {any $3} ORDER BY m.id {keep m}`,
-      [repository.accountId, repository.id, JSON.stringify(digests)],
-    )
-    return new Map(rows.map((row) => [row.digest, row.id]))
+    const values = [repository.accountId, repository.id, JSON.stringify(digests.toSorted())]
+    return toFound(await this.#queries.all<FoundRow>(lockManifests, values))
   }
 
   async findLocked(repository: RepositoryRow, digest: Digest): Promise<RowId | undefined> {

@@ -23,7 +23,8 @@ export class SqlMarks implements Marks {
   }
 
   async holdUpOthers(): Promise<void> {
-    await this.#queries.run('{hold up accounts, marks}', [])
+    // In the order in which others lock them, who may go on from a mark to an account.
+    await this.#queries.run('{hold up marks, accounts}', [])
   }
 
   async put(name: MarkName, text: string): Promise<void> {

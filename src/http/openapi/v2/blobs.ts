@@ -24,9 +24,13 @@ export const blobOperations: readonly Operation[] = [
       200: { description: 'All of it.', headers, content },
       206: { description: 'The part.', headers: { ...headers, 'Content-Range': 'always' }, content },
       304: { description: 'Not changed.', headers: { 'Docker-Content-Digest': 'always', ETag: 'always' } },
+      307: {
+        description: 'With `storage.redirect`: where the blob store itself gives the bytes, a range of them too.',
+        headers: { Location: 'always', 'Docker-Content-Digest': 'always', 'Cache-Control': 'always' },
+      },
     },
     refusals: ['digest-invalid', 'digest-unsupported', 'name-unknown', 'blob-unknown', 'range-unsatisfiable'],
-    notForHead: { statuses: [206], refusals: ['range-unsatisfiable'] },
+    notForHead: { statuses: [206, 307], refusals: ['range-unsatisfiable'] },
   },
   {
     operationId: 'deleteBlob',

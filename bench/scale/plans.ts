@@ -1,0 +1,110 @@
+// The plan of every statement as the server itself notes it: of the prepared statement, asked by the adapter.
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, openCourse, type PlanMode } from './measure.ts'
+import { probes } from './probes.ts'
+import type { ScaleServer } from './server.ts'
+
+/** What the nodes have in common however many rows they met. */
+export interface KnownPlan {
+  readonly file: string
+  readonly sql: string
+  readonly plan: string
+  readonly shape: string
+}
+
+// Rows and buffers, but no times: those say more of a machine than of a plan.
+const explaining = {
+  session_preload_libraries: 'auto_explain',
+  'auto_explain.log_min_duration': '0',
+  'auto_explain.log_analyze': 'on',
+  'auto_explain.log_buffers': 'on',
+  'auto_explain.log_timing': 'off',
+}
+
+/** A prepared statement's plan is settled after the fifth time. */
+const runs = 8
+
+export async function readPlans(server: ScaleServer, size: number, mode: PlanMode): Promise<KnownPlan[]> {
+  const course = await openCourse(server, size, { plan_cache_mode: mode, ...explaining })
+  const plans: KnownPlan[] = []
+  for (const probe of probes) {
+    if (!probe.name.includes(process.env['SCALE_ONLY'] ?? '')) continue
+    let from = 0
+    let texts: string[] = []
+    for (let run = 0; run < Math.min(runs, probe.runs ?? runs); run += 1) {
+      await course.say('begin')
+      from = statSync(server.logPath).size
+      texts = []
+      await course.run(probe, (taken) => texts.push(...taken.map(({ sql }) => sql)))
+      await course.say('end')
+    }
+    const logged = readLogged(readFileSync(server.logPath, 'utf8').slice(from))
+    const distinct = [...new Set(texts)]
+    for (const [at, sql] of distinct.entries()) {
+      const plan = logged.findLast(({ query }) => isSame(query, sql))
+      if (plan === undefined) throw new Error(`no plan was noted for ${probe.name}: ${sql}`)
+      const { statement } = describe(probe, sql, distinct.length, at)
+      const file = fileOf(statement === undefined ? probe.name : `${probe.name} ${statement}`)
+      plans.push({ file, sql: plan.query, plan: plan.plan, shape: shapeOf(plan.plan) })
+    }
+  }
+  await course.close()
+  return plans
+}
+
+export function writePlans(
+  folder: string,
+  size: number,
+  generic: readonly KnownPlan[],
+  custom: readonly KnownPlan[],
+): void {
+  mkdirSync(folder, { recursive: true })
+  for (const { file, sql, plan, shape } of generic) {
+    const other = custom.find((each) => each.file === file)
+    const comparison =
+      other === undefined || other.shape === shape
+        ? 'The plan for one set of values has the same shape.'
+        : `The plan for one set of values has another shape:\n\n${other.plan}`
+    const head = `${size.toLocaleString('en-US')} manifests; the plan for any values (plan_cache_mode = force_generic_plan).`
+    writeFileSync(join(folder, `${file}.txt`), `${head}\n\n${sql.trim()}\n\n${plan}\n\n${comparison}\n`)
+  }
+}
+
+const loggedPlan =
+  /plan:\n\tQuery Text: ([\s\S]*?)\n\t((?:Limit|Sort|Unique|LockRows|[A-Z][A-Za-z ]*?)(?: on | using | {2}\(cost)[\s\S]*)$/
+
+/** A logged plan goes on over lines that begin with a tab. */
+function readLogged(log: string): { query: string; plan: string }[] {
+  return log.split(/^(?=\d{4}-\d\d-\d\d )/m).flatMap((entry) => {
+    const found = loggedPlan.exec(entry)
+    if (found === null) return []
+    const [, query = '', plan = ''] = found
+    return [{ query: query.replaceAll('\n\t', '\n'), plan: plan.replaceAll('\n\t', '\n').trimEnd() }]
+  })
+}
+
+/** The logged text is the translated one: what stands before the first macro or parameter is enough, with the length. */
+function isSame(logged: string, source: string): boolean {
+  const words = source.split(/\{[^}]*\}/)
+  let at = 0
+  for (const word of words) {
+    const found = logged.indexOf(word, at)
+    if (found === -1) return false
+    at = found + word.length
+  }
+  return at <= logged.length && logged.startsWith(words[0] ?? '')
+}
+
+function fileOf(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
+}
+
+/** Nodes, tables and indexes, without the figures. */
+function shapeOf(plan: string): string {
+  return plan
+    .split('\n')
+    .filter((line) => /\(cost=/.test(line))
+    .map((line) => line.replace(/\(cost.*$/, '').trim())
+    .join('\n')
+}

@@ -1,0 +1,78 @@
+// What is asked while a blob is on its way in. Each runs in a transaction that is rolled back.
+import type { Upload, UploadId } from '../../src/ports/uploads.ts'
+import type { Asked, Probe } from './probes.ts'
+import { freshDigest, freshKey } from './probes-of-pushes.ts'
+
+const rowOf = ({ key }: Asked) => ({ accountId: key.accountId, id: key.repositoryId })
+const ownerOf = ({ key }: Asked) => ({ accountId: key.accountId, repository: key.repository, subject: 'user-1' })
+
+function begin(asked: Asked, turnMs = 0): Promise<Upload> {
+  const { uploads } = asked.tables
+  return uploads.begin(rowOf(asked), 'user-1', crypto.randomUUID() as UploadId, freshKey(), turnMs)
+}
+
+export const uploadProbes: readonly Probe[] = [
+  {
+    name: 'uploads.countOpen',
+    kind: 'request',
+    act: (asked) => asked.watch(() => asked.tables.uploads.countOpen(rowOf(asked))),
+  },
+  { name: 'uploads.begin', kind: 'request', act: (asked) => asked.watch(() => begin(asked)) },
+  {
+    name: 'uploads.find',
+    kind: 'request',
+    async act(asked) {
+      const { id } = await begin(asked)
+      await asked.watch(() => asked.tables.uploads.find(ownerOf(asked), id))
+    },
+  },
+  {
+    name: 'uploads.isOpen',
+    kind: 'request',
+    async act(asked) {
+      const upload = await begin(asked)
+      await asked.watch(() => asked.tables.uploads.isOpen(upload))
+    },
+  },
+  {
+    name: 'uploads.claim',
+    kind: 'request',
+    async act(asked) {
+      const { id } = await begin(asked)
+      await asked.watch(() => asked.tables.uploads.claim(ownerOf(asked), id, 60_000))
+    },
+  },
+  {
+    name: 'uploads.keepTurn',
+    kind: 'request',
+    async act(asked) {
+      const upload = await begin(asked, 60_000)
+      await asked.watch(() => asked.tables.uploads.keepTurn(upload, 60_000))
+    },
+  },
+  {
+    name: 'uploads.advance',
+    kind: 'request',
+    async act(asked) {
+      const upload = await begin(asked, 60_000)
+      const object = { sizeBytes: 5_000_000, notes: undefined }
+      await asked.watch(() => asked.tables.uploads.advance(upload, object, freshDigest()))
+    },
+  },
+  {
+    name: 'uploads.finish',
+    kind: 'request',
+    async act(asked) {
+      const upload = await begin(asked, 60_000)
+      await asked.watch(() => asked.tables.uploads.finish(upload, freshDigest()))
+    },
+  },
+  {
+    name: 'uploads.discard',
+    kind: 'request',
+    async act(asked) {
+      const { id } = await begin(asked)
+      await asked.watch(() => asked.tables.uploads.discard(ownerOf(asked), id))
+    },
+  },
+]

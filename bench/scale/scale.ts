@@ -1,0 +1,78 @@
+// How the statements of the metadata store behave as the registry grows; docs/design/scale.md says what came of it.
+// No part of `npm test`, and another harness than `npm run bench`. It needs Linux and the programs of a PostgreSQL.
+//
+//     export POSTGRES_BIN=/usr/lib/postgresql/15/bin SCALE_FOLDER=/tmp/berth-scale
+//     run() { node scripts/with-bun.mjs run bench/scale/scale.ts "$@"; }
+//     run generate 10000; run generate 1000000; run generate 10000000     seconds; two minutes; half an hour and 40 GB
+//     run measure                                                         every statement at the three sizes, as markdown
+//     run measure force_custom_plan                                       the same without plans for any values
+//     run plans 10000000 docs/design/plans                                the plan of each
+//     run load 10000000 60 5 anywhere                                     seconds, pushes of a hundred, where they go
+//
+// The server is started in SCALE_FOLDER and stopped after each command; `run serve` keeps it for the ones that follow.
+// Nobody but the caller removes the folder. SCALE_ONLY=<part of a name> limits a command to such probes.
+import { join } from 'node:path'
+import { generate } from './generate.ts'
+import { type LoadPlan, runClient, runLoad } from './load.ts'
+import { measure, type PlanMode } from './measure.ts'
+import { readPlans, writePlans } from './plans.ts'
+import { formatFigures } from './report.ts'
+import { type ScaleServer, startScaleServer } from './server.ts'
+
+const folder = process.env['SCALE_FOLDER'] ?? '/tmp/berth-scale'
+const sizes = [10_000, 1_000_000, 10_000_000]
+const modes: readonly PlanMode[] = ['auto', 'force_generic_plan', 'force_custom_plan']
+const targets: readonly LoadPlan['target'][] = ['anywhere', 'one account', 'one repository']
+
+function parseSize(word: string | undefined): number {
+  const size = Number(word)
+  if (!sizes.includes(size)) throw new Error(`${word} is no size`)
+  return size
+}
+
+function parseMode(word: string | undefined): PlanMode {
+  const mode = modes.find((each) => each === (word ?? 'auto'))
+  if (mode === undefined) throw new Error(`one of ${modes.join(', ')}`)
+  return mode
+}
+
+async function withServer(work: (server: ScaleServer) => Promise<unknown>): Promise<void> {
+  const server = await startScaleServer(folder)
+  try {
+    await work(server)
+  } finally {
+    await server.stop()
+  }
+}
+
+async function keepPlans(server: ScaleServer, size: number, into: string): Promise<void> {
+  const generic = await readPlans(server, size, 'force_generic_plan')
+  writePlans(into, size, generic, await readPlans(server, size, 'force_custom_plan'))
+}
+
+function load(server: ScaleServer, size: number, words: readonly string[]): Promise<string> {
+  const [seconds = '60', pushes = '5', target = 'anywhere', processes = '1', atOnce = '8'] = words
+  const where = targets.find((each) => each === target)
+  if (where === undefined) throw new Error(`one of ${targets.join(', ')}`)
+  const numbers = {
+    seconds: Number(seconds),
+    pushes: Number(pushes),
+    processes: Number(processes),
+    atOnce: Number(atOnce),
+  }
+  return runLoad(server, size, { ...numbers, target: where }, [process.execPath, import.meta.path, 'client'])
+}
+
+const [command, first, ...words] = Bun.argv.slice(2)
+if (command === 'generate') await withServer((server) => generate(server, parseSize(first)))
+else if (command === 'measure')
+  await withServer(async (server) => console.log(formatFigures(await measure(server, sizes, parseMode(first)))))
+else if (command === 'plans')
+  await withServer((server) => keepPlans(server, parseSize(first), words[0] ?? join(folder, 'plans')))
+else if (command === 'load')
+  await withServer(async (server) => console.log(await load(server, parseSize(first), words)))
+else if (command === 'client')
+  console.log(JSON.stringify(await runClient(first ?? '', parseSize(words[0]), JSON.parse(words[1] ?? '{}'))))
+else if (command === 'serve')
+  await withServer(() => new Promise((resolve) => process.once('SIGTERM', resolve).once('SIGINT', resolve)))
+else throw new Error('generate, measure, plans, load or serve')

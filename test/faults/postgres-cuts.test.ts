@@ -1,0 +1,150 @@
+// The connection to PostgreSQL is cut at each statement of a whole push: before the server hears of it, and after it was done
+// and before anybody is told. Each cut is answered with 503 or not at all noticed; the client's retry succeeds.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { type BerthProcess, startBerth } from '../support/berth-process.ts'
+import { testNeeding } from '../support/needs.ts'
+import { imageOf, PatientClient, type Step, steps } from '../support/patient-client.ts'
+import { auditPostgres } from '../support/postgres-audit.ts'
+import { type Moment, PostgresProxy } from '../support/postgres-proxy.ts'
+import { type PostgresServer, postgres, startPostgres } from '../support/postgres-server.ts'
+import { ask } from '../support/registry-client.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+
+const temporaryFolder = useTemporaryFolders('postgres-cuts')
+
+/** One connection for look-ups and one for all else, so that the statements of a push come in one order. */
+const settings = {
+  BERTH_METADATA__CONNECTIONS: '2',
+  BERTH_METADATA__STATEMENT_TIMEOUT: '2s',
+  BERTH_METADATA__LOCK_TIMEOUT: '1s',
+  BERTH_GARBAGE__EVERY: '0s',
+}
+
+/** How the requests that were hit were answered at first. */
+type Tally = Map<Step, Map<string, number>>
+
+let server: PostgresServer
+let url: string
+let proxy: PostgresProxy
+let berth: BerthProcess
+let client: PatientClient
+let seed = 0
+const dataDir = temporaryFolder()
+const cutStatements: string[] = []
+const tallies: Record<Moment, Tally> = { before: new Map(), after: new Map() }
+
+function nextImage() {
+  seed += 1
+  return imageOf(`cuts/${seed % 3}`, seed)
+}
+
+/** A push whose n-th statement is cut. Gives false when it has not so many. */
+async function pushCutAt(at: number, moment: Moment): Promise<boolean> {
+  // All connections are there, so that a push has the same statements each time.
+  await client.push(nextImage())
+  const cutsBefore = proxy.cuts
+  const hits = new Map<Step, string>()
+  proxy.cutAt(at, moment)
+  await client.push(nextImage(), (step, answer) => {
+    if (proxy.cuts === cutsBefore || hits.size > 0) return
+    hits.set(step, answer)
+    cutStatements.push(`${moment} ${proxy.statements[at - 1]}`)
+    const tally = tallies[moment].get(step) ?? new Map<string, number>()
+    tallies[moment].set(step, tally.set(answer, (tally.get(answer) ?? 0) + 1))
+  })
+  proxy.cutAt(undefined)
+  return proxy.cuts > cutsBefore
+}
+
+function printTable(): void {
+  const cell = (moment: Moment, step: Step) =>
+    [...(tallies[moment].get(step) ?? [])].map(([answer, count]) => `${count} x ${answer}`).join(', ')
+  const lines = steps.map((step) => `  ${step.padEnd(10)}${cell('before', step).padEnd(24)}${cell('after', step)}`)
+  const commits = cutStatements.filter((statement) => statement.endsWith('COMMIT')).length
+  console.log(
+    [
+      `postgres cuts: ${proxy.cuts} cuts (${commits} at COMMIT), ${client.acknowledged} pushes acknowledged; first answers`,
+      `  ${'request'.padEnd(10)}${'cut before'.padEnd(24)}cut after`,
+      ...lines,
+    ].join('\n'),
+  )
+}
+
+function cuts(): void {
+  beforeAll(async () => {
+    server = await startPostgres()
+    url = await server.newDatabase()
+    proxy = await PostgresProxy.start(server.port)
+    berth = await startBerth({ dataDir, settings: { ...settings, BERTH_METADATA__URL: proxy.through(url) } })
+    client = new PatientClient(() => berth)
+  })
+
+  afterAll(async () => {
+    await berth.stop()
+    await proxy.stop()
+    await server.stop()
+  })
+
+  test('control: a proxy that is not told to cut does not', async () => {
+    proxy.cutAt(undefined)
+    await client.push(nextImage())
+
+    expect(proxy.cuts).toBe(0)
+    expect(proxy.statements.filter((statement) => statement === 'COMMIT').length).toBeGreaterThanOrEqual(4)
+    expect(client.troubles.size).toBe(0)
+  })
+
+  for (const moment of ['before', 'after'] as const) {
+    test(`${moment} each statement in turn: no other answer than success and 503, and every retry succeeds`, async () => {
+      let at = 1
+      while (await pushCutAt(at, moment)) at += 1
+
+      // All of them: the push that ended this was one without a cut.
+      expect(at - 1).toBe(cutStatements.filter((statement) => statement.startsWith(moment)).length)
+      expect(at - 1).toBeGreaterThan(30)
+      expect(client.wrong).toEqual([])
+    }, 60_000)
+  }
+
+  test('nothing that was acknowledged is lost, and the stores are sound', async () => {
+    printTable()
+    expect(await client.findLosses()).toEqual([])
+    expect(await auditPostgres(url, dataDir)).toEqual([])
+    expect(berth.output()).not.toContain('"level":"error"')
+  })
+
+  test('control: a push whose COMMIT is cut and that is not repeated is missing', async () => {
+    const [before, image] = [nextImage(), nextImage()]
+    proxy.cutAt(undefined)
+    await client.push(before)
+    const last = proxy.statements.lastIndexOf('COMMIT') + 1
+    proxy.cutAt(last, 'before')
+
+    expect(await client.pushOnce(image)).toBe('manifest')
+
+    proxy.cutAt(undefined)
+    const found = await ask(berth, 'GET', `/v2/${image.repository}/manifests/${image.tag}`)
+    expect(found.status).toBe(404)
+  })
+
+  test('control: the audit sees a wrong count, bytes that nobody names, and a file that is gone', async () => {
+    await server.ask("UPDATE repositories SET manifest_count = manifest_count + 1 WHERE name = 'cuts/1'", 'berth_1')
+    const [blob] = await server.ask<{ storage_key: string }>('SELECT storage_key FROM blobs LIMIT 1', 'berth_1')
+    const key = blob?.storage_key ?? ''
+    const folder = join(dataDir, 'blobs', key.slice(-2))
+    renameSync(join(folder, key), join(folder, 'stray'))
+
+    const faults = await auditPostgres(url, dataDir)
+
+    expect(faults.map((fault) => fault.replace(/sha256:[0-9a-f]+|\d+/g, '#')).toSorted()).toEqual([
+      'cuts/# counts # manifests and has #',
+      'the file of # is missing',
+      'the file stray is named by no row',
+    ])
+  })
+}
+
+if (postgres.isMet) describe('PostgreSQL, cut at each statement of a push', cuts)
+else testNeeding(postgres, 'PostgreSQL, cut at each statement of a push', async () => {})

@@ -1,0 +1,82 @@
+// An account is disabled on PostgreSQL while many push to it through two servers: when that is answered, nothing of a push
+// becomes visible any more, on either of them.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type BerthProcess, startBerth } from '../support/berth-process.ts'
+import { testNeeding } from '../support/needs.ts'
+import { type PostgresServer, postgres, startPostgres } from '../support/postgres-server.ts'
+import { ask, manifestOfBlobs, pushBlob, putManifest } from '../support/registry-client.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { until } from '../support/until.ts'
+
+const pushers = 6
+const flips = 15
+const temporaryFolder = useTemporaryFolders('postgres-disable')
+const config = new TextEncoder().encode('{}')
+
+let server: PostgresServer
+let berths: readonly BerthProcess[] = []
+
+/** What of manifests and tags there is to be seen. */
+async function look(): Promise<string> {
+  const [row] = await server.ask<{ seen: string }>(
+    `SELECT (SELECT count(*) FROM manifests) || ' manifests, tags ' || coalesce(sum(version), 0) AS seen FROM tags`,
+    'berth_1',
+  )
+  return row?.seen ?? ''
+}
+
+function disabling(): void {
+  beforeAll(async () => {
+    server = await startPostgres()
+    const url = await server.newDatabase()
+    const settings = { BERTH_METADATA__URL: url, BERTH_METADATA__CONNECTIONS: '6', BERTH_GARBAGE__EVERY: '0s' }
+    // Two folders: these servers share their metadata alone, and manifests live there.
+    const first = await startBerth({ dataDir: temporaryFolder(), settings })
+    berths = [first, await startBerth({ dataDir: temporaryFolder(), settings })]
+  })
+
+  afterAll(async () => {
+    for (const berth of berths) await berth.stop()
+    await server.stop()
+  })
+
+  const of = (index: number) => berths[index % berths.length] ?? expect.unreachable()
+  const switchTo = async (verb: 'enable' | 'disable', index: number) =>
+    (await ask(of(index), 'POST', `/api/2023-12-28/${verb}`)).status
+
+  test(`nothing appears once it is answered, ${flips} times under load`, async () => {
+    for (let index = 0; index < pushers; index += 1) await pushBlob(of(0), `app/${index}`, config)
+    const statuses = new Map<number, number>()
+    let isOver = false
+    const push = async (index: number) => {
+      for (let round = 0; !isOver; round += 1) {
+        const bytes = manifestOfBlobs(config, [], `${index} ${round}`)
+        const { status } = await putManifest(of(index), `app/${index}`, 'latest', bytes)
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      }
+    }
+    const pushing = Promise.all(Array.from({ length: pushers }, (_, index) => push(index)))
+
+    const late: string[] = []
+    for (let flip = 0; flip < flips; flip += 1) {
+      const pushed = statuses.get(201) ?? 0
+      await until('there are pushes', () => (statuses.get(201) ?? 0) >= pushed + pushers)
+      expect(await switchTo('disable', flip)).toBe(200)
+      const seen = await look()
+      const refused = statuses.get(403) ?? 0
+      await until('all are refused', () => (statuses.get(403) ?? 0) >= refused + 2 * pushers)
+      const after = await look()
+      if (after !== seen) late.push(`${seen} -> ${after}`)
+      expect(await switchTo('enable', flip)).toBe(200)
+    }
+    isOver = true
+    await pushing
+
+    console.log(`postgres disable: ${flips} times, answers`, statuses)
+    expect(late).toEqual([])
+    expect([...statuses.keys()].toSorted()).toEqual([201, 403])
+  }, 60_000)
+}
+
+if (postgres.isMet) describe('an account that is disabled while many push', disabling)
+else testNeeding(postgres, 'an account that is disabled while many push', async () => {})

@@ -1,0 +1,127 @@
+// The primary dies under load and its standby takes its place, at the same address: a proxy stands for whatever moves it.
+// With synchronous replication, what was acknowledged is there afterwards.
+import { afterEach, describe, expect, test } from 'bun:test'
+import { startBerth } from '../support/berth-process.ts'
+import { testNeeding } from '../support/needs.ts'
+import { imageOf, keepBusy, PatientClient } from '../support/patient-client.ts'
+import { auditPostgres } from '../support/postgres-audit.ts'
+import { PostgresProxy } from '../support/postgres-proxy.ts'
+import { type PostgresServer, postgres, startPostgres } from '../support/postgres-server.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { until } from '../support/until.ts'
+
+const workers = 4
+const temporaryFolder = useTemporaryFolders('postgres-failover')
+const settings = {
+  BERTH_METADATA__CONNECTIONS: '6',
+  BERTH_METADATA__STATEMENT_TIMEOUT: '500ms',
+  BERTH_METADATA__LOCK_TIMEOUT: '300ms',
+  BERTH_GARBAGE__EVERY: '0s',
+}
+
+const toStop: { stop(): Promise<unknown> }[] = []
+
+afterEach(async () => {
+  for (const running of toStop.splice(0).toReversed()) await running.stop()
+})
+
+function stopping<T extends { stop(): Promise<unknown> }>(running: T): T {
+  toStop.push(running)
+  return running
+}
+
+/** A primary with a standby, a server that reaches the primary by way of a proxy, and a client. */
+async function open() {
+  const primary = stopping(await startPostgres())
+  const url = await primary.newDatabase()
+  const standby = stopping(await primary.makeStandby('second'))
+  const proxy = stopping(await PostgresProxy.start(primary.port))
+  const dataDir = temporaryFolder()
+  const berth = stopping(
+    await startBerth({ dataDir, settings: { ...settings, BERTH_METADATA__URL: proxy.through(url) } }),
+  )
+  const audit = () => auditPostgres(standby.urlOf('berth_1'), dataDir)
+  return { primary, standby, proxy, berth, audit, client: new PatientClient(() => berth, true) }
+}
+
+/** A commit is acknowledged when the standby has it. */
+async function replicateSynchronously(primary: PostgresServer): Promise<void> {
+  await primary.ask("ALTER SYSTEM SET synchronous_standby_names = 'second'")
+  await primary.ask('SELECT pg_reload_conf()')
+  await until('the standby is synchronous', async () => {
+    const [row] = await primary.ask<{ sync_state: string }>('SELECT sync_state FROM pg_stat_replication')
+    return row?.sync_state === 'sync'
+  })
+}
+
+function failover(): void {
+  test('loses nothing of what was acknowledged, and is noticed as 503 alone', async () => {
+    const { primary, standby, proxy, berth, audit, client } = await open()
+    await replicateSynchronously(primary)
+    let isOver = false
+    const busy = keepBusy(client, workers, () => isOver)
+    const failed = busy.catch((error: unknown) => error)
+    await until('there is something to lose', () => client.acknowledged >= 3 * workers)
+
+    await primary.kill()
+    const before = client.acknowledged
+    // The address moves first: for a while it leads to a server that answers, and takes no writes.
+    proxy.leadTo(standby.port)
+    const told = client.troubles.get('503') ?? 0
+    await until('some were told to come again', () => (client.troubles.get('503') ?? 0) >= told + workers)
+    expect(client.acknowledged).toBeLessThanOrEqual(before + workers)
+    await standby.ask('SELECT pg_promote()')
+    await Promise.race([until('it goes on by itself', () => client.acknowledged >= before + 4 * workers), busy])
+    isOver = true
+
+    expect(await failed).toBeUndefined()
+    expect(client.wrong).toEqual([])
+    expect([...client.troubles.keys()].filter((answer) => !/^(503|416 \(busy\))$/.test(answer))).toEqual([])
+    expect(await client.findLosses()).toEqual([])
+    expect(await audit()).toEqual([])
+    expect(berth.output()).not.toContain('"level":"error"')
+    const { acknowledged, troubles } = client
+    console.log(`postgres failover: ${before} pushes acknowledged before, ${acknowledged - before} after,`, troubles)
+  }, 60_000)
+
+  test('waits for the standby that must have it: 503 while that is silent, and then it goes on', async () => {
+    const { primary, standby, client, audit } = await open()
+    await replicateSynchronously(primary)
+    await client.push(imageOf('app', 1))
+
+    standby.freeze()
+    const pushing = client.push(imageOf('app', 2))
+    try {
+      await until('the client was told', () => client.troubles.get('503'))
+    } finally {
+      standby.thaw()
+    }
+    await pushing
+
+    expect(client.wrong).toEqual([])
+    expect(await client.findLosses()).toEqual([])
+    expect(await audit()).toEqual([])
+  }, 60_000)
+
+  test('control: without synchronous replication, what the standby has not got is lost, and seen to be', async () => {
+    const { primary, standby, proxy, client } = await open()
+    await client.push(imageOf('app', 1))
+    await until('the standby has it', async () => {
+      const [row] = await standby.ask<{ n: number }>('SELECT count(*)::int AS n FROM tags', 'berth_1')
+      return row?.n === 1
+    })
+
+    await standby.shutDown('fast')
+    await client.push(imageOf('app', 2))
+    await primary.kill()
+    await standby.start()
+    await standby.ask('SELECT pg_promote()')
+    proxy.leadTo(standby.port)
+    await client.push(imageOf('app', 3))
+
+    expect(await client.findLosses()).toEqual(['app:tag-2: status 404'])
+  }, 60_000)
+}
+
+if (postgres.isMet) describe('a standby that is promoted', failover)
+else testNeeding(postgres, 'a standby that is promoted', async () => {})

@@ -1,0 +1,175 @@
+// A server whose PostgreSQL is killed, refuses, is slow or silent: it says 503 meanwhile, to everybody and in time, and goes
+// on by itself. Nothing that it has acknowledged is lost.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { type BerthProcess, startBerth } from '../support/berth-process.ts'
+import { testNeeding } from '../support/needs.ts'
+import { imageOf, keepBusy, PatientClient } from '../support/patient-client.ts'
+import { auditPostgres } from '../support/postgres-audit.ts'
+import { PostgresProxy } from '../support/postgres-proxy.ts'
+import { type PostgresServer, postgres, startPostgres } from '../support/postgres-server.ts'
+import { ask } from '../support/registry-client.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { until } from '../support/until.ts'
+
+const kills = Number(process.env['POSTGRES_KILLS'] ?? 3)
+const workers = 4
+const temporaryFolder = useTemporaryFolders('postgres-outages')
+
+/** A silent PostgreSQL is given up after 2.5 s. */
+const settings = {
+  BERTH_METADATA__CONNECTIONS: '4',
+  BERTH_METADATA__STATEMENT_TIMEOUT: '500ms',
+  BERTH_METADATA__LOCK_TIMEOUT: '300ms',
+  BERTH_GARBAGE__EVERY: '500ms',
+}
+
+let server: PostgresServer
+let url: string
+let proxy: PostgresProxy
+let berth: BerthProcess
+let client: PatientClient
+const dataDir = temporaryFolder()
+
+/** What happens while `workers` push and pull; they go on for a while after it. */
+async function underLoad(act: () => Promise<void>): Promise<void> {
+  let isOver = false
+  const busy = keepBusy(client, workers, () => isOver)
+  const failed = busy.catch((error: unknown) => error)
+  await until('there is something to lose', () => client.acknowledged >= workers)
+  await act()
+  const before = client.acknowledged
+  await Promise.race([until('it goes on by itself', () => client.acknowledged >= before + 2 * workers), busy])
+  isOver = true
+  expect(await failed).toBeUndefined()
+}
+
+async function expectSound(): Promise<void> {
+  expect(client.wrong).toEqual([])
+  expect(await client.findLosses()).toEqual([])
+  expect(await auditPostgres(url, dataDir)).toEqual([])
+  expect(berth.output()).not.toContain('"level":"error"')
+}
+
+const statusOf = async (asked: Promise<Response>) => (await asked).status
+
+/** One request of each kind that the database has a part in; all at once, and more than it has connections. */
+function askAll(): Promise<number[]> {
+  const paths = [
+    '/v2/load/0/tags/list',
+    '/v2/_catalog',
+    '/v2/load/0/manifests/none',
+    '/v2/load/0/blobs/sha256:' + 'a'.repeat(64),
+  ]
+  return Promise.all(Array.from({ length: 12 }, (_, index) => statusOf(ask(berth, 'GET', paths[index % 4] ?? ''))))
+}
+
+function outages(): void {
+  beforeAll(async () => {
+    server = await startPostgres()
+    url = await server.newDatabase()
+    proxy = await PostgresProxy.start(server.port)
+    berth = await startBerth({ dataDir, settings: { ...settings, BERTH_METADATA__URL: proxy.through(url) } })
+  })
+
+  afterEach(() => {
+    const troubles = [...client.troubles].map(([answer, count]) => `${count} x ${answer}`).join(', ')
+    console.log(`postgres outages: ${client.acknowledged} pushes acknowledged, meanwhile ${troubles || 'no trouble'}`)
+  })
+
+  afterAll(async () => {
+    await berth.stop()
+    await proxy.stop()
+    await server.stop()
+  })
+
+  test('slow, but within its time: nobody notices', async () => {
+    client = new PatientClient(() => berth, true)
+    await underLoad(async () => {
+      for (let pulse = 0; pulse < 8; pulse += 1) {
+        proxy.hold()
+        await Bun.sleep(100)
+        proxy.letGo()
+        await Bun.sleep(30)
+      }
+    })
+
+    expect([...client.troubles]).toEqual([])
+    await expectSound()
+  })
+
+  test('too slow: 503, and then it goes on', async () => {
+    client = new PatientClient(() => berth, true)
+    await underLoad(async () => {
+      proxy.hold()
+      await until('somebody was told', () => client.troubles.get('503'))
+      proxy.letGo()
+    })
+
+    expect(client.troubles.get('503')).toBeGreaterThan(0)
+    await expectSound()
+  })
+
+  test(
+    `killed ${kills} times under load, and started again`,
+    async () => {
+      client = new PatientClient(() => berth, true)
+      for (let kill = 0; kill < kills; kill += 1) {
+        await underLoad(async () => {
+          await server.kill()
+          await until('somebody was told', () => client.troubles.get('503'))
+          await server.start()
+        })
+      }
+
+      expect(client.troubles.get('503')).toBeGreaterThanOrEqual(kills)
+      await expectSound()
+    },
+    60_000 + kills * 10_000,
+  )
+
+  test('refused: 503 for everything that needs it, and then all is as before', async () => {
+    client = new PatientClient(() => berth, true)
+    const usual = await askAll()
+    expect(new Set(usual)).toEqual(new Set([200, 404]))
+
+    await underLoad(async () => {
+      proxy.refuse(true)
+      expect(new Set(await askAll())).toEqual(new Set([503]))
+      expect(await statusOf(fetch(`${berth.url}/readyz`))).toBe(503)
+      proxy.refuse(false)
+    })
+
+    await until('it is ready', async () => (await statusOf(fetch(`${berth.url}/readyz`))) === 200)
+    expect(await askAll()).toEqual(usual)
+    await expectSound()
+  })
+
+  test('silent: 503 for everything that needs it, with nobody left waiting, and then all is as before', async () => {
+    client = new PatientClient(() => berth, true)
+    const usual = await askAll()
+
+    await underLoad(async () => {
+      server.freeze()
+      try {
+        expect(new Set(await askAll())).toEqual(new Set([503]))
+      } finally {
+        server.thaw()
+      }
+    })
+
+    await until('it answers as usual', async () => String(await askAll()) === String(usual))
+    await expectSound()
+  })
+
+  test('control: a push that was acknowledged and whose tag is gone is reported as lost', async () => {
+    client = new PatientClient(() => berth, true)
+    const image = imageOf('control', 1)
+    await client.push(image)
+    await ask(berth, 'DELETE', `/v2/control/manifests/${image.tag}`)
+
+    expect(await client.findLosses()).toEqual([`control:${image.tag}: status 404`])
+  })
+}
+
+if (postgres.isMet) describe('PostgreSQL is', outages)
+else testNeeding(postgres, 'PostgreSQL is killed, refused, slow and silent', async () => {})

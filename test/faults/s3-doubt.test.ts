@@ -1,0 +1,187 @@
+// Ends of an upload of which nobody knows how they ended: at S3, or in the metadata after it. The client repeats its closing
+// request, with the same bytes or none, and gets what it was promised.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { Unavailable } from '../../src/oci/errors.ts'
+import type { MetadataStore } from '../../src/ports/metadata-store.ts'
+import { afterCommit, before } from '../support/gates.ts'
+import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import { ask, checkBlob, expectStatus, finish, openSession, patch, receivedBytes } from '../support/registry-client.ts'
+import { auditWrites } from '../support/s3-audit.ts'
+import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-fault-proxy.ts'
+import type { FaultName } from '../support/s3-faults.ts'
+import { startS3Stub } from '../support/s3-stub.ts'
+import { openS3World, type S3World, tinyPlan } from '../support/s3-world.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+
+const kibi = 1024
+const temporaryFolder = useTemporaryFolders('s3-doubt')
+const stub = startS3Stub({ partBytesMin: tinyPlan.minBytes })
+const repository = 'doubt/app'
+let proxy: S3FaultProxy
+let world: S3World
+let seed = 0
+
+/** How often a commit fails before, or after, it was done. */
+const failing = { before: 0, after: 0 }
+
+function breakable(metadata: MetadataStore): MetadataStore {
+  const trouble = () => new Unavailable('the metadata store', { cause: new Error('cut') })
+  const unlucky = before(metadata, 'uploads', 'finish', async () => {
+    failing.before -= 1
+    if (failing.before >= 0) throw trouble()
+  })
+  return afterCommit(unlucky, async () => {
+    failing.after -= 1
+    if (failing.after >= 0) throw trouble()
+  })
+}
+
+beforeAll(async () => {
+  proxy = await startS3FaultProxy(stub.url)
+  const store = { attemptTimeoutMs: 200, triesMax: 2 }
+  world = await openS3World({ server: stub, url: proxy.url, dataDir: temporaryFolder(), store, wrap: breakable })
+})
+afterEach(() => {
+  proxy.clear()
+  Object.assign(failing, { before: 0, after: 0 })
+})
+afterAll(async () => {
+  await world.stop()
+  await proxy.stop()
+  await stub.stop()
+})
+
+function freshBytes(size: number): Uint8Array {
+  seed += 1
+  return generatedBytes(size, seed)
+}
+
+/** So many bytes by PATCHes, the rest with the closing request. */
+const shapes: readonly (readonly [shape: string, patches: readonly number[], last: number])[] = [
+  ['a small blob, all before the end', [10_000], 0],
+  ['a small blob, all with the end', [], 10_000],
+  ['a small blob, in two', [5_000], 5_000],
+  ['a large blob, all before the end', [200 * kibi], 0],
+  ['a large blob, all with the end', [], 200 * kibi],
+  ['a large blob, the last bytes with the end', [150 * kibi], 1_000],
+  ['a large blob, many pieces with the end', [100 * kibi], 200 * kibi],
+  ['a large blob of whole pieces', [128 * kibi], 0],
+  ['chunks', [100 * kibi, 10_000, 50_000], 10_000],
+]
+
+async function begin(patches: readonly number[], whole: Uint8Array): Promise<{ session: string; at: number }> {
+  const session = await openSession(world, repository)
+  let at = 0
+  for (const size of patches) {
+    await expectStatus(202, patch(world, session, whole.subarray(at, at + size), at))
+    at += size
+  }
+  return { session, at }
+}
+
+/** It is there to the byte, no name was written twice by two writers, and nothing is left that is not found. */
+async function expectSound(whole: Uint8Array): Promise<void> {
+  const digest = digestOf(whole)
+  expect(await checkBlob(world, repository, digest)).toBe('whole')
+  await world.sweep()
+  expect(await world.audit()).toEqual([])
+  expect(await checkBlob(world, repository, digest)).toBe('whole')
+}
+
+const sizeOf = (patches: readonly number[], last: number) => patches.reduce((sum, one) => sum + one, last)
+
+describe.each(shapes)('%s: the commit', (_, patches, last) => {
+  test('fails after S3 has done its part; the same closing request goes through', async () => {
+    const whole = freshBytes(sizeOf(patches, last))
+    const { session, at } = await begin(patches, whole)
+    failing.before = 2
+    for (let tries = 0; tries < 2; tries += 1) {
+      await expectStatus(503, finish(world, session, digestOf(whole), whole.subarray(at)))
+      expect(await receivedBytes(world, session)).toBe(at)
+    }
+    await expectStatus(201, finish(world, session, digestOf(whole), whole.subarray(at)))
+
+    await expectSound(whole)
+  })
+
+  test('fails, and the client sends what is missing by itself before it closes', async () => {
+    const whole = freshBytes(sizeOf(patches, last))
+    const { session, at } = await begin(patches, whole)
+    failing.before = 1
+    await expectStatus(503, finish(world, session, digestOf(whole), whole.subarray(at)))
+    const half = at + Math.floor((whole.length - at) / 2)
+    await expectStatus(202, patch(world, session, whole.subarray(at, half)))
+    await expectStatus(202, patch(world, session, whole.subarray(half)))
+    await expectStatus(201, finish(world, session, digestOf(whole)))
+
+    await expectSound(whole)
+  })
+
+  test('was done, and its answer is lost; the same closing request is told so', async () => {
+    const whole = freshBytes(sizeOf(patches, last))
+    const { session, at } = await begin(patches, whole)
+    failing.after = 1
+    await expectStatus(503, finish(world, session, digestOf(whole), whole.subarray(at)))
+    await expectStatus(201, finish(world, session, digestOf(whole), whole.subarray(at)))
+
+    await expectSound(whole)
+  })
+
+  test('fails, and the client gives the upload up', async () => {
+    const whole = freshBytes(sizeOf(patches, last))
+    const { session, at } = await begin(patches, whole)
+    failing.before = 1
+    await expectStatus(503, finish(world, session, digestOf(whole), whole.subarray(at)))
+    await expectStatus(204, ask(world, 'DELETE', session))
+    await world.collect()
+
+    expect(await world.audit()).toEqual([])
+  })
+})
+
+const doubts: readonly FaultName[] = [
+  '500 after effect',
+  'reset after effect',
+  'timeout after effect',
+  '200 with error after effect',
+  'end mid-response-body',
+]
+const largeShapes = shapes.filter(([, patches, last]) => sizeOf(patches, last) > 100 * kibi)
+
+describe.each(doubts)('a Complete that took effect and says %s', (fault) => {
+  test.each(largeShapes)(
+    '%s: is found by the next closing request when nobody could look',
+    async (_, patches, last) => {
+      const whole = freshBytes(sizeOf(patches, last))
+      const { session, at } = await begin(patches, whole)
+      const doubt = proxy.inject({ fault, operation: 'CompleteMultipartUpload', occurrence: 1 })
+      proxy.inject({ fault: '500', operation: 'HeadObject' })
+      await expectStatus(503, finish(world, session, digestOf(whole), whole.subarray(at)))
+      expect(doubt.hits()).toBe(1)
+      proxy.clear()
+      await expectStatus(201, finish(world, session, digestOf(whole), whole.subarray(at)))
+
+      await expectSound(whole)
+    },
+  )
+})
+
+describe('what stands at S3 already', () => {
+  test('is never taken for other bytes, of the same size and under their own digest', async () => {
+    const whole = freshBytes(150 * kibi)
+    const other = new Uint8Array(whole)
+    other.fill(1, 140 * kibi)
+    const { session, at } = await begin([120 * kibi], whole)
+    failing.before = 1
+    await expectStatus(503, finish(world, session, digestOf(whole), whole.subarray(at)))
+    await expectStatus(503, finish(world, session, digestOf(other), other.subarray(at)))
+    expect(await checkBlob(world, repository, digestOf(other))).toBe('status 404')
+    await expectStatus(201, finish(world, session, digestOf(whole), whole.subarray(at)))
+
+    await expectSound(whole)
+  })
+
+  test('was written under each name once', () => {
+    expect(auditWrites(stub.requests())).toEqual([])
+  })
+})

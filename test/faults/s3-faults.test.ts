@@ -1,0 +1,147 @@
+// Every request to S3, failing in every way, under every deed of a client: a rule (s3-fault-matrix.ts), and each cell tried.
+// S3_FAULTS=all tries those too that wait for time limits again and again. TEST_S3 names a real server.
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import type { StorageKey } from '../../src/ports/blob-store.ts'
+import { generatedBytes } from '../support/generated-bytes.ts'
+import { testNeeding } from '../support/needs.ts'
+import { ask, pushBlob } from '../support/registry-client.ts'
+import { auditPromises } from '../support/s3-audit.ts'
+import { type Deed, deedsOf } from '../support/s3-deeds.ts'
+import { type Cell, cellsOf, type Lane, type Tried, tableOf, tryCell } from '../support/s3-fault-matrix.ts'
+import { startS3FaultProxy } from '../support/s3-fault-proxy.ts'
+import type { S3Server } from '../support/s3-server.ts'
+import { startS3Stub } from '../support/s3-stub.ts'
+import { openS3World, tinyPlan } from '../support/s3-world.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { sharedS3, testS3Need } from '../support/test-s3.ts'
+
+const kibi = 1024
+const isStub = (process.env['TEST_S3'] ?? 'stub') === 'stub'
+const need = testS3Need()
+/** A real server takes no part below 5 MiB. */
+const deeds = deedsOf(isStub ? { part: 64 * kibi, small: 10_000 } : { part: 8 * kibi ** 2, small: kibi ** 2 })
+const chosen = cellsOf(deeds).filter(process.env['S3_FAULTS'] === 'all' ? () => true : isQuick)
+const lanesMax = isStub ? 12 : 2
+
+const temporaryFolder = useTemporaryFolders('s3-faults')
+const lanes: Lane[] = []
+const all: Tried[] = []
+let server: S3Server
+let seed = 0
+
+beforeAll(async () => {
+  // A stub of its own: it takes smaller parts than the shared one.
+  if (need.isMet) server = isStub ? startS3Stub({ partBytesMin: tinyPlan.minBytes }) : await sharedS3()
+  for (let lane = 0; need.isMet && lane < lanesMax; lane += 1) lanes.push(await openLane())
+}, 120_000)
+
+afterAll(async () => {
+  if (all.length > 0)
+    console.log(`${all.length} of ${cellsOf(deeds).length} cells on ${server.name}\n${tableOf(deeds, all)}`)
+  for (const { world, proxy } of lanes) {
+    await world.stop()
+    await proxy.stop()
+  }
+  if (isStub) await server.stop()
+})
+
+async function openLane(): Promise<Lane> {
+  const proxy = await startS3FaultProxy(server.url)
+  const store = { attemptTimeoutMs: isStub ? 300 : 15_000, triesMax: 3 }
+  const world = await openS3World({ server, url: proxy.url, dataDir: temporaryFolder(), store })
+  return { world, proxy, server }
+}
+
+function isQuick({ fault, occurrence, operation }: Cell): boolean {
+  if (!fault.startsWith('timeout')) return true
+  // A body gets its time by its size: half a minute for a piece of 8 MiB.
+  return occurrence === 'once' && (isStub || operation !== 'UploadPart')
+}
+
+/** Several at once, each in a world of its own: most of their time is waiting. */
+async function tryAll(cells: readonly Cell[]): Promise<Tried[]> {
+  const tried: Tried[] = []
+  const left = [...cells]
+  const work = async (lane: Lane): Promise<void> => {
+    for (let cell = left.shift(); cell !== undefined; cell = left.shift()) {
+      seed += 1
+      tried.push(await tryCell(lane, cell, seed))
+    }
+  }
+  await Promise.all(lanes.map(work))
+  return tried
+}
+
+function faultsOf(tried: readonly Tried[]): string[] {
+  return tried.flatMap(({ cell, faults }) =>
+    faults.map((fault) => `${cell.operation} ${cell.fault} ${cell.occurrence}: ${fault}`),
+  )
+}
+
+function firstLane(): Lane {
+  const [lane] = lanes
+  if (lane === undefined) throw new Error('there is no lane')
+  return lane
+}
+
+describe('S3 that fails', () => {
+  for (const deed of deeds) {
+    const cells = chosen.filter((cell) => cell.deed === deed)
+    testNeeding(
+      need,
+      `${deed.name}: done or 503 as the rule says, good at the next try, and nothing lost or left, in ${cells.length} cells`,
+      async () => {
+        const tried = await tryAll(cells)
+        all.push(...tried)
+
+        expect(faultsOf(tried)).toEqual([])
+        expect(tried).toHaveLength(cells.length)
+      },
+      isStub && process.env['S3_FAULTS'] !== 'all' ? 60_000 : 1_800_000,
+    )
+  }
+})
+
+describe('what tries the cells', () => {
+  testNeeding(need, 'sees a push that is acknowledged without its bytes, and a fault that nobody met', async () => {
+    const liar: Deed = {
+      name: 'a lie',
+      operations: ['PutObject'],
+      prepare: async () => ({
+        run: async () => 'done',
+        retry: async () => 'done',
+        digest: `sha256:${'0'.repeat(64)}`,
+        repository: 'no/such',
+      }),
+    }
+    const cell: Cell = { deed: liar, operation: 'PutObject', fault: '500', occurrence: 'always' }
+    const { faults } = await tryCell(firstLane(), cell, 0)
+
+    expect(faults).toEqual([
+      'ends as done, not unavailable',
+      'the fault was never met',
+      'is served afterwards: status 404',
+    ])
+  })
+
+  testNeeding(need, 'sees bytes that are lost, and bytes that nobody names', async () => {
+    const { world } = firstLane()
+    const digest = await pushBlob(world, 'audit/app', generatedBytes(1_000, 1))
+    const writer = await world.direct.openWriter(Bun.randomUUIDv7() as StorageKey, { sizeBytes: 0, notes: undefined })
+    await writer.write(generatedBytes(1_000, 2))
+    const stray = await writer.complete()
+    await writer.close()
+    expect(await world.audit()).toEqual([`no row names ${stray.key}`])
+
+    await world.direct.remove(stray.key, undefined)
+    for await (const page of world.direct.listOlder(0)) {
+      for (const { storageKey } of page) await world.direct.remove(storageKey, undefined)
+    }
+    expect(await auditPromises(world.dataDir, world.direct)).toEqual([
+      `the object of ${digest} is missing, or of another size`,
+    ])
+    await ask(world, 'DELETE', `/v2/audit/app/blobs/${digest}`)
+    await world.collect(0)
+    expect(await world.audit()).toEqual([])
+  })
+})

@@ -1,0 +1,147 @@
+// One replica's machine has a clock that is an hour wrong, either way. The database's clock counts: nothing is lost early,
+// and what one replica says of a time the other takes alike.
+import { describe, expect } from 'bun:test'
+import { join } from 'node:path'
+import { testAdminPassword } from '../support/berth-process.ts'
+import { digestOf } from '../support/generated-bytes.ts'
+import { testNeeding } from '../support/needs.ts'
+import {
+  ask,
+  checkBlob,
+  expectStatus,
+  finish,
+  jsonOf,
+  openSession,
+  patch,
+  pushBlob,
+  type Target,
+} from '../support/registry-client.ts'
+import { type Replicas, startReplicas } from '../support/replicas.ts'
+import { growBlob, sharedStoresNeed } from '../support/shared-stores.ts'
+import { until } from '../support/until.ts'
+
+const hourMs = 3_600_000
+const identity = '/api/2021-02-21'
+const encode = (text: string) => new TextEncoder().encode(text)
+
+/** Half an hour: shorter than the clock is wrong, and longer than the test lasts. */
+const soon = { BERTH_GARBAGE__LEASE: '30m', BERTH_GARBAGE__UPLOAD_IDLE: '30m', BERTH_GARBAGE__QUARANTINE: '30m' }
+
+async function withWrongClock(shiftMs: number, body: (replicas: Replicas) => Promise<void>) {
+  const preload = join(import.meta.dir, '../support/shifted-clock.ts')
+  const replicas = await startReplicas({
+    settings: { ...soon, BERTH_AUTH__CHALLENGE: 'bearer', BERTH_GARBAGE__EVERY: '100ms' },
+    settingsOfA: { BUN_OPTIONS: `--preload=${preload}`, CLOCK_SHIFT_MS: String(shiftMs) },
+  })
+  try {
+    await body(replicas)
+  } finally {
+    await replicas.stop()
+  }
+}
+
+async function collectsAgain({ a, b }: Replicas): Promise<void> {
+  for (const replica of [a, b]) {
+    const count = () => replica.output().split('"msg":"garbage collected"').length
+    const before = count()
+    // The one that runs may have begun before what the test did.
+    await until('it has collected twice more', () => count() >= before + 2)
+  }
+}
+
+const bearing = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
+
+async function statusWith(target: Target, path: string, init: RequestInit): Promise<number> {
+  const answer = await fetch(target.url + path, init)
+  await answer.arrayBuffer()
+  return answer.status
+}
+
+async function login(target: Target): Promise<string> {
+  const asked = ask(target, 'POST', `${identity}/token/auth`, {
+    body: JSON.stringify({ username: 'admin', password: testAdminPassword }),
+    headers: { 'content-type': 'application/json' },
+  })
+  return (await jsonOf<{ access_token: string }>(asked)).access_token
+}
+
+async function scopedToken(target: Target): Promise<string> {
+  const path = '/v2/_token?scope=repository:clocks/app:pull,push'
+  return (await jsonOf<{ token: string }>(ask(target, 'GET', path))).token
+}
+
+async function bytesStay(replicas: Replicas): Promise<void> {
+  const { a, b, stores } = replicas
+  const digests: string[] = []
+  for (const at of [a, b]) digests.push(await pushBlob(at, 'clocks/app', encode(`by ${at.url}`)))
+  const session = await openSession(a, 'clocks/app')
+  await expectStatus(202, patch(b, session, encode('half'), 0))
+  const lost = await pushBlob(a, 'clocks/app', encode('control'))
+  await growBlob(stores, lost, hourMs)
+
+  // The control: the collectors are at work, and what the database takes for old goes.
+  await until('what is old is collected', async () => (await checkBlob(b, 'clocks/app', lost)) === 'status 404')
+  await collectsAgain(replicas)
+
+  for (const digest of digests) {
+    expect([await checkBlob(a, 'clocks/app', digest), await checkBlob(b, 'clocks/app', digest)]).toEqual([
+      'whole',
+      'whole',
+    ])
+  }
+  await expectStatus(202, patch(a, session, encode(' and half'), 4))
+  await expectStatus(201, finish(b, session, digestOf(encode('half and half'))))
+  // What was collected keeps its bytes for as long as the quarantine says.
+  expect(await stores.ask('SELECT 1 FROM trash')).toHaveLength(1)
+}
+
+async function timesAreOfAll({ a, b }: Replicas): Promise<void> {
+  const expiresAt = new Date(Date.now() + hourMs / 2).toISOString()
+  const over = new Date(Date.now() + 2_000).toISOString()
+  const keys: string[] = []
+  const shortLived: string[] = []
+  for (const maker of [a, b]) {
+    for (const [list, time] of [
+      [keys, expiresAt],
+      [shortLived, over],
+    ] as const) {
+      const name = `${list === keys ? 'key' : 'short'}-${keys.length + shortLived.length}`
+      const asked = ask(maker, 'POST', `${identity}/users/admin/keys`, {
+        body: JSON.stringify({ name, expiresAt: time }),
+        headers: { 'content-type': 'application/json' },
+      })
+      const made: { key: string } = JSON.parse(await (await expectStatus(201, asked)).text())
+      list.push(made.key)
+    }
+    const [scoped, access] = [await scopedToken(maker), await login(maker)]
+    for (const target of [a, b]) {
+      expect(await statusWith(target, '/v2/clocks/app/tags/list', bearing(scoped))).toBe(200)
+      expect(await statusWith(target, `${identity}/me`, bearing(access))).toBe(200)
+    }
+  }
+  await Bun.sleep(2_500)
+  for (const target of [a, b]) {
+    const look = (key: string) => statusWith(target, `${identity}/me`, { headers: { 'x-api-key': key } })
+    expect(await Promise.all(keys.map(look))).toEqual([200, 200])
+    expect(await Promise.all(shortLived.map(look))).toEqual([401, 401])
+  }
+}
+
+describe.each([
+  ['ahead', hourMs],
+  ['behind', -hourMs],
+])('a clock that is an hour %s', (_, shiftMs) => {
+  testNeeding(sharedStoresNeed, 'loses nothing early, and ends no token or key before or after its time', async () => {
+    await withWrongClock(shiftMs, async (replicas) => {
+      await bytesStay(replicas)
+      await timesAreOfAll(replicas)
+      // The control: the clock is wrong by what it should be.
+      const [first] = replicas.a
+        .output()
+        .split('\n')
+        .filter((line) => line.startsWith('{'))
+      const told: { time: string } = JSON.parse(first ?? '{}')
+      expect(Math.abs(Date.parse(told.time) - Date.now() - shiftMs)).toBeLessThan(hourMs / 2)
+    })
+  })
+})

@@ -1,0 +1,168 @@
+// A collector that is killed at each of its steps, one that is slow, and two that do the same: another replica goes on.
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { type GatedPair, type Step, startGatedPair } from '../support/gated-replica.ts'
+import { testNeeding } from '../support/needs.ts'
+import { ask, checkBlob, expectStatus, manifestOfBlobs, pushBlob, putManifest } from '../support/registry-client.ts'
+import { growBlob, sharedStoresNeed } from '../support/shared-stores.ts'
+import { auditShared, listKeys } from '../support/shared-stores-audit.ts'
+
+let pair: GatedPair
+let serial = 0
+
+beforeAll(async () => {
+  if (sharedStoresNeed.isMet) pair = await startGatedPair()
+}, 60_000)
+afterAll(async () => {
+  if (sharedStoresNeed.isMet) await pair.stop()
+}, 60_000)
+
+const race = (name: string, body: () => Promise<void>) => testNeeding(sharedStoresNeed, name, body)
+
+async function oldBlob() {
+  serial += 1
+  const repository = `crashes/${serial}`
+  const bytes = new TextEncoder().encode(`layer ${serial}`)
+  const digest = await pushBlob(pair.b, repository, bytes)
+  await growBlob(pair.stores, digest)
+  return { repository, bytes, digest }
+}
+
+/** The bytes that the collector was to take are gone, and with them all that told of them. */
+async function nothingIsLeft(): Promise<void> {
+  expect(await listKeys(pair.stores)).toEqual([])
+  expect(await pair.stores.ask('SELECT 1 FROM trash UNION ALL SELECT 1 FROM blobs')).toEqual([])
+  await sound()
+}
+
+async function sound(): Promise<void> {
+  const { faults, strays } = await auditShared(pair.stores)
+  expect({ faults, strays }).toEqual({ faults: [], strays: [] })
+}
+
+/** After what the test did, nothing is to be held any more. */
+async function forgetHolds(): Promise<void> {
+  await pair.stores.ask('UPDATE trash SET taken_until = 0')
+}
+
+describe('I10: a collector is killed, and another begins', () => {
+  const steps: readonly (readonly [string, readonly Step[]])[] = [
+    ['behind its lock', ['before garbage.isLive']],
+    ['behind its look', ['after garbage.isLive']],
+    ['before it commits', ['after garbage.bury']],
+    // The first transaction of a collection is another one, so this door is shut when the blob's is under way.
+    ['behind its commit', ['before garbage.bury', 'after transaction']],
+    ['before it removes the bytes', ['before store.remove']],
+  ]
+  for (const [where, path] of steps) {
+    race(`${where}: the blob is collected once, and nothing is left`, async () => {
+      const { repository, digest } = await oldBlob()
+      let before = () => {}
+      for (const step of path) {
+        const hold = await pair.a.hold(step)
+        if (step === path[0]) pair.a.collect().catch(() => undefined)
+        before()
+        await hold.reached
+        before = hold.letGo
+      }
+
+      await pair.killA()
+      await forgetHolds()
+      await pair.b.collect()
+
+      expect(await checkBlob(pair.a, repository, digest)).toMatch(/^status 404$/)
+      await nothingIsLeft()
+    })
+  }
+})
+
+describe('I11: bytes are removed', () => {
+  race('and the one who did it is killed before it can say so: another removes them again', async () => {
+    await oldBlob()
+    const hold = await pair.a.hold('before garbage.forget')
+    pair.a.collect().catch(() => undefined)
+    await hold.reached
+    await pair.killA()
+
+    expect((await pair.b.collect()).purged).toBe(0)
+    await forgetHolds()
+    expect((await pair.b.collect()).purged).toBe(1)
+
+    await nothingIsLeft()
+  })
+
+  race('by two at once, because the first was slow: neither fails', async () => {
+    await oldBlob()
+    const hold = await pair.a.hold('before store.remove')
+    const slow = pair.a.collect()
+    await hold.reached
+
+    await forgetHolds()
+    expect((await pair.b.collect()).purged).toBe(1)
+    hold.letGo()
+
+    expect((await slow).purged).toBe(1)
+    await nothingIsLeft()
+  })
+})
+
+race('I12: the removal is slow, and the same blob is pushed again and pulled meanwhile: it stays', async () => {
+  const { repository, bytes, digest } = await oldBlob()
+  const hold = await pair.a.hold('before store.remove')
+  const slow = pair.a.collect()
+  await hold.reached
+
+  await pushBlob(pair.b, repository, bytes)
+  await expectStatus(201, putManifest(pair.b, repository, 'latest', manifestOfBlobs(bytes, [bytes])))
+  expect(await checkBlob(pair.b, repository, digest)).toBe('whole')
+  hold.letGo()
+
+  expect((await slow).purged).toBe(1)
+  expect([await checkBlob(pair.a, repository, digest), await checkBlob(pair.b, repository, digest)]).toEqual([
+    'whole',
+    'whole',
+  ])
+  await sound()
+})
+
+describe('I32: a repository in which there is nothing goes while somebody pushes to it', () => {
+  async function emptyRepository(): Promise<string> {
+    serial += 1
+    const repository = `crashes/empty-${serial}`
+    const digest = await pushBlob(pair.b, repository, new TextEncoder().encode(`empty ${serial}`))
+    await expectStatus(202, ask(pair.b, 'DELETE', `/v2/${repository}/blobs/${digest}`))
+    await pair.stores.ask(`UPDATE repositories SET created_at = 0 WHERE name = '${repository}'`)
+    await pair.stores.ask('DELETE FROM uploads WHERE done_digest IS NOT NULL')
+    return repository
+  }
+
+  race('it is being removed: the push waits, and is in a new one, from which can be mounted', async () => {
+    const repository = await emptyRepository()
+    const hold = await pair.a.hold('after garbage.removeEmptyRepositories')
+    const collecting = pair.a.collect()
+    await hold.reached
+
+    const pushing = pushBlob(pair.b, repository, new TextEncoder().encode('pushed'))
+    await pair.somebodyWaits()
+    hold.letGo()
+
+    const digest = await pushing
+    expect((await collecting).repositories).toBe(1)
+    expect(await checkBlob(pair.a, repository, digest)).toBe('whole')
+    const mount = `/v2/crashes/target/blobs/uploads/?mount=${digest}&from=${encodeURIComponent(repository)}`
+    expect((await ask(pair.a, 'POST', mount)).status).toBe(201)
+    await sound()
+  })
+
+  race('somebody is about to push to it: it is passed by', async () => {
+    const repository = await emptyRepository()
+    const hold = await pair.b.hold('after repositories.ensure')
+    const pushing = pushBlob(pair.b, repository, new TextEncoder().encode('pushed'))
+    await hold.reached
+
+    expect((await pair.a.collect()).repositories).toBe(0)
+    hold.letGo()
+
+    expect(await checkBlob(pair.a, repository, await pushing)).toBe('whole')
+    await sound()
+  })
+})

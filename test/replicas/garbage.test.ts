@@ -1,0 +1,139 @@
+// Two replicas that collect all the time, an operator's `berth gc` beside them, and clients that push: what is garbage is
+// collected once, and what is not stays.
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { runBerth } from '../support/berth-command.ts'
+import { type GatedPair, startGatedPair } from '../support/gated-replica.ts'
+import { testNeeding } from '../support/needs.ts'
+import { ask, checkBlob, expectStatus, openSession, patch, pushBlob } from '../support/registry-client.ts'
+import { startReplicas } from '../support/replicas.ts'
+import { RetryingPushers } from '../support/retrying-pushers.ts'
+import { growBlob, sharedStoresNeed } from '../support/shared-stores.ts'
+import { auditShared } from '../support/shared-stores-audit.ts'
+import { until } from '../support/until.ts'
+
+const encode = (text: string) => new TextEncoder().encode(text)
+const orphans = 60
+
+/** What the log lines say that was collected, together. */
+function sumOf(output: string, field: 'blobs' | 'purged'): number {
+  const lines = output.split('\n').filter((line) => line.includes('"msg":"garbage collected"'))
+  return lines.reduce((sum, line) => sum + Number(new RegExp(`"${field}":(\\d+)`).exec(line)?.[1] ?? 0), 0)
+}
+
+testNeeding(
+  sharedStoresNeed,
+  'under a load of pushes each blob that nobody needs is collected once, and nothing else is',
+  async () => {
+    const quick = { BERTH_GARBAGE__EVERY: '150ms', BERTH_GARBAGE__QUARANTINE: '0s' }
+    const { a, b, stores, stop } = await startReplicas({ settings: quick })
+    const pushers = new RetryingPushers(a, 5_000)
+    let isOver = false
+    const pushing = [0, 1].map((client) => pushers.pushUntil(client, () => isOver))
+    let collectedByHand = 0
+    let handRuns = 0
+    const gc = async () => {
+      while (!isOver && handRuns < 2) {
+        const { exitCode, stdout, stderr } = await runBerth(['gc'], { ...stores.settings, ...quick })
+        if (exitCode !== 0) throw new Error(stderr)
+        handRuns += 1
+        collectedByHand += Number(/(\d+) blobs?/.exec(stdout)?.[1] ?? 0)
+      }
+    }
+    const byHand = gc()
+    try {
+      for (let at = 0; at < orphans; at += 1) {
+        const digest = await pushBlob(at % 2 ? a : b, `orphans/${at % 7}`, encode(`orphan ${at}`))
+        if (at % 3 === 0) await growBlob(stores, digest)
+      }
+      await stores.ask(
+        `UPDATE blob_links SET leased_at = 0 WHERE repository_id IN (SELECT id FROM repositories WHERE name LIKE 'orphans/%')`,
+      )
+      await stores.ask(
+        `UPDATE blob_queue SET queued_at = 0 WHERE blob_id IN (SELECT l.blob_id FROM blob_links l
+         JOIN repositories r ON r.id = l.repository_id WHERE r.name LIKE 'orphans/%')`,
+      )
+      const left = `SELECT 1 FROM blob_links WHERE leased_at = 0 UNION ALL SELECT 1 FROM trash`
+      await until('all of it is gone', async () => (await stores.ask(left)).length === 0)
+      isOver = true
+      await Promise.all([...pushing, byHand])
+
+      const losses = await pushers.findLosses(b)
+      const { faults, strays } = await auditShared(stores)
+      const [atA, atB] = [await a.stop().then(() => a.output()), await b.stop().then(() => b.output())]
+      console.log(
+        `garbage: ${orphans} orphans, of which one replica collected ${sumOf(atA, 'blobs')}, the other ` +
+          `${sumOf(atB, 'blobs')}, and ${handRuns} runs of berth gc ${collectedByHand}; ${pushers.figures.images} images ` +
+          `pushed meanwhile, ${losses.length} losses`,
+      )
+      expect(sumOf(atA, 'blobs') + sumOf(atB, 'blobs') + collectedByHand).toBe(orphans)
+      expect({ losses, faults, strays, failures: pushers.figures.failures }).toEqual({
+        losses: [],
+        faults: [],
+        strays: [],
+        failures: [],
+      })
+      expect(pushers.figures.images).toBeGreaterThan(0)
+    } finally {
+      isOver = true
+      await stop()
+    }
+  },
+)
+
+describe('two collectors', () => {
+  let pair: GatedPair
+
+  beforeAll(async () => {
+    if (sharedStoresNeed.isMet) pair = await startGatedPair()
+  }, 60_000)
+  afterAll(async () => {
+    if (sharedStoresNeed.isMet) await pair.stop()
+  }, 60_000)
+
+  async function oldBlobs(name: string, count: number): Promise<string[]> {
+    const digests: string[] = []
+    for (let at = 0; at < count; at += 1) digests.push(await pushBlob(pair.a, name, encode(`${name} ${at}`)))
+    for (const digest of digests) await growBlob(pair.stores, digest)
+    return digests
+  }
+
+  testNeeding(sharedStoresNeed, 'share the work: what one is busy with, the other passes over', async () => {
+    await oldBlobs('shared', 10)
+    const hold = await pair.a.hold('before garbage.bury')
+    const slow = pair.a.collect()
+    await hold.reached
+
+    expect(await pair.b.collect()).toMatchObject({ blobs: 9, purged: 9 })
+    hold.letGo()
+    expect(await slow).toMatchObject({ blobs: 1, purged: 1 })
+    expect((await auditShared(pair.stores)).faults).toEqual([])
+  })
+
+  testNeeding(sharedStoresNeed, 'share the removal too: what one has taken, the other does not take', async () => {
+    await oldBlobs('removed', 10)
+    const hold = await pair.a.hold('before store.remove')
+    const slow = pair.a.collect()
+    await hold.reached
+
+    expect(await pair.b.collect()).toMatchObject({ blobs: 0, purged: 0 })
+    hold.letGo()
+    expect(await slow).toMatchObject({ blobs: 10, purged: 10 })
+  })
+
+  testNeeding(
+    sharedStoresNeed,
+    'leave an account alone that was disabled at another replica, until it is enabled',
+    async () => {
+      const [digest = ''] = await oldBlobs('disabled', 1)
+      const session = await openSession(pair.b, 'disabled')
+      await expectStatus(202, patch(pair.b, session, encode('unfinished')))
+      await expectStatus(200, ask(pair.b, 'POST', '/api/2023-12-28/disable'))
+
+      expect(await pair.a.collect({ uploadIdleMs: 0 })).toMatchObject({ blobs: 0, uploads: 0, purged: 0 })
+      await expectStatus(200, ask(pair.a, 'POST', '/api/2023-12-28/enable'))
+      expect(await checkBlob(pair.b, 'disabled', digest)).toBe('whole')
+      expect(await pair.b.collect({ uploadIdleMs: 0 })).toMatchObject({ blobs: 1, uploads: 1, purged: 2 })
+      expect((await auditShared(pair.stores)).faults).toEqual([])
+    },
+  )
+})

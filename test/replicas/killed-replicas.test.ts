@@ -1,0 +1,87 @@
+// Replicas behind a balancer, under a load of pushes and with both of them collecting, are killed one after the other: what
+// was acknowledged stays, and whoever tries again succeeds.
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { seededRandom } from '../support/generated-bytes.ts'
+import { testNeeding } from '../support/needs.ts'
+import { type Replicas, startReplicas } from '../support/replicas.ts'
+import { RetryingPushers } from '../support/retrying-pushers.ts'
+import { type RoundRobin, startRoundRobin } from '../support/round-robin.ts'
+import { askS3 } from '../support/s3-server.ts'
+import { sharedStoresNeed } from '../support/shared-stores.ts'
+import { auditShared, objectName } from '../support/shared-stores-audit.ts'
+
+const kills = Number(process.env['KILLS'] ?? 5)
+const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000))
+const clients = 4
+let replicas: Replicas
+let balancer: RoundRobin
+let pushers: RetryingPushers
+
+beforeAll(async () => {
+  if (!sharedStoresNeed.isMet) return
+  replicas = await startReplicas({
+    settings: { BERTH_GARBAGE__EVERY: '300ms', BERTH_GARBAGE__QUARANTINE: '0s' },
+  })
+  balancer = await startRoundRobin(replicas.all.map(({ url }) => url))
+  pushers = new RetryingPushers(balancer)
+}, 60_000)
+afterAll(async () => {
+  if (!sharedStoresNeed.isMet) return
+  await balancer.stop()
+  await replicas.stop()
+}, 60_000)
+
+async function killInTurn(): Promise<void> {
+  const random = seededRandom(seed)
+  for (let kill = 0; kill < kills; kill += 1) {
+    const replica = replicas.all[kill % replicas.all.length]
+    await Bun.sleep(100 + Math.floor(random() * 600))
+    await replica?.kill()
+    await Bun.sleep(Math.floor(random() * 200))
+    await replica?.start()
+  }
+}
+
+describe(`kill -9 of one of two replicas under a push load, ${kills} times, seed ${seed}`, () => {
+  testNeeding(
+    sharedStoresNeed,
+    'loses nothing that was acknowledged, and every push succeeds in the end',
+    async () => {
+      let isOver = false
+      const pushing = Array.from({ length: clients }, (_, client) => pushers.pushUntil(client, () => isOver))
+      await killInTurn()
+      isOver = true
+      await Promise.all(pushing)
+
+      const losses = [...(await pushers.findLosses(replicas.a)), ...(await pushers.findLosses(replicas.b))]
+      const { faults, strays, blobs, manifests } = await auditShared(replicas.stores)
+      const { images, requests, retries, begunAnew, failures } = pushers.figures
+      console.log(
+        `killed replicas: ${kills} kills, ${images} images in ${requests} requests, ${retries} tried again (${begunAnew} uploads begun anew), ` +
+          `${failures.length} failed; ${pushers.acknowledged.blobs} blobs acknowledged, ${losses.length} lost; audit of ` +
+          `${blobs} blobs and ${manifests} manifests: ${faults.length} faults, ${strays.length} strays; seed ${seed}`,
+      )
+      expect({ seed, losses, faults, failures }).toEqual({ seed, losses: [], faults: [], failures: [] })
+      expect(images).toBeGreaterThan(kills)
+    },
+    60_000 + kills * 5_000,
+  )
+
+  testNeeding(
+    sharedStoresNeed,
+    'control: an object that is taken from the bucket is reported by ledger and audit',
+    async () => {
+      const digest = pushers.someBlob
+      const [row] = await replicas.stores.ask<{ storage_key: string }>(
+        `SELECT storage_key FROM blobs WHERE digest = '${digest}'`,
+      )
+      const target = objectName(replicas.stores, row?.storage_key ?? '')
+      expect((await askS3(replicas.stores.s3, { method: 'DELETE', target })).status).toBe(204)
+
+      const losses = await pushers.findLosses(replicas.b)
+      expect(losses).toHaveLength(1)
+      expect(losses[0]).toContain(digest)
+      expect((await auditShared(replicas.stores)).faults).toEqual([`the object of ${digest} is missing (404)`])
+    },
+  )
+})

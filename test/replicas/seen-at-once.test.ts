@@ -1,0 +1,169 @@
+// What one replica has acknowledged, the other shows to the very next request: written here and read there, both ways.
+import { afterAll, beforeAll, expect } from 'bun:test'
+import { digestOf } from '../support/generated-bytes.ts'
+import { testNeeding } from '../support/needs.ts'
+import {
+  ask,
+  checkBlob,
+  expectStatus,
+  jsonOf,
+  manifestOfBlobs,
+  openSession,
+  patch,
+  pushBlob,
+  putManifest,
+  receivedBytes,
+  type Target,
+} from '../support/registry-client.ts'
+import { type Replicas, startReplicas } from '../support/replicas.ts'
+import { sharedStoresNeed } from '../support/shared-stores.ts'
+
+/** Each way. */
+const rounds = Number(process.env['ROUNDS'] ?? 200)
+const lanes = 4
+const encode = (text: string) => new TextEncoder().encode(text)
+let replicas: Replicas
+let looks = 0
+
+beforeAll(async () => {
+  if (sharedStoresNeed.isMet) replicas = await startReplicas()
+}, 60_000)
+afterAll(async () => {
+  if (!sharedStoresNeed.isMet) return
+  console.log(`seen at once: ${rounds} rounds each way, ${looks} looks at what the other replica had written`)
+  await replicas.stop()
+}, 60_000)
+
+/** One who writes at a replica, and one who reads at another, in a repository of their own. */
+class Pair {
+  readonly #writer: Target
+  readonly #reader: Target
+  readonly #repository: string
+
+  constructor(writer: Target, reader: Target, repository: string) {
+    this.#writer = writer
+    this.#reader = reader
+    this.#repository = repository
+  }
+
+  async #status(method: string, path: string): Promise<number> {
+    looks += 1
+    const answer = await ask(this.#reader, method, `/v2/${this.#repository}/${path}`)
+    await answer.arrayBuffer()
+    return answer.status
+  }
+
+  /** The digest of the bytes that are served. */
+  async #manifest(reference: string): Promise<string> {
+    looks += 1
+    const asked = ask(this.#reader, 'GET', `/v2/${this.#repository}/manifests/${reference}`)
+    return digestOf(await (await expectStatus(200, asked)).bytes())
+  }
+
+  async #list(): Promise<{ tags: string[]; isInCatalog: boolean }> {
+    looks += 2
+    const { tags } = await jsonOf<{ tags: string[] }>(ask(this.#reader, 'GET', `/v2/${this.#repository}/tags/list`))
+    const { repositories } = await jsonOf<{ repositories: string[] }>(ask(this.#reader, 'GET', '/v2/_catalog?n=1000'))
+    return { tags, isInCatalog: repositories.includes(this.#repository) }
+  }
+
+  async #referrers(subject: string): Promise<string[]> {
+    looks += 1
+    const asked = ask(this.#reader, 'GET', `/v2/${this.#repository}/referrers/${subject}`)
+    return (await jsonOf<{ manifests: { digest: string }[] }>(asked)).manifests.map(({ digest }) => digest)
+  }
+
+  #put(reference: string, bytes: Uint8Array): Promise<Response> {
+    return expectStatus(201, putManifest(this.#writer, this.#repository, reference, bytes))
+  }
+
+  #remove(path: string): Promise<Response> {
+    return expectStatus(202, ask(this.#writer, 'DELETE', `/v2/${this.#repository}/${path}`))
+  }
+
+  async round(serial: number): Promise<void> {
+    const layer = encode(`${this.#repository} ${serial}`)
+    const blob = await pushBlob(this.#writer, this.#repository, layer)
+    expect(await this.#status('HEAD', `blobs/${blob}`)).toBe(200)
+    expect(await checkBlob(this.#reader, this.#repository, blob)).toBe('whole')
+    looks += 1
+    await this.#session(layer)
+    await this.#image(layer)
+    await this.#remove(`blobs/${blob}`)
+    expect(await this.#status('HEAD', `blobs/${blob}`)).toBe(404)
+  }
+
+  async #session(bytes: Uint8Array): Promise<void> {
+    const session = await openSession(this.#writer, this.#repository)
+    expect(await receivedBytes(this.#reader, session)).toBeLessThanOrEqual(1)
+    await expectStatus(202, patch(this.#writer, session, bytes, 0))
+    expect(await receivedBytes(this.#reader, session)).toBe(bytes.length)
+    await expectStatus(204, ask(this.#writer, 'DELETE', session))
+    expect((await ask(this.#reader, 'GET', session)).status).toBe(404)
+    looks += 3
+  }
+
+  async #image(layer: Uint8Array): Promise<void> {
+    const [first, second] = [manifestOfBlobs(layer, [layer], 'first'), manifestOfBlobs(layer, [layer], 'second')]
+    const [one, two] = [digestOf(first), digestOf(second)]
+    const descriptor = { mediaType: 'application/vnd.oci.image.manifest.v1+json', digest: one, size: first.length }
+    const plain: object = JSON.parse(new TextDecoder().decode(first))
+    const referrer = encode(JSON.stringify({ ...plain, subject: descriptor }))
+
+    await this.#put('moving', first)
+    expect([await this.#manifest('moving'), await this.#manifest(one)]).toEqual([one, one])
+    expect(await this.#status('HEAD', `manifests/${one}`)).toBe(200)
+    expect(await this.#list()).toEqual({ tags: ['moving'], isInCatalog: true })
+    await this.#put(digestOf(referrer), referrer)
+    expect(await this.#referrers(one)).toEqual([digestOf(referrer)])
+    await this.#put('moving', second)
+    expect([await this.#manifest('moving'), await this.#manifest(one)]).toEqual([two, one])
+    await this.#remove('manifests/moving')
+    expect(await this.#status('GET', 'manifests/moving')).toBe(404)
+    expect(await this.#list()).toEqual({ tags: [], isInCatalog: true })
+    await this.#remove(`manifests/${digestOf(referrer)}`)
+    expect(await this.#referrers(one)).toEqual([])
+    for (const digest of [one, two]) {
+      await this.#remove(`manifests/${digest}`)
+      expect(await this.#status('HEAD', `manifests/${digest}`)).toBe(404)
+    }
+    expect(await this.#list()).toEqual({ tags: [], isInCatalog: false })
+  }
+}
+
+testNeeding(
+  sharedStoresNeed,
+  'blobs, uploads, manifests, tags, referrers, the catalog: as they come, as they move, and as they go',
+  async () => {
+    const { a, b } = replicas
+    const lane = async (which: number) => {
+      const pairs = [new Pair(a, b, `seen/${which}/a-to-b`), new Pair(b, a, `seen/${which}/b-to-a`)]
+      for (let serial = which; serial < rounds; serial += lanes) {
+        for (const pair of pairs) await pair.round(serial)
+      }
+    }
+    await Promise.all(Array.from({ length: lanes }, (_, which) => lane(which)))
+    expect(looks).toBeGreaterThan(rounds * 2 * 20)
+  },
+  60_000 + rounds * 300,
+)
+
+testNeeding(sharedStoresNeed, 'an account that is disabled, and enabled again', async () => {
+  const { a, b } = replicas
+  const seen = new Set<string>()
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [writer, reader] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      for (const verb of ['disable', 'enable'] as const) {
+        await expectStatus(200, ask(writer, 'POST', `/api/2023-12-28/${verb}`))
+        const answer = await ask(reader, 'GET', '/v2/_catalog')
+        await answer.arrayBuffer()
+        looks += 1
+        seen.add(`after ${verb} ${answer.status}`)
+      }
+    }
+  }
+  expect([...seen]).toEqual(['after disable 403', 'after enable 200'])
+})

@@ -1,0 +1,210 @@
+// An upload that changes replica at every request, is cut, or loses the replica that wrote to it: the other goes on, and
+// what comes out has the digest that it was closed with.
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import { testNeeding } from '../support/needs.ts'
+import { openRaw } from '../support/raw-http.ts'
+import {
+  ask,
+  authorization,
+  checkBlob,
+  completeUpload,
+  expectStatus,
+  finish,
+  openSession,
+  patch,
+  receivedBytes,
+} from '../support/registry-client.ts'
+import { type Replica, type Replicas, startReplicas } from '../support/replicas.ts'
+import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-fault-proxy.ts'
+import { endTurns, sharedStoresNeed } from '../support/shared-stores.ts'
+import { auditShared } from '../support/shared-stores-audit.ts'
+import { sharedS3 } from '../support/test-s3.ts'
+import { until } from '../support/until.ts'
+
+const mebi = 1024 * 1024
+const repository = 'hops/app'
+/** Breaks nothing here, but sees what is asked of S3. */
+let watch: S3FaultProxy
+let replicas: Replicas
+let serial = 0
+
+beforeAll(async () => {
+  if (!sharedStoresNeed.isMet) return
+  watch = await startS3FaultProxy((await sharedS3()).url)
+  replicas = await startReplicas({ s3Url: watch.url })
+}, 60_000)
+afterAll(async () => {
+  if (!sharedStoresNeed.isMet) return
+  await replicas.stop()
+  await watch.stop()
+}, 60_000)
+
+const prove = (name: string, body: () => Promise<void>) => testNeeding(sharedStoresNeed, name, body)
+
+function fresh(sizeBytes: number): Uint8Array<ArrayBuffer> {
+  serial += 1
+  return generatedBytes(sizeBytes, serial)
+}
+
+async function wholeAtBoth(bytes: Uint8Array, algorithm: 'sha256' | 'sha512' = 'sha256'): Promise<void> {
+  const digest = digestOf(bytes, algorithm)
+  const { a, b } = replicas
+  expect([await checkBlob(a, repository, digest), await checkBlob(b, repository, digest)]).toEqual(['whole', 'whole'])
+}
+
+/** Chunk by chunk, each at the next replica; gives the one whose turn is next. */
+async function hop(session: string, bytes: Uint8Array, chunkBytes: number): Promise<Replica> {
+  const { a, b } = replicas
+  const order = [b, a]
+  for (let at = 0; at < bytes.length; at += chunkBytes) {
+    const chunk = bytes.subarray(at, at + chunkBytes)
+    const answer = await expectStatus(202, patch(order[0] ?? a, session, chunk, at))
+    expect(answer.headers.get('range')).toBe(`0-${at + chunk.length - 1}`)
+    order.reverse()
+  }
+  return order[0] ?? a
+}
+
+describe('a new replica for each request', () => {
+  const ways = [
+    ['one byte', 1, 64, 'sha256'],
+    ['5 MiB', 5 * mebi, 23 * mebi, 'sha256'],
+    ['5 MiB, closed with sha512', 5 * mebi, 12 * mebi, 'sha512'],
+    ['3 MiB', 3 * mebi, 20 * mebi, 'sha256'],
+  ] as const
+  for (const [words, chunkBytes, sizeBytes, algorithm] of ways) {
+    prove(`in chunks of ${words}`, async () => {
+      const bytes = fresh(sizeBytes)
+      const session = await openSession(replicas.a, repository)
+      const closer = await hop(session, bytes, chunkBytes)
+      await expectStatus(201, finish(closer, session, digestOf(bytes, algorithm)))
+      await wholeAtBoth(bytes, algorithm)
+    })
+  }
+
+  prove('with the last chunk in the PUT', async () => {
+    const bytes = fresh(10 * mebi)
+    const session = await openSession(replicas.a, repository)
+    const closer = await hop(session, bytes.subarray(0, 6 * mebi), 3 * mebi)
+    await expectStatus(201, finish(closer, session, digestOf(bytes), bytes.subarray(6 * mebi)))
+    await wholeAtBoth(bytes)
+  })
+
+  prove('with all of it in the PUT', async () => {
+    const bytes = fresh(9 * mebi)
+    const session = await openSession(replicas.a, repository)
+    await expectStatus(201, finish(replicas.b, session, digestOf(bytes), bytes))
+    await wholeAtBoth(bytes)
+  })
+
+  prove('and with another digest than that of the bytes: it is refused, and no blob', async () => {
+    const bytes = fresh(1_000)
+    const session = await openSession(replicas.a, repository)
+    const closer = await hop(session, bytes, 300)
+    const wrong = digestOf(fresh(1_000))
+    expect((await finish(closer, session, wrong)).status).toBe(400)
+    expect(await checkBlob(replicas.a, repository, wrong)).toBe('status 404')
+  })
+})
+
+describe('what is read back from S3 when the replica that closes is not the one that wrote', () => {
+  async function readsAtClose(sizeBytes: number, algorithm: 'sha256' | 'sha512'): Promise<number> {
+    const bytes = fresh(sizeBytes)
+    const session = await openSession(replicas.a, repository)
+    for (let at = 0; at < bytes.length; at += 4 * mebi) {
+      await expectStatus(202, patch(replicas.a, session, bytes.subarray(at, at + 4 * mebi), at))
+    }
+    watch.clear()
+    await expectStatus(201, finish(replicas.b, session, digestOf(bytes, algorithm)))
+    const reads = watch.seen().filter((operation) => operation === 'GetObject').length
+    await wholeAtBoth(bytes, algorithm)
+    return reads
+  }
+
+  prove('nothing, whether it is one object or many parts', async () => {
+    expect([await readsAtClose(1_000, 'sha256'), await readsAtClose(16 * mebi, 'sha256')]).toEqual([0, 0])
+  })
+
+  prove('all of it, once, where it is closed with sha512: nobody has that hash yet', async () => {
+    expect([await readsAtClose(1_000, 'sha512'), await readsAtClose(16 * mebi, 'sha512')]).toEqual([1, 1])
+  })
+})
+
+/** A PATCH whose client is gone in the middle of its body. */
+async function cutPatch({ url }: Replica, session: string, first: number, bytes: Uint8Array, sent: number) {
+  const connection = await openRaw(Number(new URL(url).port))
+  const head = [
+    `PATCH ${session} HTTP/1.1`,
+    `Host: ${new URL(url).host}`,
+    `Authorization: ${authorization}`,
+    `Content-Range: ${first}-${first + bytes.length - 1}`,
+    `Content-Length: ${bytes.length}`,
+  ]
+  connection.send([...head, '', Buffer.from(bytes.subarray(0, sent)).toString('latin1')].join('\r\n'))
+  await Bun.sleep(50)
+  connection.close()
+}
+
+describe('a client that is gone in the middle of a PATCH', () => {
+  for (const sizeBytes of [2_000, 12 * mebi]) {
+    prove(`of ${sizeBytes} bytes on one replica goes on at the other, where it is told how far it came`, async () => {
+      const bytes = fresh(sizeBytes + 10)
+      const session = await openSession(replicas.a, repository)
+      await expectStatus(202, patch(replicas.a, session, bytes.subarray(0, 10), 0))
+      await cutPatch(replicas.a, session, 10, bytes.subarray(10), sizeBytes / 2)
+
+      await until('the bytes that came are noted', async () => (await receivedBytes(replicas.b, session)) > 10)
+      await completeUpload(replicas.b, session, bytes)
+      await wholeAtBoth(bytes)
+    })
+  }
+})
+
+describe('a replica that is killed', () => {
+  prove('after each of some chunks: the other goes on where it was, and nothing is sent again', async () => {
+    const bytes = fresh(24 * mebi)
+    const session = await openSession(replicas.a, repository)
+    const [dying, living] = [replicas.a, replicas.b]
+    for (let at = 0; at < bytes.length; at += 4 * mebi) {
+      await expectStatus(202, patch(dying, session, bytes.subarray(at, at + 2 * mebi), at))
+      await dying.kill()
+      expect(await receivedBytes(living, session)).toBe(at + 2 * mebi)
+      await expectStatus(202, patch(living, session, bytes.subarray(at + 2 * mebi, at + 4 * mebi), at + 2 * mebi))
+      await dying.start()
+    }
+    await expectStatus(201, finish(living, session, digestOf(bytes)))
+    await wholeAtBoth(bytes)
+    expect((await auditShared(replicas.stores)).faults).toEqual([])
+  })
+
+  for (const [when, sent] of [
+    ['in its first piece', 1 * mebi],
+    ['behind its first piece', 11 * mebi],
+  ] as const) {
+    prove(`in the middle of a PATCH, ${when}: what was acknowledged before stands, and the other goes on`, async () => {
+      const bytes = fresh(16 * mebi)
+      const session = await openSession(replicas.a, repository)
+      await expectStatus(202, patch(replicas.a, session, bytes.subarray(0, mebi), 0))
+      const connection = await openRaw(Number(new URL(replicas.a.url).port))
+      const head = [`PATCH ${session} HTTP/1.1`, 'Host: a', `Authorization: ${authorization}`]
+      const body = Buffer.from(bytes.subarray(mebi, mebi + sent)).toString('latin1')
+      connection.send([...head, `Content-Length: ${15 * mebi}`, '', body].join('\r\n'))
+      const claimed = `SELECT 1 FROM uploads WHERE id = '${session.split('/').at(-1)}' AND turn_until > 0`
+      await until('it is being written', async () => (await replicas.stores.ask(claimed)).length > 0)
+      await Bun.sleep(100)
+      await replicas.a.kill()
+
+      expect(await receivedBytes(replicas.b, session)).toBe(mebi)
+      // As long as the dead one's turn lasts, nobody knows that it is dead.
+      expect((await patch(replicas.b, session, bytes.subarray(mebi), mebi)).status).toBe(416)
+      await endTurns(replicas.stores)
+      await completeUpload(replicas.b, session, bytes)
+
+      await replicas.a.start()
+      await wholeAtBoth(bytes)
+      expect((await auditShared(replicas.stores)).faults).toEqual([])
+      expect((await ask(replicas.a, 'GET', session)).status).toBe(404)
+    })
+  }
+})

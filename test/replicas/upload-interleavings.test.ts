@@ -1,0 +1,240 @@
+// Two replicas that write to one upload at the same moment, forced by holding one of them: one of the two wins, the other is
+// told so, and what is acknowledged has the digest that it says.
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { type GatedPair, type GatedReplica, type Step, startGatedPair } from '../support/gated-replica.ts'
+import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import { testNeeding } from '../support/needs.ts'
+import { ask, checkBlob, expectStatus, finish, openSession, patch, receivedBytes } from '../support/registry-client.ts'
+import { endTurns, sharedStoresNeed } from '../support/shared-stores.ts'
+import { auditShared } from '../support/shared-stores-audit.ts'
+
+const mebi = 1024 * 1024
+const repository = 'races/uploads'
+let pair: GatedPair
+let serial = 0
+
+beforeAll(async () => {
+  if (sharedStoresNeed.isMet) pair = await startGatedPair()
+}, 60_000)
+afterAll(async () => {
+  if (sharedStoresNeed.isMet) await pair.stop()
+}, 60_000)
+
+const race = (name: string, body: () => Promise<void>) => testNeeding(sharedStoresNeed, name, body)
+
+/** Content that no other test has. */
+function fresh(sizeBytes: number): Uint8Array {
+  serial += 1
+  return generatedBytes(sizeBytes, serial)
+}
+
+/** Zombies leave objects behind that only the sweep finds; anything else must be right. */
+async function sound(): Promise<void> {
+  expect((await auditShared(pair.stores)).faults).toEqual([])
+}
+
+/** As the request would go, but it stands at the step until it is let go. */
+async function held(replica: GatedReplica, step: Step, request: () => Promise<Response>) {
+  const hold = await replica.hold(step)
+  const answer = request()
+  // One that is killed with its replica has no answer.
+  answer.catch(() => undefined)
+  await hold.reached
+  return async () => {
+    hold.letGo()
+    return (await answer).status
+  }
+}
+
+async function statusOf(request: Promise<Response>): Promise<number> {
+  return (await request).status
+}
+
+async function wholeAtBoth(bytes: Uint8Array): Promise<void> {
+  const digest = digestOf(bytes)
+  expect([await checkBlob(pair.a, repository, digest), await checkBlob(pair.b, repository, digest)]).toEqual([
+    'whole',
+    'whole',
+  ])
+}
+
+describe('I22: two PATCHes of one offset', () => {
+  race('held: the second is refused while the first writes, and afterwards too', async () => {
+    const bytes = fresh(1_000)
+    const session = await openSession(pair.a, repository)
+    const goOn = await held(pair.a, 'before writer.flush', () => patch(pair.a, session, bytes, 0))
+
+    expect(await statusOf(patch(pair.b, session, bytes, 0))).toBe(416)
+    expect(await goOn()).toBe(202)
+
+    const late = await patch(pair.b, session, bytes, 0)
+    expect([late.status, late.headers.get('range')]).toEqual([416, '0-999'])
+    expect(await statusOf(finish(pair.b, session, digestOf(bytes)))).toBe(201)
+    await wholeAtBoth(bytes)
+  })
+
+  race('forty times at once: one is taken, the other refused, and the digest is right', async () => {
+    for (let round = 0; round < 40; round += 1) {
+      const [one, other] = [fresh(100), fresh(100)]
+      const session = await openSession(round % 2 ? pair.a : pair.b, repository)
+      const answers = await Promise.all([patch(pair.a, session, one, 0), patch(pair.b, session, other, 0)])
+
+      const statuses = answers.map(({ status }) => status)
+      expect(statuses.toSorted()).toEqual([202, 416])
+      const taken = statuses[0] === 202 ? one : other
+      expect(await statusOf(finish(pair.a, session, digestOf(taken)))).toBe(201)
+      await wholeAtBoth(taken)
+    }
+  })
+})
+
+describe('I23: a writer that has lost its turn goes on', () => {
+  for (const step of ['before writer.write', 'before writer.flush', 'before uploads.advance'] as const) {
+    race(`${step}: what it brings counts for nobody, and what its successor brought stands`, async () => {
+      const bytes = fresh(1_000)
+      const session = await openSession(pair.a, repository)
+      const goOn = await held(pair.a, step, () => patch(pair.a, session, fresh(700), 0))
+
+      await endTurns(pair.stores)
+      await expectStatus(202, patch(pair.b, session, bytes, 0))
+      expect(await goOn()).toBe(404)
+
+      expect(await receivedBytes(pair.a, session)).toBe(1_000)
+      expect(await statusOf(finish(pair.a, session, digestOf(bytes)))).toBe(201)
+      await wholeAtBoth(bytes)
+      await sound()
+    })
+  }
+
+  race('after its successor has closed the upload: the blob stays what it is', async () => {
+    const bytes = fresh(1_000)
+    const session = await openSession(pair.a, repository)
+    const goOn = await held(pair.a, 'before writer.flush', () => patch(pair.a, session, fresh(700), 0))
+
+    await endTurns(pair.stores)
+    expect(await statusOf(finish(pair.b, session, digestOf(bytes), bytes))).toBe(201)
+    expect(await goOn()).toBe(404)
+
+    await wholeAtBoth(bytes)
+    await sound()
+  })
+
+  race('with a part of the same number: never other bytes under the digest, and a new upload succeeds', async () => {
+    const [start, end] = [fresh(8 * mebi), fresh(5 * mebi)]
+    const whole = Buffer.concat([start, end])
+    const session = await openSession(pair.a, repository)
+    await expectStatus(202, patch(pair.a, session, start, 0))
+    const goOn = await held(pair.a, 'before writer.flush', () => patch(pair.a, session, fresh(5 * mebi), start.length))
+
+    await endTurns(pair.stores)
+    await expectStatus(202, patch(pair.b, session, end, start.length))
+    expect(await goOn()).toBe(404)
+
+    const closing = await finish(pair.b, session, digestOf(whole))
+    console.log(`I23, a part that a zombie replaced: ${closing.status} ${await closing.text()}`)
+    expect(await checkBlob(pair.a, repository, digestOf(whole))).toBe(closing.status === 201 ? 'whole' : 'status 404')
+    const again = await openSession(pair.b, repository)
+    expect(await statusOf(finish(pair.a, again, digestOf(whole), whole))).toBe(201)
+    await wholeAtBoth(whole)
+    await sound()
+  })
+})
+
+describe('I24: PATCH, PUT and DELETE at once', () => {
+  race('PATCH and PUT: the PUT is refused until the PATCH is done', async () => {
+    const bytes = fresh(1_000)
+    const session = await openSession(pair.a, repository)
+    const goOn = await held(pair.a, 'before writer.flush', () => patch(pair.a, session, bytes, 0))
+
+    expect(await statusOf(finish(pair.b, session, digestOf(bytes)))).toBe(416)
+    expect(await goOn()).toBe(202)
+
+    expect(await statusOf(finish(pair.b, session, digestOf(bytes)))).toBe(201)
+    await wholeAtBoth(bytes)
+  })
+
+  race('PATCH and DELETE: the upload is gone, and the PATCH is told so', async () => {
+    const session = await openSession(pair.a, repository)
+    const goOn = await held(pair.a, 'before writer.flush', () => patch(pair.a, session, fresh(1_000), 0))
+
+    expect(await statusOf(ask(pair.b, 'DELETE', session))).toBe(204)
+    expect(await goOn()).toBe(404)
+
+    expect(await statusOf(ask(pair.a, 'GET', session))).toBe(404)
+    await sound()
+  })
+
+  race('PUT and DELETE: the DELETE comes first, and the PUT is told so', async () => {
+    const bytes = fresh(1_000)
+    const session = await openSession(pair.a, repository)
+    const goOn = await held(pair.a, 'before uploads.finish', () => finish(pair.a, session, digestOf(bytes), bytes))
+
+    expect(await statusOf(ask(pair.b, 'DELETE', session))).toBe(204)
+    expect(await goOn()).toBe(404)
+
+    expect(await checkBlob(pair.b, repository, digestOf(bytes))).toBe('status 404')
+    await sound()
+  })
+
+  race('PUT and PUT: the second is refused while the first is at work, and told the same when it is done', async () => {
+    const bytes = fresh(1_000)
+    const session = await openSession(pair.a, repository)
+    const goOn = await held(pair.a, 'before uploads.finish', () => finish(pair.a, session, digestOf(bytes), bytes))
+
+    expect(await statusOf(finish(pair.b, session, digestOf(bytes), bytes))).toBe(416)
+    expect(await goOn()).toBe(201)
+
+    expect(await statusOf(finish(pair.b, session, digestOf(bytes), bytes))).toBe(201)
+    await wholeAtBoth(bytes)
+    await sound()
+  })
+
+  for (const [size, words] of [
+    [1_000, 'of one piece'],
+    [5 * mebi, 'of several pieces'],
+  ] as const) {
+    race(`PUT and PUT, ${words}: the first has lost its turn, the second finishes, and the blob stays`, async () => {
+      const [start, end] = [fresh(size === 1_000 ? size : 8 * mebi), fresh(size)]
+      const whole = Buffer.concat([start, end])
+      const session = await openSession(pair.a, repository)
+      await expectStatus(202, patch(pair.b, session, start, 0))
+      const goOn = await held(pair.a, 'before uploads.finish', () => finish(pair.a, session, digestOf(whole), end))
+
+      await endTurns(pair.stores)
+      expect(await statusOf(finish(pair.b, session, digestOf(whole), end))).toBe(201)
+      expect(await goOn()).toBe(404)
+      expect(await statusOf(finish(pair.a, session, digestOf(whole), end))).toBe(201)
+
+      await wholeAtBoth(whole)
+      await sound()
+    })
+  }
+})
+
+describe('I25: an upload expires on one replica while the other writes to it', () => {
+  race('the writer has its turn: the upload is not old', async () => {
+    const bytes = fresh(1_000)
+    const session = await openSession(pair.b, repository)
+    const goOn = await held(pair.b, 'before writer.flush', () => patch(pair.b, session, bytes))
+
+    await pair.a.collect({ uploadIdleMs: 0 })
+    expect(await goOn()).toBe(202)
+
+    expect(await statusOf(finish(pair.a, session, digestOf(bytes)))).toBe(201)
+    await wholeAtBoth(bytes)
+  })
+
+  race('the collector has it: the writer waits, and is told that it is gone', async () => {
+    const session = await openSession(pair.b, repository)
+    const hold = await pair.a.hold('after garbage.expireUploads')
+    const collecting = pair.a.collect({ uploadIdleMs: 0 })
+    await hold.reached
+
+    const patching = patch(pair.b, session, fresh(1_000))
+    await pair.somebodyWaits()
+    hold.letGo()
+
+    expect([(await collecting).uploads, (await patching).status]).toEqual([1, 404])
+    await sound()
+  })
+})

@@ -1,0 +1,144 @@
+// Two replicas behind an nginx are restarted one after the other while clients pull and push: no pull fails.
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import { type Need, testNeeding } from '../support/needs.ts'
+import { type NginxServer, nginx, startNginx } from '../support/nginx-server.ts'
+import { OneShotPullers, type PullableImage } from '../support/one-shot-pullers.ts'
+import { pushImage } from '../support/registry-client.ts'
+import { type Replica, type Replicas, startReplicas } from '../support/replicas.ts'
+import { RetryingPushers } from '../support/retrying-pushers.ts'
+import { sharedStoresNeed } from '../support/shared-stores.ts'
+import { auditShared } from '../support/shared-stores-audit.ts'
+import { until } from '../support/until.ts'
+
+const need: Need = nginx.isMet ? sharedStoresNeed : nginx
+/** Of both replicas. */
+const restarts = Number(process.env['RESTARTS'] ?? 5)
+const mebi = 1024 * 1024
+let replicas: Replicas
+let balancer: NginxServer
+
+beforeAll(async () => {
+  if (!need.isMet) return
+  replicas = await startReplicas({ settings: { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1' } })
+  balancer = await startNginx(replicas.all.map(({ url }) => url))
+}, 60_000)
+afterAll(async () => {
+  if (!need.isMet) return
+  await balancer.stop()
+  await replicas.stop()
+}, 60_000)
+
+async function makeImage(which: number): Promise<PullableImage> {
+  const [repository, tag] = ['pulled/app', `tag-${which}`]
+  const layers = [generatedBytes(20_000, which), generatedBytes(3 * mebi, which + 100)]
+  const pushed = await pushImage(replicas.a, repository, tag, layers)
+  return { ...pushed, repository, tag, contents: new Map(layers.map((layer) => [digestOf(layer), layer])) }
+}
+
+/** Those that are served at the front door by either replica; gives what the clients saw while `act` ran. */
+async function underLoad(act: () => Promise<void>) {
+  const images = [await makeImage(1), await makeImage(2)]
+  const pullers = new OneShotPullers(balancer)
+  const pushers = new RetryingPushers(balancer)
+  let isOver = false
+  const load = [
+    ...[0, 1, 2].map((at) => pullers.pullUntil(images[at % 2] ?? unreachable(), () => isOver)),
+    ...[0, 1].map((client) => pushers.pushUntil(client, () => isOver)),
+  ]
+  const enough = pullers.figures.requests + 10
+  await until('the load is on', () => pullers.figures.requests >= enough)
+  try {
+    await act()
+  } finally {
+    isOver = true
+    await Promise.all(load)
+  }
+  const losses = await pushers.findLosses(balancer)
+  const { faults } = await auditShared(replicas.stores)
+  return { pulls: pullers.figures, pushes: pushers.figures, losses, faults }
+}
+
+function unreachable(): never {
+  throw new Error('there are two images')
+}
+
+function report(how: string, { pulls, pushes, losses }: Awaited<ReturnType<typeof underLoad>>): void {
+  console.log(
+    `rolling restart, ${how}: ${pulls.requests} pulls (${Math.round(pulls.bytes / mebi)} MiB), ` +
+      `${pulls.failures.length} failed, the longest took ${Math.round(pulls.longestMs)} ms; ${pushes.images} images in ` +
+      `${pushes.requests} push requests, ${pushes.retries} tried again (${pushes.begunAnew} uploads begun anew), ` +
+      `${pushes.failures.length} failed, ${losses.length} lost`,
+  )
+}
+
+async function eachInTurn(restart: (replica: Replica) => Promise<void>): Promise<void> {
+  for (let round = 0; round < restarts; round += 1) {
+    for (const replica of replicas.all) {
+      await restart(replica)
+      await Bun.sleep(200)
+    }
+  }
+}
+
+describe(`a rolling restart of two replicas, ${restarts} times`, () => {
+  testNeeding(
+    need,
+    'with nothing but SIGTERM: no pull fails, and every push succeeds when it is tried again',
+    async () => {
+      const seen = await underLoad(() => eachInTurn((replica) => replica.restart()))
+      report(`${restarts * 2} times by SIGTERM alone`, seen)
+      expect(seen.pulls.failures).toEqual([])
+      expect({ failed: seen.pushes.failures, losses: seen.losses, faults: seen.faults }).toEqual({
+        failed: [],
+        losses: [],
+        faults: [],
+      })
+    },
+    120_000 + restarts * 20_000,
+  )
+
+  testNeeding(
+    need,
+    'taken out of the balancer before: no request fails at all',
+    async () => {
+      const seen = await underLoad(() =>
+        eachInTurn(async (replica) => {
+          const others = replicas.all.filter((one) => one !== replica)
+          await balancer.reload(others.map(({ url }) => url))
+          await replica.restart()
+          await balancer.reload(replicas.all.map(({ url }) => url))
+        }),
+      )
+      report(`${restarts * 2} times, taken out of the balancer before`, seen)
+      expect(seen.pulls.failures).toEqual([])
+      expect(seen.pushes).toMatchObject({ retries: 0, failures: [] })
+      expect({ losses: seen.losses, faults: seen.faults }).toEqual({ losses: [], faults: [] })
+    },
+    120_000 + restarts * 20_000,
+  )
+
+  testNeeding(
+    need,
+    'control: both at the same moment are noticed by who pulls',
+    async () => {
+      const seen = await underLoad(async () => {
+        await Promise.all(replicas.all.map((replica) => replica.restart()))
+      })
+      report('control, both at the same moment', seen)
+      expect(seen.pulls.failures.length).toBeGreaterThan(0)
+      expect(seen.losses).toEqual([])
+    },
+    120_000,
+  )
+
+  testNeeding(need, 'control: one byte that is not as it was pushed is noticed', async () => {
+    const image = await makeImage(3)
+    const [[digest, bytes] = ['', new Uint8Array()]] = image.contents
+    const altered = bytes.with(100, (bytes[100] ?? 0) ^ 1)
+    const pullers = new OneShotPullers(balancer)
+    let looks = 0
+    await pullers.pullUntil({ ...image, contents: new Map([[digest, altered]]) }, () => looks++ > 0)
+    expect(pullers.figures.failures).toEqual([`/v2/pulled/app/blobs/${digest}: ${bytes.length} other bytes`])
+  })
+})

@@ -1,0 +1,17 @@
+// Run as a process of its own: streams `argv[3]` bytes into an S3 store at `argv[2]` and prints the peak of its memory.
+import { tmpdir } from 'node:os'
+import { generatedChunks } from './generated-bytes.ts'
+import { peakMemoryBytes } from './process-memory.ts'
+import { openS3Store, s3StoreSettings } from './s3-store.ts'
+import { emptyObject, freshKey } from './stored-objects.ts'
+
+const [url = '', size = '0'] = process.argv.slice(2)
+const server = { url, region: 'eu-test-1', bucket: 'sink', accessKey: 'KEY', secretKey: 'secret', isPathStyle: true }
+const store = openS3Store(s3StoreSettings(server, tmpdir()))
+const before = peakMemoryBytes(process.pid)
+const writer = await store.openWriter(freshKey(), emptyObject)
+for (const chunk of generatedChunks(Number(size), 65_536)) await writer.write(chunk)
+await writer.complete()
+await writer.close()
+await store.close()
+console.log(JSON.stringify({ grownBytes: peakMemoryBytes(process.pid) - before }))

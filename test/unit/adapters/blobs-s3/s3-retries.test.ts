@@ -1,0 +1,272 @@
+// What is tried again, how often, and how long it waits in between.
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { S3Client } from '../../../../src/adapters/blobs-s3/s3-client.ts'
+import { NoSlot } from '../../../../src/lib/slots.ts'
+import { errorOf } from '../../../support/outcomes.ts'
+import { bodyOf, errorXml, faultOf, openS3Client, readAll, TestTime, testSecret } from '../../../support/s3-client.ts'
+import { type Script, startScriptedServer } from '../../../support/scripted-server.ts'
+
+const server = await startScriptedServer()
+afterAll(() => server.stop())
+
+let time = new TestTime()
+beforeEach(() => {
+  time = new TestTime()
+})
+
+const name = '00/object'
+const shortMs = 150
+
+const lists: Readonly<Record<string, string>> = {
+  'list-type': '<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>',
+  uploads: '<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>',
+}
+
+async function drain(pages: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of pages) {
+    // Only that it ends is of interest.
+  }
+}
+
+/** Calls that may be carried out twice. */
+const repeatable: readonly (readonly [string, (client: S3Client) => Promise<unknown>])[] = [
+  ['PutObject', (client) => client.put(name, bodyOf('bytes'))],
+  ['GetObject', async (client) => readAll(await client.open(name, 5))],
+  ['HeadObject', (client) => client.sizeOf(name)],
+  ['DeleteObject', (client) => client.remove(name)],
+  ['UploadPart', (client) => client.uploadPart(name, 'id', 1, bodyOf('bytes'))],
+  ['AbortMultipartUpload', (client) => client.abortUpload(name, 'id')],
+  ['ListMultipartUploads', (client) => drain(client.listUploads('00/'))],
+  ['ListObjectsV2', (client) => drain(client.listObjects('00/'))],
+]
+
+/** Answers any of them well. */
+const answerWell: Script = ({ method, target }, answer) => {
+  if (method === 'HEAD') return answer.begin(200, { 'content-length': '5' })
+  const [, list] = Object.entries(lists).find(([parameter]) => target.includes(`${parameter}=`)) ?? []
+  answer.send(200, list ?? (method === 'GET' ? 'bytes' : ''), { etag: '"etag"' })
+}
+
+type Failing = readonly [words: string, fail: Script, code: string]
+
+function saying(status: number, code: string, headers: Readonly<Record<string, string>> = {}): Script {
+  return ({ method }, answer) => answer.send(status, method === 'HEAD' ? '' : errorXml(code), headers)
+}
+
+const transient: readonly Failing[] = [
+  ['500', saying(500, 'InternalError'), 'InternalError'],
+  ['502 of a proxy', (_, answer) => answer.send(502, '<html>bad gateway</html>'), 'unexplained'],
+  ['503', saying(503, 'SlowDown'), 'SlowDown'],
+  ['504', saying(504, 'Timeout'), 'Timeout'],
+  ['429', saying(429, 'TooManyRequests'), 'TooManyRequests'],
+  ['a reset', (_, answer) => answer.reset(), 'connection'],
+  ['a connection that ends', (_, answer) => answer.close(), 'connection'],
+  [
+    'an answer that is none',
+    (_, answer) => void answer.write('hello\r\n\r\n').then(() => answer.close()),
+    'connection',
+  ],
+  ['silence', () => undefined, 'timeout'],
+]
+
+describe.each(repeatable)('%s', (operation, call) => {
+  test.each(transient)('is done again after %s', async (words, fail) => {
+    server.follow((request, answer, nth) => (nth === 1 ? fail(request, answer, nth) : answerWell(request, answer, nth)))
+    const attemptTimeoutMs = words === 'silence' ? shortMs : 5_000
+    await call(openS3Client(server.url, { attemptTimeoutMs }, time))
+
+    // A client of HTTP may itself have repeated what broke on a connection that was used before.
+    expect(server.requests.length).toBeGreaterThanOrEqual(2)
+    expect(time.sleeps).toEqual([100])
+  })
+
+  test('is done so often and no more, ever more slowly', async () => {
+    server.follow(saying(503, 'SlowDown'))
+    const fault = await faultOf(call(openS3Client(server.url, {}, time)))
+
+    expect(fault.message).toStartWith(`${operation}: 503 `)
+    expect(server.requests.length).toBe(4)
+    expect(time.sleeps).toEqual([100, 200, 400])
+  })
+
+  test.each([
+    [403, 'AccessDenied'],
+    [400, 'InvalidRequest'],
+    [405, 'MethodNotAllowed'],
+    [501, 'NotImplemented'],
+    [301, 'PermanentRedirect'],
+  ])('is not done again after %d', async (status, code) => {
+    server.follow(saying(status, code, { location: `${server.url}/elsewhere` }))
+    const fault = await faultOf(call(openS3Client(server.url, {}, time)))
+
+    expect(fault.status).toBe(status)
+    expect([server.requests.length, time.sleeps]).toEqual([1, []])
+  })
+})
+
+test('a bucket that is elsewhere is not followed, and where it is is told', async () => {
+  const client = openS3Client(server.url, {}, time)
+  server.follow(saying(301, 'PermanentRedirect', { 'x-amz-bucket-region': 'eu-west-1', location: server.url }))
+  const told = await faultOf(client.remove(name))
+  expect([told.code, told.message]).toEqual([
+    'redirect',
+    'DeleteObject: 301 redirect the bucket is in region eu-west-1',
+  ])
+
+  server.follow(saying(307, 'TemporaryRedirect', { 'x-amz-bucket-region': '<b>', location: server.url }))
+  expect((await faultOf(client.remove(name))).message).toBe('DeleteObject: 307 redirect the bucket is elsewhere')
+  expect(server.requests.length).toBe(1)
+})
+
+describe('what a store wants once only', () => {
+  const begin = (client: S3Client) => client.beginUpload(name)
+  const begun = '<InitiateMultipartUploadResult><UploadId>id</UploadId></InitiateMultipartUploadResult>'
+
+  test.each([
+    ['503 SlowDown', saying(503, 'SlowDown')],
+    ['503 ServiceUnavailable', saying(503, 'ServiceUnavailable')],
+    ['429', saying(429, 'TooManyRequests')],
+  ])('is asked for again where nothing was done: %s', async (_, fail) => {
+    server.follow((request, answer, nth) => (nth === 1 ? fail(request, answer, nth) : answer.send(200, begun)))
+    expect(await begin(openS3Client(server.url, {}, time))).toBe('id')
+    expect(server.requests.length).toBe(2)
+  })
+
+  test('is asked for again where nobody was there', async () => {
+    const gone = await startScriptedServer()
+    await gone.stop()
+    const fault = await faultOf(begin(openS3Client(gone.url, {}, time)))
+    expect([fault.code, fault.message, time.sleeps.length]).toEqual([
+      'refused',
+      'CreateMultipartUpload: refused ECONNREFUSED',
+      3,
+    ])
+  })
+
+  test.each(transient.filter(([words]) => words !== '503' && words !== '429'))(
+    'is asked for once where nobody knows what was done: %s',
+    async (words, fail, code) => {
+      server.follow(fail)
+      const attemptTimeoutMs = words === 'silence' ? shortMs : 5_000
+      const fault = await faultOf(begin(openS3Client(server.url, { attemptTimeoutMs }, time)))
+      expect([fault.code, server.requests.length, time.sleeps]).toEqual([code, 1, []])
+    },
+  )
+
+  test('goes over a connection of its own, which cannot have been closed meanwhile', async () => {
+    server.follow((request, answer, nth) =>
+      request.method === 'POST' ? answer.send(200, begun) : answerWell(request, answer, nth),
+    )
+    const client = openS3Client(server.url, {}, time)
+    await client.sizeOf(name)
+    await client.sizeOf(name)
+    await begin(client)
+    await begin(client)
+    const connections = server.requests.map(({ connection }) => connection)
+    expect(connections[0]).toBe(connections[1] ?? 0)
+    expect(new Set(connections).size).toBe(3)
+  })
+})
+
+describe('the wait', () => {
+  const failOnce =
+    (headers: Readonly<Record<string, string>>): Script =>
+    (request, answer, nth) =>
+      nth === 1 ? saying(503, 'SlowDown', headers)(request, answer, nth) : answerWell(request, answer, nth)
+
+  test('is a random part of its longest', async () => {
+    time.chance = 0.25
+    server.follow(failOnce({}))
+    await openS3Client(server.url, {}, time).remove(name)
+    expect(time.sleeps).toEqual([25])
+  })
+
+  test('does not grow for ever', async () => {
+    server.follow(saying(500, 'InternalError'))
+    await faultOf(openS3Client(server.url, { triesMax: 12 }, time).remove(name))
+    expect(time.sleeps.slice(-5)).toEqual([6_400, 10_000, 10_000, 10_000, 10_000])
+  })
+
+  test('is what the store asks for', async () => {
+    const client = openS3Client(server.url, {}, time)
+    server.follow(failOnce({ 'retry-after': '7' }))
+    await client.remove(name)
+    const date = new Date(1_700_000_000_000)
+    server.follow(failOnce({ 'retry-after': new Date(date.getTime() + 9_000).toUTCString(), date: date.toUTCString() }))
+    await client.remove(name)
+    server.follow(failOnce({ 'retry-after': 'soon' }))
+    await client.remove(name)
+    expect(time.sleeps).toEqual([7_000, 9_000, 100])
+  })
+
+  test('is not made where the store asks for more patience than there is', async () => {
+    server.follow(failOnce({ 'retry-after': '3600' }))
+    const fault = await faultOf(openS3Client(server.url, {}, time).remove(name))
+    expect([fault.code, server.requests.length, time.sleeps]).toEqual(['SlowDown', 1, []])
+  })
+})
+
+describe('a body', () => {
+  test('is sent whole again, array or file, large or small, and proved alike', async () => {
+    const bytes = crypto.getRandomValues(new Uint8Array(60_000))
+    const large = Buffer.concat(Array.from({ length: 20 }, () => bytes))
+    for (const given of [bytes, large, new Blob([bytes]), new Blob([large])]) {
+      server.follow((request, answer, nth) =>
+        nth === 1 ? saying(500, 'InternalError')(request, answer, nth) : answerWell(request, answer, nth),
+      )
+      await openS3Client(server.url, {}, time).put(name, { bytes: given, sha256: undefined, crc32: undefined })
+      const sent = given instanceof Blob ? Buffer.from(await given.arrayBuffer()) : Buffer.from(given)
+      const hash = Bun.CryptoHasher.hash('sha256', sent, 'hex')
+      expect(server.requests.map(({ body }) => body.equals(sent))).toEqual([true, true])
+      expect(server.requests.map(({ headers }) => headers['x-amz-content-sha256'])).toEqual([hash, hash])
+      expect(server.requests.map(({ headers }) => headers['transfer-encoding'])).toEqual([undefined, undefined])
+    }
+  })
+
+  test('gives an attempt more time by its size', async () => {
+    const bytes = new Uint8Array(1024 * 1024)
+    server.follow((_, answer) => void setTimeout(() => answer.send(200), shortMs * 3))
+    const client = openS3Client(server.url, { attemptTimeoutMs: shortMs, triesMax: 1 }, time)
+    await client.put(name, bodyOf(bytes))
+    expect((await faultOf(client.remove(name))).code).toBe('timeout')
+  })
+})
+
+describe('so many at once', () => {
+  test('and so many that wait; more are told at once', async () => {
+    const held: (() => void)[] = []
+    server.follow((_, answer) => void held.push(() => answer.send(204)))
+    const client = openS3Client(server.url, { requestsMax: 2, queueMax: 1 }, time)
+    const three = [1, 2, 3].map((n) => client.remove(`${n}`))
+    while (held.length < 2) await Bun.sleep(5)
+    expect(await errorOf(client.remove('4'))).toBeInstanceOf(NoSlot)
+
+    expect(held.length).toBe(2)
+    held[0]?.()
+    while (held.length < 3) await Bun.sleep(5)
+    for (const answer of held.slice(1)) answer()
+    await Promise.all(three)
+  })
+
+  test('and who waits too long is told too', async () => {
+    const held: (() => void)[] = []
+    server.follow((_, answer) => void held.push(() => answer.send(200)))
+    const client = openS3Client(server.url, { requestsMax: 1, attemptTimeoutMs: shortMs }, time)
+    // Its size gives it seconds.
+    const first = client.put('1', bodyOf(new Uint8Array(1024 * 1024)))
+    while (held.length === 0) await Bun.sleep(5)
+    expect(await errorOf(client.remove('2'))).toBeInstanceOf(NoSlot)
+    held[0]?.()
+    await first
+  })
+})
+
+test('no secret stands in a request or in a fault', async () => {
+  server.follow((_, answer) =>
+    answer.send(403, `${errorXml('SignatureDoesNotMatch')}${testSecret}`, { 'x-amz-request-id': 'id-1' }),
+  )
+  const fault = await faultOf(openS3Client(server.url, {}, time).put(name, bodyOf('bytes')))
+  expect(fault.message).toBe('PutObject: 403 unexplained (request id-1)')
+  expect(Bun.inspect([fault, server.requests], { depth: 20 })).not.toContain(testSecret)
+  expect(Bun.inspect(server.requests)).toContain('AWS4-HMAC-SHA256 Credential=TESTKEY/')
+})

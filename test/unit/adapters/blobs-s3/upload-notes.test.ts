@@ -1,0 +1,47 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { freshName } from '../../../../src/adapters/blobs-s3/object-names.ts'
+import { noNotes, readNotes, totalBytes, writeNotes } from '../../../../src/adapters/blobs-s3/upload-notes.ts'
+import { freshKey } from '../../../support/stored-objects.ts'
+
+const names = fc.constant(undefined).map(() => freshName(freshKey()))
+const sizes = fc.integer({ min: 1, max: 5 * 1024 ** 3 })
+const parts = fc.array(fc.record({ etag: fc.string(), sizeBytes: sizes }), { maxLength: 20 })
+const notes = fc.record({
+  multipart: fc.option(fc.record({ key: names, uploadId: fc.string({ minLength: 1 }), parts }), { nil: undefined }),
+  tail: fc.option(fc.record({ key: names, sizeBytes: sizes }), { nil: undefined }),
+  replaced: fc.array(names, { maxLength: 5 }),
+})
+
+test('notes come back as they were written', () => {
+  fc.assert(
+    fc.property(notes, (written) => {
+      expect(readNotes(writeNotes(written))).toEqual(written)
+    }),
+  )
+})
+
+test('no notes are notes of nothing', () => {
+  expect(readNotes(undefined)).toEqual(noNotes)
+  expect(readNotes(writeNotes(noNotes))).toEqual(noNotes)
+  expect(totalBytes(noNotes)).toBe(0)
+})
+
+test('the size is that of all parts and the tail', () => {
+  fc.assert(
+    fc.property(notes, ({ multipart, tail, replaced }) => {
+      const inParts = (multipart?.parts ?? []).map((part) => part.sizeBytes)
+      const sum = [...inParts, tail?.sizeBytes ?? 0].reduce((one, other) => one + other, 0)
+
+      expect(totalBytes({ multipart, tail, replaced })).toBe(sum)
+    }),
+  )
+})
+
+test('notes of as many parts as there can be fit into a megabyte, checksums included', () => {
+  const part = { etag: `"${'f'.repeat(32)}" crc32=AAAAAA==`, sizeBytes: 2_147_483_648 }
+  const key = freshName(freshKey())
+  const multipart = { key, uploadId: 'x'.repeat(128), parts: Array.from({ length: 10_000 }, () => part) }
+
+  expect(writeNotes({ multipart, tail: undefined, replaced: [] }).length).toBeLessThan(1024 * 1024)
+})

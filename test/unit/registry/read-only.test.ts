@@ -1,0 +1,142 @@
+// The deeds in a store that takes no changes.
+import { describe, expect, test } from 'bun:test'
+import { RegistryRefusal } from '../../../src/oci/errors.ts'
+import { deleteBlob, mountBlob } from '../../../src/registry/blobs.ts'
+import { forecastGarbage, sweepStrays } from '../../../src/registry/garbage.ts'
+import { deleteManifest } from '../../../src/registry/manifests.ts'
+import { changing, isReadOnly } from '../../../src/registry/read-only.ts'
+import { openAccount } from '../../../src/registry/service.ts'
+import { deleteTag } from '../../../src/registry/tags.ts'
+import { finishUpload } from '../../../src/registry/upload-finish.ts'
+import { appendToUpload, describeUpload, startUpload } from '../../../src/registry/uploads.ts'
+import {
+  bodyOf,
+  collect,
+  grow,
+  openWorld,
+  principalWith,
+  pull,
+  push,
+  scopeOf,
+  upload,
+  type World,
+} from '../../support/deed-world.ts'
+import { digestOf } from '../../support/generated-bytes.ts'
+import { noAges, tagged } from '../../support/metadata-rows.ts'
+import { errorOf } from '../../support/outcomes.ts'
+import { freshKey } from '../../support/stored-objects.ts'
+import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+
+const newFolder = useTemporaryFolders('read-only')
+const encode = (text: string) => new TextEncoder().encode(text)
+
+/** The word with which a deed is refused. */
+async function refusalOf(deed: Promise<unknown>): Promise<string> {
+  const error = await errorOf(deed)
+  return error instanceof RegistryRefusal ? error.refusal : String(error)
+}
+
+async function forbid({ metadata }: World): Promise<void> {
+  await metadata.transaction(({ marks }) => marks.put('read-only', 'because'))
+  // The reads of one turn of the event loop share a snapshot.
+  await new Promise(setImmediate)
+}
+
+async function permit({ metadata }: World): Promise<void> {
+  await metadata.transaction(({ marks }) => marks.remove('read-only'))
+  await new Promise(setImmediate)
+}
+
+describe('while a store takes no changes', () => {
+  test('no deed changes what anybody can see, even one that came in before', async () => {
+    const world = await openWorld(newFolder())
+    const scope = await scopeOf(world)
+    const layer = await upload(world, scope, 'layer')
+    await upload(world, scope, '{}')
+    const digest = await push(world, scope, 'v1', ['layer'])
+    await forbid(world)
+
+    const other = await scopeOf(world, 'other')
+    const changes: Readonly<Record<string, () => Promise<unknown>>> = {
+      push: () => push(world, scope, 'v2', ['layer']),
+      upload: () => upload(world, scope, 'new'),
+      'upload again': () => upload(world, other, 'layer'),
+      mount: () => mountBlob(world, principalWith('pull', 'push'), other, layer, undefined),
+      'delete manifest': () => deleteManifest(world, scope, digest),
+      'delete tag': () => deleteTag(world, scope, tagged('v1')),
+      'delete blob': () => deleteBlob(world, scope, layer),
+      enter: () => openAccount(world, 'acme', 'change'),
+      other: () => changing(world, async () => 'done'),
+    }
+    for (const [name, change] of Object.entries(changes))
+      expect([name, await refusalOf(change())]).toEqual([name, 'read-only'])
+
+    expect((await openAccount(world, 'acme', 'read')).isReadOnly).toBe(true)
+    expect(await pull(world, scope, layer)).toBe('layer')
+    expect(await pull(world, scope, digestOf('new'))).toBe('blob-unknown')
+    expect(await world.metadata.tags.list({ accountId: scope.accountId, id: 1 }, undefined, 9)).toEqual([tagged('v1')])
+    await permit(world)
+    for (const name of ['upload', 'push', 'mount', 'enter', 'other']) await changes[name]?.()
+    await world.metadata.close()
+  })
+
+  test('an upload that has begun can be written, is not finished, and can be once changes are taken again', async () => {
+    const world = await openWorld(newFolder())
+    const scope = await scopeOf(world)
+    const owner = { ...scope, subject: 'alice' }
+    const { id } = await startUpload(world, owner, 'free')
+    await appendToUpload(world, owner, id, bodyOf(encode('one ')))
+    await forbid(world)
+
+    await appendToUpload(world, owner, id, bodyOf(encode('two')))
+    const digest = digestOf('one two')
+    expect(await refusalOf(finishUpload(world, owner, id, digest, bodyOf()))).toBe('read-only')
+    expect(await describeUpload(world, owner, id)).toBe('one two'.length)
+    expect(await pull(world, scope, digest)).toBe('blob-unknown')
+
+    await permit(world)
+    await finishUpload(world, owner, id, digest, bodyOf())
+    expect(await pull(world, scope, digest)).toBe('one two')
+    await world.metadata.close()
+  })
+
+  test('the collector rests: nothing expires, is buried, purged or swept', async () => {
+    const world = await openWorld(newFolder())
+    const scope = await scopeOf(world)
+    const digest = await upload(world, scope, 'garbage')
+    await startUpload(world, { ...scope, subject: 'alice' }, 'free')
+    await world.metadata.transaction(({ garbage }) => garbage.trash({ storageKey: freshKey(), notes: undefined }))
+    const stray = await world.blobs.openWriter(freshKey(), { sizeBytes: 0, notes: undefined })
+    await stray.complete()
+    await stray.close()
+    grow(world)
+    await forbid(world)
+    const before = await forecastGarbage(world, noAges)
+    expect(before).toMatchObject({ blobs: 1, uploads: 1, trashed: 1 })
+
+    const nothing = { uploads: 0, blobs: 0, bytes: 0, repositories: 0, purged: 0 }
+    expect(await collect(world, noAges)).toEqual(nothing)
+    expect(await sweepStrays(world, 0)).toBe(0)
+    expect(await forecastGarbage(world, noAges)).toEqual(before)
+    expect(await pull(world, scope, digest)).toBe('garbage')
+
+    await permit(world)
+    expect(await sweepStrays(world, 0)).toBe(1)
+    expect(await collect(world, noAges)).toMatchObject({ uploads: 2, blobs: 1 })
+    await world.metadata.close()
+  })
+
+  test('who was on his way as it began is not told that it is done', async () => {
+    const world = await openWorld(newFolder())
+
+    const outcome = refusalOf(
+      changing(world, async () => {
+        await forbid(world)
+        return 'done'
+      }),
+    )
+
+    expect([await outcome, await isReadOnly(world)]).toEqual(['read-only', true])
+    await world.metadata.close()
+  })
+})
