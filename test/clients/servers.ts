@@ -1,4 +1,5 @@
 import { type BerthProcess, startBerth } from '../support/berth-process.ts'
+import { startBalancedReplicas } from '../support/replicas.ts'
 
 export const challenges = ['basic', 'bearer'] as const
 
@@ -6,6 +7,10 @@ export const challenges = ['basic', 'bearer'] as const
 export type Challenge = (typeof challenges)[number]
 
 type Settings = Readonly<Record<string, string>>
+
+/** TEST_TOPOLOGY=replicas: two of them on PostgreSQL and S3 behind an nginx, in the place of each single server. */
+const topology = process.env['TEST_TOPOLOGY'] ?? 'one'
+if (topology !== 'one' && topology !== 'replicas') throw new Error(`TEST_TOPOLOGY must be one or replicas`)
 
 /** The server is there once the tests run, not yet when they are declared. */
 export type BerthOf = () => BerthProcess
@@ -33,7 +38,8 @@ export class Servers {
   }
 
   startOther(settings: Settings): Promise<BerthProcess> {
-    return startBerth({ settings: { BERTH_AUTH__CHALLENGE: this.challenge, ...settings } })
+    const asked = { BERTH_AUTH__CHALLENGE: this.challenge, ...settings }
+    return topology === 'replicas' ? startBalancedReplicas(asked) : startBerth({ settings: asked })
   }
 
   async withOther(settings: Settings, body: (berth: BerthProcess) => Promise<void>): Promise<void> {

@@ -105,21 +105,21 @@ describe('what S3 is asked for', () => {
 })
 
 describe('an answer of S3 that breaks off', () => {
-  test.each([1, 100_000, 3 * mebi])('after %d bytes is taken up there, and the client sees nothing', async (at) => {
-    const broken = proxy.inject({
-      fault: 'reset mid-response-body',
-      operation: 'GetObject',
-      afterBytes: at,
-      occurrence: 1,
-    })
+  test.each([
+    ['reset mid-response-body', 1],
+    ['reset mid-response-body', 3 * mebi],
+    ['end mid-response-body', 1],
+    ['end mid-response-body', 100_000],
+    ['end mid-response-body', 3 * mebi],
+  ] as const)('%s, after %d bytes, is taken up, and the client sees nothing', async (fault, at) => {
+    const broken = proxy.inject({ fault, operation: 'GetObject', afterBytes: at, occurrence: 1 })
     const heard = await heardDuring(async () => expect(await checkBlob(world, repository, digest)).toBe('whole'))
 
-    expect(broken.hits()).toBe(1)
-    expect(heard).toHaveLength(2)
-    // A reset takes along what was on its way: it may be all.
+    expect([broken.hits(), heard.length]).toEqual([1, 2])
+    // Of what was on its way Bun gives nothing away once it knows how it ends; of megabytes, some came before.
     const [, from = '0'] = /^bytes=(\d+)-4194303$/.exec(heard[1]?.headers['range'] ?? '') ?? []
     expect(Number(from)).toBeLessThanOrEqual(at)
-    if (at > mebi) expect(Number(from)).toBeGreaterThan(0)
+    if (fault === 'end mid-response-body' && at > mebi) expect(Number(from)).toBeGreaterThan(0)
   })
 
   test('again and again breaks the connection: nobody takes what came for all', async () => {

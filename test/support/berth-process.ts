@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { storeSettings } from './test-stores.ts'
 
 export const projectRoot = dirname(dirname(import.meta.dir))
 
@@ -37,6 +38,8 @@ const readyWithinMs = 20_000
 /** Starts a server and waits until it says that it is ready. */
 export async function startBerth(options: BerthOptions = {}): Promise<BerthProcess> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'berth-test-'))
+  // A folder that is kept keeps its own stores.
+  const stores = options.dataDir === undefined ? await storeSettings(dataDir) : {}
   const child = Bun.spawn([process.execPath, 'src/main.ts', 'serve'], {
     cwd: projectRoot,
     env: {
@@ -47,6 +50,7 @@ export async function startBerth(options: BerthOptions = {}): Promise<BerthProce
       BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
       BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
       BERTH_LOG__FORMAT: 'json',
+      ...stores,
       ...options.settings,
     },
     stdout: 'pipe',

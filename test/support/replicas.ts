@@ -107,8 +107,12 @@ export async function startReplicas(options: ReplicaOptions = {}): Promise<Repli
   return { stores, all, a, b, stop }
 }
 
+export interface BalancedReplicas extends BerthProcess {
+  readonly replicas: readonly Replica[]
+}
+
 /** Two of them behind an nginx, each request to the next: for whoever takes them for one server. */
-export async function startBalancedReplicas(settings: Settings = {}): Promise<BerthProcess> {
+export async function startBalancedReplicas(settings: Settings = {}): Promise<BalancedReplicas> {
   const trusting = { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1', ...settings }
   const replicas = await startReplicas({ settings: trusting })
   const balancer = await startNginx(replicas.all.map(({ url }) => url))
@@ -123,6 +127,7 @@ export async function startBalancedReplicas(settings: Settings = {}): Promise<Be
     adminPassword: testAdminPassword,
     pid: replicas.a.pid,
     dataDir: '',
+    replicas: replicas.all,
     output: () => replicas.all.map((replica) => replica.output()).join(''),
     async stop() {
       await stopAll()
