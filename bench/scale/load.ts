@@ -1,11 +1,12 @@
 // Many requests at once, as their statements: what the database pays for a thousand of them.
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import type { Digest } from '../../src/oci/digest.ts'
 import type { Tag } from '../../src/oci/names.ts'
 import type { UploadId } from '../../src/ports/uploads.ts'
 import { readCpuSeconds } from '../process-cost.ts'
 import { databaseOf } from './generate.ts'
-import { freshDigest, freshKey, freshManifest } from './probes-of-pushes.ts'
+import { freshKey, manifestOf } from './probes-of-pushes.ts'
 import { drawWorld, type Key, type World } from './sample.ts'
 import type { ScaleServer } from './server.ts'
 
@@ -90,6 +91,8 @@ async function request(store: SqlMetadataStore, kind: Kind, key: Key): Promise<v
   else await store.manifests.find(scope, kind === 'manifest by tag' ? { tag: key.tag } : { digest: key.digest })
 }
 
+const freshDigest = () => `sha256:${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}` as Digest
+
 /** Three requests: a session, its closing with all bytes, and a manifest of one new and one known blob, with a tag. */
 async function push(store: SqlMetadataStore, key: Key): Promise<void> {
   const scope = { accountId: key.accountId, repository: key.repository }
@@ -115,7 +118,7 @@ async function push(store: SqlMetadataStore, key: Key): Promise<void> {
     await tables.accounts.findLocked(key.accountId)
     await tables.repositories.ensure(scope)
     const blobs = await tables.blobs.lockByDigests(repository, [digest, key.blob])
-    const manifest = freshManifest()
+    const manifest = manifestOf(freshDigest())
     const saved = await tables.manifests.save(repository, manifest)
     const entries = [digest, key.blob].map((each) => ({ digest: each, blobId: blobs.get(each), childId: undefined }))
     await tables.manifests.saveEntries(repository, saved.id, entries)

@@ -25,7 +25,7 @@ export const keepingProbes: readonly Probe[] = [
   {
     name: 'garbage.lockNextDue, the first of a collection',
     kind: 'collector',
-    grows: 'passes what is queued for accounts that are disabled, once a collection',
+    grows: 'passes what disabled accounts have left, once a collection',
     act: ({ tables, watch }) => watch(() => tables.garbage.lockNextDue(ages.leaseMs, 0)),
     runs: 60,
   },
@@ -101,12 +101,14 @@ export const keepingProbes: readonly Probe[] = [
   {
     name: 'garbage.expireUploads',
     kind: 'collector',
+    grows: 'passes what disabled accounts have left, once a collection',
     act: ({ tables, watch }) => watch(() => tables.garbage.expireUploads(ages, 100)),
     runs: 40,
   },
   {
     name: 'garbage.expireUploads, nothing has expired',
     kind: 'collector',
+    grows: 'passes what disabled accounts have left, once a collection',
     act: ({ tables, watch }) => {
       const never = { ...ages, uploadIdleMs: 15 * day, uploadMaxMs: 15 * day, uploadDoneMs: 15, holdMs: 0 * day }
       return watch(() => tables.garbage.expireUploads(never, 100))
@@ -131,12 +133,14 @@ export const keepingProbes: readonly Probe[] = [
   {
     name: 'garbage.removeEmptyRepositories',
     kind: 'collector',
+    grows: 'reads all repositories, once a collection',
     act: ({ tables, watch }) => watch(() => tables.garbage.removeEmptyRepositories(ages.leaseMs, 100)),
     runs: 20,
   },
   {
     name: 'garbage.removeEmptyRepositories, none is empty',
     kind: 'collector',
+    grows: 'reads all repositories, once a collection',
     act: ({ tables, watch }) => watch(() => tables.garbage.removeEmptyRepositories(50 * day + 20 * day, 100)),
     runs: 20,
   },

@@ -190,7 +190,7 @@ export const pullProbes: readonly Probe[] = [
       const key = {
         userId: 1 + world.chance(world.users),
         name: 'another',
-        secretHash: hash(crypto.randomUUID()),
+        secretHash: hash(String(world.chance(2 ** 31))),
         ...limits,
       }
       return watch(() => tables.apiKeys.add(key))

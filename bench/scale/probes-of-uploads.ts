@@ -1,7 +1,7 @@
 // What is asked while a blob is on its way in. Each runs in a transaction that is rolled back.
 import type { Upload, UploadId } from '../../src/ports/uploads.ts'
 import type { Asked, Probe } from './probes.ts'
-import { freshDigest, freshKey } from './probes-of-pushes.ts'
+import { drawnDigest, freshKey } from './probes-of-pushes.ts'
 
 const rowOf = ({ key }: Asked) => ({ accountId: key.accountId, id: key.repositoryId })
 const ownerOf = ({ key }: Asked) => ({ accountId: key.accountId, repository: key.repository, subject: 'user-1' })
@@ -56,7 +56,7 @@ export const uploadProbes: readonly Probe[] = [
     async act(asked) {
       const upload = await begin(asked, 60_000)
       const object = { sizeBytes: 5_000_000, notes: undefined }
-      await asked.watch(() => asked.tables.uploads.advance(upload, object, freshDigest()))
+      await asked.watch(() => asked.tables.uploads.advance(upload, object, drawnDigest(asked)))
     },
   },
   {
@@ -64,7 +64,7 @@ export const uploadProbes: readonly Probe[] = [
     kind: 'request',
     async act(asked) {
       const upload = await begin(asked, 60_000)
-      await asked.watch(() => asked.tables.uploads.finish(upload, freshDigest()))
+      await asked.watch(() => asked.tables.uploads.finish(upload, drawnDigest(asked)))
     },
   },
   {

@@ -3,13 +3,16 @@ import type { Figure } from './measure.ts'
 
 const nameOf = ({ probe, statement }: Figure) => (statement === undefined ? probe : `${probe}: ${statement}`)
 
-/** Twice as slow and more than this is not flat. A tenth of a millisecond more is what another row of a page costs. */
+/**
+ * Ten times the rows, twice the time, and more than this apart: not flat. The smallest size is no measure of that: there,
+ * pages are not even full.
+ */
 const noticeableMicros = 200
 
 export function formatFigures(bySize: ReadonlyMap<number, readonly Figure[]>): string {
   const sizes = [...bySize.keys()]
   const names = [...new Set([...bySize.values()].flatMap((figures) => figures.map(nameOf)))]
-  const heading = ['statement', ...sizes.map((size) => size.toLocaleString('en-US')), 'last : first']
+  const heading = ['statement', ...sizes.map((size) => size.toLocaleString('en-US')), 'last : middle']
   const lines = names.map((name) => {
     const found = sizes.map((size) => bySize.get(size)?.find((figure) => nameOf(figure) === name))
     return [name, ...found.map((figure) => (figure === undefined ? '' : formatFigure(figure))), judge(found)]
@@ -24,7 +27,7 @@ function formatFigure({ p50, p99 }: Figure): string {
 }
 
 function judge(found: readonly (Figure | undefined)[]): string {
-  const [first, last] = [found.at(0), found.at(-1)]
+  const [first, last] = [found.at(-2), found.at(-1)]
   if (first === undefined || last === undefined) return ''
   const ratio = last.p50 / first.p50
   const isFlat = ratio < 2 || last.p50 - first.p50 < noticeableMicros

@@ -33,6 +33,8 @@ export interface CompleteObject {
    * store whose writes can arrive late needs the second, so that one that was given up cannot change what was acknowledged.
    */
   readonly key: StorageKey
+  /** False: an answer was lost on the way, so the bytes have to be read before anything is believed of them. */
+  readonly isCertain: boolean
   /** What was stored on the way and is needed no more: for the trash, together with the row that names the object. */
   readonly leftovers: readonly RemovableObject[]
 }

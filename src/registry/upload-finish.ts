@@ -91,9 +91,10 @@ async function hashOfStored(
   digest: Digest,
 ): Promise<string> {
   const algorithm = algorithmOf(digest)
-  if (turn.hash?.algorithm === algorithm) return `${algorithm}:${turn.hash.hex()}`
   const { receivedDigest, object: received } = turn.upload
-  if (receivedDigest === digest && received.sizeBytes === turn.sizeBytes) return receivedDigest
+  if (object.isCertain && turn.hash?.algorithm === algorithm) return `${algorithm}:${turn.hash.hex()}`
+  const isCovered = receivedDigest === digest && received.sizeBytes === turn.sizeBytes
+  if (object.isCertain && isCovered) return receivedDigest
   const bytes = await needs.blobs.open(object.key, turn.sizeBytes)
   if (bytes === undefined) throw new Unavailable('the blob store', { cause: new Error('an upload is not all there') })
   const hash = startHash(algorithm)

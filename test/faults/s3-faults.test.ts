@@ -47,7 +47,7 @@ afterAll(async () => {
 
 async function openLane(): Promise<Lane> {
   const proxy = await startS3FaultProxy(server.url)
-  const store = { attemptTimeoutMs: isStub ? 300 : 15_000, triesMax: 3 }
+  const store = { attemptTimeoutMs: isStub ? 1_000 : 15_000, triesMax: 3 }
   const world = await openS3World({ server, url: proxy.url, dataDir: temporaryFolder(), store })
   return { world, proxy, server }
 }

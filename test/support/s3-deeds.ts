@@ -8,10 +8,10 @@ import type { S3Operation } from './s3-operation.ts'
 import type { S3World } from './s3-world.ts'
 
 /**
- * `unavailable`: 503 UNAVAILABLE with Retry-After. `broken`: the answer began well and its connection broke. Anything else
- * that is not `done` is in no rule.
+ * `unavailable`: 503 UNAVAILABLE with Retry-After. `over`: 404 BLOB_UPLOAD_UNKNOWN, so that the session has to be begun anew.
+ * `broken`: the answer began well and its connection broke. Anything else that is not `done` is in no rule.
  */
-export type Outcome = 'done' | 'unavailable' | 'broken' | `not good: ${string}`
+export type Outcome = 'done' | 'unavailable' | 'over' | 'broken' | `not good: ${string}`
 
 /** A deed that stands ready: everything before it went well. */
 export interface PreparedDeed {
@@ -44,6 +44,7 @@ async function outcomeOf(asked: Promise<Response>, good: number): Promise<Outcom
     const answer = await asked
     const text = await answer.text()
     if (answer.status === good) return 'done'
+    if (answer.status === 404 && text.includes('"BLOB_UPLOAD_UNKNOWN"')) return 'over'
     const isHonest = answer.status === 503 && text.includes('"UNAVAILABLE"') && answer.headers.has('retry-after')
     return isHonest ? 'unavailable' : `not good: ${answer.status} ${text}`
   } catch (error) {
@@ -91,7 +92,8 @@ function inChunks(name: string, operations: readonly S3Operation[], sizes: reado
           return close(at)
         },
         async retry() {
-          const outcome = await close(await receivedBytes(world, session))
+          const isOpen = (await ask(world, 'GET', session)).status === 204
+          const outcome = isOpen ? await close(await receivedBytes(world, session)) : 'over'
           if (outcome === 'done') return outcome
           const anew = await pushAtOnce(world, repository, bytes)
           return anew === 'done' ? 'anew' : anew
@@ -206,8 +208,10 @@ export function deedsOf({ part, small }: Sizes): readonly Deed[] {
     atOnce('large, one POST', multipart, large),
     inChunks('large, PATCH and PUT', [...multipart, 'PutObject', 'GetObject'], [large], 0),
     inChunks('chunks', [...multipart, 'PutObject', 'GetObject', 'DeleteObject'], [part + small, small, small], small),
-    pull('pull', large),
-    pull('pull a range', large, [1_000, large - 1_000]),
+    pull('pull a small one', small),
+    // More than is read whole before it is given out.
+    pull('pull', 3 * large),
+    pull('pull a range', 3 * large, [1_000, 3 * large - 1_000]),
     mount,
     removeBlob,
     cancel({ part, small }),

@@ -107,15 +107,20 @@ export function expectedOf(cell: Cell): readonly Outcome[] {
   if (isHarmless(cell)) return ['done']
   const mustEnd = cell.occurrence === 'always' || isLie(cell) || isTriedOnce(cell)
   if (!mustEnd) return ['done']
-  return cell.deed.name.startsWith('pull') ? ['unavailable', 'broken'] : ['unavailable']
+  if (cell.deed.name.startsWith('pull')) return ['unavailable', 'broken']
+  // Of a POST nobody knows the session, so it can only be told to come again.
+  return isLie(cell) && !isOneRequest(cell) ? ['over'] : ['unavailable']
 }
 
-/** A session of whose parts S3 has said something wrong is never complete. */
-function mustBeginAnew({ operation, fault, deed }: Cell, server: S3Server['name']): boolean {
-  if (deed.name.endsWith('POST')) return false
+function isOneRequest({ deed }: Cell): boolean {
+  return deed.name.endsWith('POST')
+}
+
+/** A session of which S3 has said something wrong is over. */
+function mustBeginAnew(cell: Cell, server: S3Server['name']): boolean {
+  if (isOneRequest(cell)) return false
   // moto fails with 500 where a part comes for an upload that was completed: nobody can tell that from any other 500.
-  if (server === 'moto' && operation === 'HeadObject') return true
-  return operation === 'UploadPart' && fault === 'wrong ETag'
+  return isLie(cell) || (server === 'moto' && cell.operation === 'HeadObject')
 }
 
 export async function tryCell({ world, proxy, server }: Lane, cell: Cell, seed: number): Promise<Tried> {
@@ -156,6 +161,7 @@ async function checkAfterwards(world: S3World, { digest, repository }: PreparedD
 const signs: readonly (readonly [Outcome, string])[] = [
   ['done', '.'],
   ['unavailable', '5'],
+  ['over', '4'],
   ['broken', 'b'],
 ]
 
@@ -177,7 +183,7 @@ export function tableOf(deeds: readonly Deed[], tried: readonly Tried[]): string
   })
   const heads = deeds.map((deed, index) => `${index + 1}: ${deed.name}`)
   const legend =
-    '. done, 5 UNAVAILABLE and done later, n the same with a new session, b the connection broke; once, always'
+    '. done, 5 UNAVAILABLE and done later, n 503 or 404 and done with a new session, b the connection broke; once, always'
   const numbers = ' '.repeat(52) + deeds.map((_, index) => String(index + 1).padEnd(3)).join(' ')
   return [heads.join(' · '), legend, numbers.trimEnd(), ...lines].join('\n')
 }

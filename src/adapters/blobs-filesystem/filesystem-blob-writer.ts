@@ -92,7 +92,7 @@ export class FilesystemBlobWriter implements BlobWriter {
     await this.#settle()
     await this.#final(() => this.#file.sync())
     await this.#syncName()
-    return { key: this.#key, leftovers: [] }
+    return { key: this.#key, isCertain: true, leftovers: [] }
   }
 
   async #syncName(): Promise<void> {

@@ -79,7 +79,7 @@ class MemoryBlobWriter implements BlobWriter {
 
   async complete(): Promise<CompleteObject> {
     await this.flush()
-    return { key: this.#key, leftovers: [] }
+    return { key: this.#key, isCertain: true, leftovers: [] }
   }
 
   async rewind(): Promise<void> {

@@ -1,5 +1,5 @@
 import { startHash } from '../../lib/hashing.ts'
-import type { StorageKey } from '../../ports/blob-store.ts'
+import type { CompleteObject, StorageKey } from '../../ports/blob-store.ts'
 import { freshName, toObjectName } from './object-names.ts'
 import type { Piece } from './piece.ts'
 import type { PieceRoom } from './piece-room.ts'
@@ -15,7 +15,7 @@ export interface WriterNeeds {
 }
 
 /** So many pieces of one object travel at once; the next one waits. */
-const piecesAtOnce = 3
+const piecesAtOnce = 2
 
 /** An answer of "no such upload" to a part that is stored already, in an object that was complete before. */
 const storedAlready = ''
@@ -126,14 +126,14 @@ export class PartSender {
     return this.#begun && { ...this.#begun, parts: [...this.#parts] }
   }
 
-  async complete(sizeBytes: number): Promise<StorageKey> {
+  async complete(sizeBytes: number): Promise<Pick<CompleteObject, 'key' | 'isCertain'>> {
     await this.drain()
     if (this.#begun === undefined) throw new Error('an upload without parts has nothing to complete')
     const { key, uploadId } = this.#begun
     const etags = this.#parts.map(({ etag }) => etag)
     this.#mayBeComplete = true
-    await this.#needs.client.completeUpload(toObjectName(this.#needs.prefix, key), uploadId, etags, sizeBytes)
-    return key
+    const name = toObjectName(this.#needs.prefix, key)
+    return { key, isCertain: await this.#needs.client.completeUpload(name, uploadId, etags, sizeBytes) }
   }
 
   /** Back to these parts. Those behind them count for nobody; sent again, they are replaced. */

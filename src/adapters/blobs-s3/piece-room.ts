@@ -55,8 +55,14 @@ export class PieceRoom {
     const isLarge = piece.sizeBytes + chunk.length > freeBytes
     const needsPlace = isLarge && piece instanceof PieceInMemory && !this.#places.has(piece)
     const held = needsPlace ? await this.#settle(piece) : piece
-    await held.append(chunk)
-    return held
+    try {
+      await held.append(chunk)
+      return held
+    } catch (error) {
+      // The caller does not know of a new one yet.
+      if (held !== piece) await held.discard()
+      throw error
+    }
   }
 
   async #settle(piece: Piece): Promise<Piece> {
@@ -65,11 +71,20 @@ export class PieceRoom {
       return piece
     } catch (error) {
       if (!(error instanceof NoSlot)) throw error
-      const inFile = await this.#openFile(piece.startsAt)
-      for await (const bytes of new Blob([piece.body().bytes]).stream()) await inFile.append(bytes)
-      await piece.discard()
-      return inFile
+      return this.#moveToFile(piece)
     }
+  }
+
+  async #moveToFile(piece: Piece): Promise<Piece> {
+    const inFile = await this.#openFile(piece.startsAt)
+    try {
+      for await (const bytes of new Blob([piece.body().bytes]).stream()) await inFile.append(bytes)
+    } catch (error) {
+      await inFile.discard()
+      throw error
+    }
+    await piece.discard()
+    return inFile
   }
 
   async close(piece: Piece): Promise<void> {

@@ -1,15 +1,11 @@
-import type {
-  BlobWriter,
-  CompleteObject,
-  RemovableObject,
-  StorageKey,
-  UnfinishedObject,
-} from '../../ports/blob-store.ts'
+import type { BlobWriter, CompleteObject, StorageKey, UnfinishedObject } from '../../ports/blob-store.ts'
 import { freshName, toObjectName } from './object-names.ts'
 import { isWorthAPart, sizeOfPart } from './part-plan.ts'
 import { PartSender, type WriterNeeds } from './part-sender.ts'
 import type { Piece } from './piece.ts'
 import { totalBytes, type UploadNotes, writeNotes } from './upload-notes.ts'
+
+type Ending = Pick<CompleteObject, 'key' | 'isCertain'>
 
 /**
  * Appends to one object. Bytes are gathered into a piece; a piece that is full is sent as a part of a multipart upload,
@@ -116,21 +112,22 @@ export class S3BlobWriter implements BlobWriter {
   }
 
   async complete(): Promise<CompleteObject> {
-    const key = this.#sender.hasBegun ? await this.#completeParts() : await this.#completeAtOnce()
+    const { key, isCertain } = this.#sender.hasBegun ? await this.#completeParts() : await this.#completeAtOnce()
     const leftovers = [
       ...this.#replaced,
       ...(this.#tail === undefined || this.#tail.key === key ? [] : [this.#tail.key]),
     ]
-    return { key, leftovers: leftovers.map((storageKey): RemovableObject => ({ storageKey, notes: undefined })) }
+    return { key, isCertain, leftovers: leftovers.map((storageKey) => ({ storageKey, notes: undefined })) }
   }
 
-  async #completeAtOnce(): Promise<StorageKey> {
-    if (this.#tail !== undefined && this.#tail.sizeBytes === this.#position) return this.#tail.key
+  async #completeAtOnce(): Promise<Ending> {
+    const isWhole = this.#tail !== undefined && this.#tail.sizeBytes === this.#position
+    if (this.#tail !== undefined && isWhole) return { key: this.#tail.key, isCertain: true }
     this.#madeByComplete = await this.#put(await this.#openPiece())
-    return this.#madeByComplete
+    return { key: this.#madeByComplete, isCertain: true }
   }
 
-  async #completeParts(): Promise<StorageKey> {
+  async #completeParts(): Promise<Ending> {
     const piece = this.#tail === undefined ? this.#piece : await this.#openPiece()
     if (piece !== undefined && piece.sizeBytes > 0) await this.#sendPiece(piece)
     return this.#sender.complete(this.#position)

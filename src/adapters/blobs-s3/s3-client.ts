@@ -162,8 +162,9 @@ export class S3Client {
     return partTag(etag, checksum['x-amz-checksum-crc32'])
   }
 
-  async completeUpload(name: string, uploadId: string, etags: readonly string[], sizeBytes: number): Promise<void> {
-    await completeUpload(this.#calls, {
+  /** Whether S3 has said that the object is made of these parts; else it is there with this size, and no more is known. */
+  completeUpload(name: string, uploadId: string, etags: readonly string[], sizeBytes: number): Promise<boolean> {
+    return completeUpload(this.#calls, {
       name,
       uploadId,
       tags: etags,

@@ -29,17 +29,20 @@ export function partTag(etag: string, crc32: string | undefined): string {
 /**
  * Makes the object of its parts, and looks whether it is there. A Complete may report an error behind a 200, fail after
  * it has done its work, or have been done by an earlier one of which nothing was heard: after every doubt the object
- * decides.
+ * decides. False where it did: it has the right name and the right size, and nobody has told what it was made of.
  */
-export async function completeUpload(calls: S3Calls, completion: Completion): Promise<void> {
+export async function completeUpload(calls: S3Calls, completion: Completion): Promise<boolean> {
   const body = documentOf(completion.tags)
   let wasInDoubt = false
   for (let tries = 1; ; tries += 1) {
     const fault = await complete(calls, completion, body)
-    if (fault === undefined) return expectSize(completion)
+    if (fault === undefined) {
+      await expectSize(completion)
+      return true
+    }
     const isGone = fault.code === 'NoSuchUpload'
     const isInDoubt = isGone || fault.isTransient || fault.code === 'malformed'
-    if ((isInDoubt || wasInDoubt) && (await isThere(completion))) return
+    if ((isInDoubt || wasInDoubt) && (await isThere(completion))) return false
     // An earlier one that is still at work may have taken the upload, and not be done with the object.
     const mayRepeat = isGone ? wasInDoubt : isInDoubt
     wasInDoubt ||= isInDoubt

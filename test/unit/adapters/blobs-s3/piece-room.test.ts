@@ -1,11 +1,12 @@
 import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { type Checksum, type Piece, PieceInFile, PieceInMemory } from '../../../../src/adapters/blobs-s3/piece.ts'
 import { PieceRoom, type RoomSettings } from '../../../../src/adapters/blobs-s3/piece-room.ts'
 import { generatedBytes } from '../../../support/generated-bytes.ts'
+import { errorOf } from '../../../support/outcomes.ts'
 import { useTemporaryFolders } from '../../../support/temporary-folders.ts'
 
 const temporaryFolder = useTemporaryFolders('pieces')
@@ -109,6 +110,18 @@ describe('the room of all pieces', () => {
     await room.close(inFile)
     expect(readdirSync(folder)).toEqual([])
     expect(await room.append(one, head)).toBe(one)
+  })
+
+  test('fails where there is neither memory nor a place for the file, and leaves nothing', async () => {
+    const folder = join(temporaryFolder(), 'spool')
+    writeFileSync(folder, 'not a folder')
+    const room = openRoom({ piecesMax: 1, queueMax: 0, folder })
+    const [one, other] = [await room.open(0, 1), await room.open(0, 1)]
+    await room.append(one, new Uint8Array(large))
+
+    expect(await errorOf(room.append(other, new Uint8Array(large)))).toMatchObject({ code: 'EEXIST' })
+    await room.close(one)
+    expect(await room.append(other, new Uint8Array(large))).toBe(other)
   })
 
   test('takes a place back once, however often it is given', async () => {

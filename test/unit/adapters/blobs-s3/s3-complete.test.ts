@@ -45,7 +45,7 @@ function play(completes: readonly Step[], looks: readonly Step[]): void {
   server.follow(script)
 }
 
-function complete(tags = ['"one"', '"two"'], attemptTimeoutMs = 5_000): Promise<void> {
+function complete(tags = ['"one"', '"two"'], attemptTimeoutMs = 5_000): Promise<boolean> {
   return openS3Client(server.url, { attemptTimeoutMs }, time).completeUpload(name, 'id', tags, sizeBytes)
 }
 
@@ -56,7 +56,7 @@ function methods(): string {
 describe('a Complete', () => {
   test('is looked after even when all is well', async () => {
     play([well], [there])
-    await complete()
+    expect(await complete()).toBe(true)
     expect(methods()).toBe('POST HEAD')
   })
 
@@ -128,7 +128,7 @@ describe.each(doubts)('after %s', (words, doubt) => {
 
   test('the object is looked for, and is enough', async () => {
     play([doubt], [there])
-    await run()
+    expect(await run()).toBe(false)
     expect(methods()).toBe('POST HEAD')
     expect(time.sleeps).toEqual([])
   })
@@ -181,7 +181,7 @@ describe('an upload that is gone', () => {
 
   test('is not asked for where a part was found in the object already', async () => {
     play([well], [there])
-    await complete(['"one"', ''])
+    expect(await complete(['"one"', ''])).toBe(false)
     expect(methods()).toBe('HEAD')
 
     play([well], [absent])

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'bun:test'
+import { RegistryRefusal, Spoiled } from '../../../src/oci/errors.ts'
+import type { BlobStore, BlobWriter, OutgoingBytes } from '../../../src/ports/blob-store.ts'
+import { uploadAtOnce } from '../../../src/registry/upload-finish.ts'
+import { openWorld, type World } from '../../support/deed-world.ts'
+import { digestOf, generatedBytes } from '../../support/generated-bytes.ts'
+import { named } from '../../support/metadata-rows.ts'
+import { errorOf } from '../../support/outcomes.ts'
+import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+
+const temporaryFolder = useTemporaryFolders('uncertain')
+const bytes = generatedBytes(1_000)
+const digest = digestOf(bytes)
+
+interface Ending {
+  readonly complete: (writer: BlobWriter) => ReturnType<BlobWriter['complete']>
+  readonly read?: () => OutgoingBytes
+}
+
+/** A world whose writers end as they are told to, and the number of objects that were read in it. */
+async function openEnding({ complete, read }: Ending) {
+  const world = await openWorld(temporaryFolder())
+  let reads = 0
+  const blobs: Pick<BlobStore, 'openWriter' | 'open'> = {
+    async openWriter(key, from) {
+      const writer = await world.blobs.openWriter(key, from)
+      return new Proxy(writer, {
+        get(target, name) {
+          if (name === 'complete') return () => complete(target)
+          const own: unknown = Reflect.get(target, name)
+          return typeof own === 'function' ? own.bind(target) : own
+        },
+      })
+    },
+    async open(...asked) {
+      reads += 1
+      return read?.() ?? world.blobs.open(...asked)
+    },
+  }
+  const push = async () => {
+    const { id: accountId } = await world.metadata.accounts.ensure('acme')
+    const owner = { accountId, repository: named('app'), subject: 'alice' }
+    const body = Object.assign(new Blob([bytes]).stream(), { cancel: () => Promise.resolve() })
+    const chunk = { body, first: undefined, lengthBytes: undefined }
+    await uploadAtOnce({ ...world, blobs } satisfies Omit<World, 'blobs'>, owner, digest, chunk)
+    return world.metadata.blobs.find(owner, digest)
+  }
+  return { push, reads: () => reads }
+}
+
+const uncertain: Ending['complete'] = async (writer) => ({ ...(await writer.complete()), isCertain: false })
+
+describe('an object of which it is not certain what it was made of', () => {
+  test('is read before it is believed', async () => {
+    const { push, reads } = await openEnding({ complete: uncertain })
+
+    expect((await push())?.sizeBytes).toBe(bytes.length)
+    expect(reads()).toBe(1)
+  })
+
+  test('is refused when other bytes stand there', async () => {
+    const { push } = await openEnding({ complete: uncertain, read: () => new Blob([generatedBytes(1_000, 2)]) })
+
+    const error = await errorOf(push())
+    expect(error instanceof RegistryRefusal && error.refusal).toBe('digest-mismatch')
+  })
+
+  test('costs no reading where it is certain (the control)', async () => {
+    const { push, reads } = await openEnding({ complete: (writer) => writer.complete() })
+
+    expect((await push())?.sizeBytes).toBe(bytes.length)
+    expect(reads()).toBe(0)
+  })
+})
+
+test('an upload that can never become whole is over, and its client begins anew', async () => {
+  const { push } = await openEnding({ complete: () => Promise.reject(new Spoiled('a part was replaced')) })
+
+  const error = await errorOf(push())
+  expect(error instanceof RegistryRefusal && error.refusal).toBe('upload-unknown')
+})
