@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { RegistryRefusal, Spoiled } from '../../../src/oci/errors.ts'
 import type { BlobStore, BlobWriter, OutgoingBytes } from '../../../src/ports/blob-store.ts'
 import { uploadAtOnce } from '../../../src/registry/upload-finish.ts'
-import { openWorld, type World } from '../../support/deed-world.ts'
+import { openWorld } from '../../support/deed-world.ts'
 import { digestOf, generatedBytes } from '../../support/generated-bytes.ts'
 import { named } from '../../support/metadata-rows.ts'
 import { errorOf } from '../../support/outcomes.ts'
@@ -42,7 +42,7 @@ async function openEnding({ complete, read }: Ending) {
     const owner = { accountId, repository: named('app'), subject: 'alice' }
     const body = Object.assign(new Blob([bytes]).stream(), { cancel: () => Promise.resolve() })
     const chunk = { body, first: undefined, lengthBytes: undefined }
-    await uploadAtOnce({ ...world, blobs } satisfies Omit<World, 'blobs'>, owner, digest, chunk)
+    await uploadAtOnce({ ...world, blobs }, owner, digest, chunk)
     return world.metadata.blobs.find(owner, digest)
   }
   return { push, reads: () => reads }
