@@ -5,12 +5,15 @@ import { describe, openCourse, type PlanMode } from './measure.ts'
 import { probes } from './probes.ts'
 import type { ScaleServer } from './server.ts'
 
-/** What the nodes have in common however many rows they met. */
 export interface KnownPlan {
+  readonly name: string
   readonly file: string
   readonly sql: string
   readonly plan: string
+  /** What the nodes have in common however many rows they met. */
   readonly shape: string
+  /** Pages of 8 KiB that the statement touched, foreign keys aside: no machine, however busy, changes that. */
+  readonly pages: number
 }
 
 // Rows and buffers, but no times: those say more of a machine than of a plan.
@@ -45,8 +48,15 @@ export async function readPlans(server: ScaleServer, size: number, mode: PlanMod
       const plan = logged.findLast(({ query }) => isSame(query, sql))
       if (plan === undefined) throw new Error(`no plan was noted for ${probe.name}: ${sql}`)
       const { statement } = describe(probe, sql, distinct.length, at)
-      const file = fileOf(statement === undefined ? probe.name : `${probe.name} ${statement}`)
-      plans.push({ file, sql: plan.query, plan: plan.plan, shape: shapeOf(plan.plan) })
+      const name = statement === undefined ? probe.name : `${probe.name}: ${statement}`
+      plans.push({
+        name,
+        file: fileOf(name),
+        sql: plan.query,
+        plan: plan.plan,
+        shape: shapeOf(plan.plan),
+        pages: pagesOf(plan.plan),
+      })
     }
   }
   await course.close()
@@ -98,6 +108,12 @@ function isSame(logged: string, source: string): boolean {
 
 function fileOf(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
+}
+
+/** Of the first line that tells of them: that of the whole. */
+function pagesOf(plan: string): number {
+  const [, hit = '0', , read = '0'] = /Buffers: shared(?: hit=(\d+))?( read=(\d+))?/.exec(plan) ?? []
+  return Number(hit) + Number(read)
 }
 
 /** Nodes, tables and indexes, without the figures. */

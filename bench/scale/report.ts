@@ -1,37 +1,50 @@
 // The figures of several sizes side by side, as markdown.
 import type { Figure } from './measure.ts'
+import type { KnownPlan } from './plans.ts'
 
 const nameOf = ({ probe, statement }: Figure) => (statement === undefined ? probe : `${probe}: ${statement}`)
 
-/**
- * Ten times the rows, twice the time, and more than this apart: not flat. The smallest size is no measure of that: there,
- * pages are not even full.
- */
+/** Ten times the rows, twice the time or the pages, and more than this apart: not flat. */
 const noticeableMicros = 200
+const noticeablePages = 20
 
-export function formatFigures(bySize: ReadonlyMap<number, readonly Figure[]>): string {
+/** Sizes in the order of growth; the last two decide: the smallest is no measure, there pages of lists are not even full. */
+export function formatFigures(
+  bySize: ReadonlyMap<number, readonly Figure[]>,
+  plans: ReadonlyMap<number, readonly KnownPlan[]>,
+): string {
   const sizes = [...bySize.keys()]
+  const named = sizes.map((size) => size.toLocaleString('en-US'))
   const names = [...new Set([...bySize.values()].flatMap((figures) => figures.map(nameOf)))]
-  const heading = ['statement', ...sizes.map((size) => size.toLocaleString('en-US')), 'last : middle']
+  const heading = [
+    'statement',
+    ...named.map((size) => `p50 / p99 at ${size}`),
+    ...named.map((size) => `pages at ${size}`),
+    '',
+  ]
   const lines = names.map((name) => {
     const found = sizes.map((size) => bySize.get(size)?.find((figure) => nameOf(figure) === name))
-    return [name, ...found.map((figure) => (figure === undefined ? '' : formatFigure(figure))), judge(found)]
+    const pages = sizes.map((size) => plans.get(size)?.find((plan) => plan.name === name)?.pages)
+    return [name, ...found.map(formatFigure), ...pages.map((count) => count ?? ''), judge(found, pages)]
   })
-  return [heading, heading.map((_, at) => (at === 0 ? '---' : '---:')), ...lines]
-    .map((cells) => `| ${cells.join(' | ')} |`)
-    .join('\n')
+  const rule = heading.map((_, at) => (at === 0 || at === heading.length - 1 ? '---' : '---:'))
+  return [heading, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
 
-function formatFigure({ p50, p99 }: Figure): string {
-  return `${formatMicros(p50)} / ${formatMicros(p99)}`
+function formatFigure(figure: Figure | undefined): string {
+  return figure === undefined ? '' : `${formatMicros(figure.p50)} / ${formatMicros(figure.p99)}`
 }
 
-function judge(found: readonly (Figure | undefined)[]): string {
-  const [first, last] = [found.at(-2), found.at(-1)]
-  if (first === undefined || last === undefined) return ''
-  const ratio = last.p50 / first.p50
-  const isFlat = ratio < 2 || last.p50 - first.p50 < noticeableMicros
-  return `${ratio.toFixed(1)}${isFlat ? '' : last.grows === undefined ? ' **not flat**' : ' grows'}`
+function judge(found: readonly (Figure | undefined)[], pages: readonly (number | undefined)[]): string {
+  const isFlat =
+    !hasGrown(found.at(-2)?.p50, found.at(-1)?.p50, noticeableMicros) &&
+    !hasGrown(pages.at(-2), pages.at(-1), noticeablePages)
+  if (isFlat) return 'flat'
+  return found.at(-1)?.grows ?? '**not flat**'
+}
+
+function hasGrown(before: number | undefined, after: number | undefined, noticeable: number): boolean {
+  return before !== undefined && after !== undefined && after > 2 * before && after - before > noticeable
 }
 
 function formatMicros(micros: number): string {

@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { generate } from './generate.ts'
 import { type LoadPlan, runClient, runLoad } from './load.ts'
 import { measure, type PlanMode } from './measure.ts'
-import { readPlans, writePlans } from './plans.ts'
+import { type KnownPlan, readPlans, writePlans } from './plans.ts'
 import { formatFigures } from './report.ts'
 import { type ScaleServer, startScaleServer } from './server.ts'
 
@@ -45,6 +45,13 @@ async function withServer(work: (server: ScaleServer) => Promise<unknown>): Prom
   }
 }
 
+async function measureAll(server: ScaleServer, mode: PlanMode): Promise<void> {
+  const figures = await measure(server, sizes, mode)
+  const plans = new Map<number, KnownPlan[]>()
+  for (const size of sizes) plans.set(size, await readPlans(server, size, 'force_generic_plan'))
+  console.log(formatFigures(figures, plans))
+}
+
 async function keepPlans(server: ScaleServer, size: number, into: string): Promise<void> {
   const generic = await readPlans(server, size, 'force_generic_plan')
   writePlans(into, size, generic, await readPlans(server, size, 'force_custom_plan'))
@@ -65,8 +72,7 @@ function load(server: ScaleServer, size: number, words: readonly string[]): Prom
 
 const [command, first, ...words] = Bun.argv.slice(2)
 if (command === 'generate') await withServer((server) => generate(server, parseSize(first)))
-else if (command === 'measure')
-  await withServer(async (server) => console.log(formatFigures(await measure(server, sizes, parseMode(first)))))
+else if (command === 'measure') await withServer((server) => measureAll(server, parseMode(first)))
 else if (command === 'plans')
   await withServer((server) => keepPlans(server, parseSize(first), words[0] ?? join(folder, 'plans')))
 else if (command === 'load')

@@ -13,7 +13,8 @@ import { beginTurn, findFinished, giveBack, inTurn, startUpload, type UploadNeed
  * becomes a blob of the repository in one transaction. Only after that is it acknowledged.
  *
  * Content of another digest ends the session: what was sent is not what was meant, and has to be sent again. A broken
- * connection does not: its bytes stay, and the closing request can be repeated.
+ * connection does not: its bytes stay, and the closing request can be repeated. Nor does a store that fails, unless it says
+ * that what it has can never become whole.
  */
 export async function finishUpload(
   needs: UploadNeeds,
@@ -24,7 +25,12 @@ export async function finishUpload(
 ): Promise<void> {
   if ((await findFinished(needs, owner, id)) === digest) return
   await inTurn(needs, owner, id, chunk, async (upload, onProgress) => {
-    await close(needs, owner, upload, needs.running.takeHash(upload), digest, chunk, onProgress)
+    try {
+      await close(needs, owner, upload, needs.running.takeHash(upload), digest, chunk, onProgress)
+    } catch (error) {
+      // There is nothing to go on with: clients begin a new upload.
+      throw error instanceof Spoiled ? new RegistryRefusal('upload-unknown', { id }) : error
+    }
   })
 }
 
@@ -42,7 +48,7 @@ export async function uploadAtOnce(
   } catch (error) {
     // Nobody was told the session's id, so nobody can go on with it.
     await discard(needs, owner, upload.id)
-    throw error
+    throw error instanceof Spoiled ? new Unavailable('the blob store', { cause: error }) : error
   }
 }
 
@@ -61,19 +67,18 @@ async function close(
     const object = await turn.writer.complete()
     const actual = await hashOfStored(needs, turn, object, digest)
     if (actual !== digest) {
-      await discard(needs, owner, upload.id)
+      if (await needs.metadata.uploads.isOpen(upload)) await discard(needs, owner, upload.id)
       throw new RegistryRefusal('digest-mismatch', { digest, actual })
     }
     await needs.metadata.transaction((tables) => commit(tables, upload, digest, object, turn.sizeBytes))
   } catch (error) {
-    if (error instanceof Spoiled) {
-      await discard(needs, owner, upload.id)
-      throw new RegistryRefusal('upload-unknown', { id: upload.id })
-    }
     // Back to where the session stood before: a client that repeats its closing request sends the same bytes again. Whether
     // the rows were written may be unknown (a connection that is cut at COMMIT); an open session proves that they were not.
-    if (await needs.metadata.uploads.isOpen(upload).catch(() => false)) await turn.writer.rewind()
-    await giveBack(needs, upload)
+    const isOurs = await needs.metadata.uploads.isOpen(upload).catch(() => false)
+    if (isOurs) await turn.writer.rewind()
+    // By whoever has the turn alone: the parts of another writer may be sound.
+    if (isOurs && error instanceof Spoiled) await discard(needs, owner, upload.id)
+    else await giveBack(needs, upload)
     throw error
   } finally {
     await turn.writer.close()

@@ -65,11 +65,17 @@ async function tryAll(cells: readonly Cell[]): Promise<Tried[]> {
   const work = async (lane: Lane): Promise<void> => {
     for (let cell = left.shift(); cell !== undefined; cell = left.shift()) {
       seed += 1
-      tried.push(await tryCell(lane, cell, seed))
+      tried.push(await tryCell(lane, cell, seed).catch((error: unknown) => failed(lane, cell, error)))
     }
   }
   await Promise.all(lanes.map(work))
   return tried
+}
+
+/** The other cells are tried all the same. */
+function failed({ proxy }: Lane, cell: Cell, error: unknown): Tried {
+  proxy.clear()
+  return { cell, outcome: 'not good: it threw', isAnew: false, faults: [String(error)] }
 }
 
 function faultsOf(tried: readonly Tried[]): string[] {

@@ -185,6 +185,21 @@ describe('a writer that comes back before the other one ends', () => {
     await expectSound(large)
   })
 
+  test('with a Complete that S3 refuses leaves the session to the other one', async () => {
+    await append(other, large.subarray(0, 100 * kibi))
+    const held = proxy.hold(isComplete)
+    const late = errorOf(finish(zombie, large, large.subarray(100 * kibi)))
+    await held.reached
+    loseTurn()
+    // Cut elsewhere: the parts that the zombie names are others now.
+    await append(other, large.subarray(100 * kibi, 140 * kibi))
+    await held.letGo()
+
+    expect(await late).toBeInstanceOf(RegistryRefusal)
+    await finish(other, large, large.subarray(140 * kibi))
+    await expectSound(large)
+  })
+
   test('with a Complete of other bytes: nothing false is acknowledged, and a new session is good', async () => {
     const forged = new Uint8Array(large)
     forged.fill(7, 150 * kibi)

@@ -84,7 +84,8 @@ async function isThere(completion: Completion): Promise<boolean> {
 
 async function expectSize(completion: Completion): Promise<void> {
   const sizeBytes = await completion.sizeOf(completion.name)
-  if (sizeBytes === undefined) throw new S3Fault(operation, { code: 'wrong-size', words: 'nothing is there after it' })
+  // A look can lag behind: that is no end of the upload.
+  if (sizeBytes === undefined) throw new S3Fault(operation, { code: 'absent', words: 'nothing is there after it' })
   checkSize(completion, sizeBytes)
 }
 

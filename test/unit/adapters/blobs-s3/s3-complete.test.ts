@@ -74,14 +74,14 @@ describe('a Complete', () => {
   })
 
   test.each([
-    ['another size', head(999), '999 bytes are there, not 1000'],
-    ['nothing', absent, 'nothing is there after it'],
-  ])('that says well and leaves %s has failed', async (_, look, words) => {
+    ['another size', head(999), 'wrong-size', '999 bytes are there, not 1000'],
+    ['nothing', absent, 'absent', 'nothing is there after it'],
+  ])('that says well and leaves %s has failed', async (_, look, code, words) => {
     play([well], [look])
     const fault = await faultOf(complete())
     expect([fault.code, fault.message, methods()]).toEqual([
-      'wrong-size',
-      `CompleteMultipartUpload: wrong-size ${words}`,
+      code,
+      `CompleteMultipartUpload: ${code} ${words}`,
       'POST HEAD',
     ])
   })
