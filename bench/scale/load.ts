@@ -154,7 +154,9 @@ export async function runLoad(
   const each = requests / plan.seconds
   return [
     `${JSON.stringify(plan)}`,
-    ...Object.entries(merged).map(([kind, taken]) => `  ${kind}: ${taken.length}, ${percentiles(taken)}`),
+    ...Object.entries(merged).flatMap(([kind, taken]) =>
+      taken.length === 0 ? [] : [`  ${kind}: ${taken.length}, ${percentiles(taken)}`],
+    ),
     `  ${Math.round(each)} a second; PostgreSQL paid ${((paid / seconds / each) * 1000).toFixed(2)} CPU seconds for 1,000`,
   ].join('\n')
 }

@@ -67,7 +67,10 @@ export async function startBerth(options: BerthOptions = {}): Promise<BerthProce
   const url = await waitForAddress(
     () => printed,
     () => child.exitCode,
-  )
+  ).catch((error: unknown) => {
+    child.kill('SIGKILL')
+    throw error
+  })
   const removeData = () => {
     if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true })
   }
