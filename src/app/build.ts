@@ -65,11 +65,22 @@ export async function openStores(config: Config, { mustBeThere = false } = {}): 
 
 /**
  * Says whose blobs these are, or refuses where they are somebody else's: two registries on one blob store would take each
- * other's bytes for strays, and remove them.
+ * other's bytes for strays, and remove them. Nor is a store that is nobody's taken for the one that is meant.
  */
-export async function ownBlobs({ blobs }: Pick<Stores, 'blobs'>, id: string, formerId?: string): Promise<void> {
-  const owner = await blobs.claim(id, formerId)
+export async function ownBlobs(
+  { metadata, blobs }: Pick<Stores, 'metadata' | 'blobs'>,
+  id: string,
+  formerOwner?: string,
+): Promise<void> {
+  const mayBeNew = (await metadata.marks.find('has-blobs')) === undefined
+  const owner = await blobs.claim(id, formerOwner === undefined ? { mayBeNew } : { mayBeNew, formerOwner })
+  if (owner === undefined) {
+    throw new Error(
+      `the blobs of this registry, ${id}, are in another store: is the disk mounted, and are the settings those of the other servers?`,
+    )
+  }
   if (owner !== id) throw new Error(`the blob store belongs to another registry, ${owner}; this one is ${id}`)
+  if (mayBeNew) await metadata.transaction(({ marks }) => marks.put('has-blobs', id))
 }
 
 /** As they are, an unfinished move to them included. */
@@ -134,7 +145,7 @@ function openDatabase(config: Config): Database {
 export async function buildApplication(config: Config, machineClock: Clock = systemClock): Promise<Built> {
   const { metadata, blobs, signingKeys } = await openStores(config)
   const serverLock = hasDataHere(config) ? new SqliteServerLock(join(config.dataDir, 'server.lock')) : undefined
-  await ownBlobs({ blobs }, await nameStore(metadata))
+  await ownBlobs({ metadata, blobs }, await nameStore(metadata))
   const isAlone = config.databaseUrl === undefined
   if (isAlone) await metadata.uploads.endAllTurns()
   const sharedClock = isAlone ? undefined : await SharedClock.start(machineClock, metadata)

@@ -39,7 +39,10 @@ export function readConfig(file: string | undefined, environment: Environment = 
       faults.push(`${variable} (in the environment) is not a setting`)
     }
   }
-  const entries = settings.map(([key, setting]) => [key, readSetting(setting, fromFile, environment, faults)])
+  const entries = settings.map(([key, setting]) => [
+    key,
+    readSetting(withoutStrangers(setting, fromFile, environment), fromFile, environment, faults),
+  ])
   const config: Config = Object.freeze(Object.fromEntries(entries))
   if (faults.length === 0) faults.push(...findContradictions(config))
   if (faults.length > 0) throw new ConfigFault(faults)
@@ -111,6 +114,29 @@ function findIdentityContradictions({ authUrl, jwksUrl, jwtIssuer, jwtAudience }
     .filter(([, value]) => value === undefined)
     .map(([name]) => `${name} is needed where auth.jwks_url is set`)
 }
+
+/**
+ * The usual variables of S3 credentials belong together: where one of these settings is given by its own name, what other
+ * programs look for counts for none of them. A token of somebody else would be sent where it must not go.
+ */
+function withoutStrangers(
+  setting: Setting<unknown>,
+  fromFile: ReadonlyMap<string, unknown>,
+  environment: Environment,
+): Setting<unknown> {
+  const isGiven = ({ name, variable }: Setting<unknown>) => fromFile.has(name) || Boolean(environment[variable])
+  return credentials.includes(setting) && credentials.some(isGiven) ? { ...setting, usualVariable: undefined } : setting
+}
+
+const credentials: readonly Setting<unknown>[] = [
+  settingsTable.s3AccessKey,
+  settingsTable.s3SecretKey,
+  settingsTable.s3SessionToken,
+  settingsTable.s3RoleArn,
+  settingsTable.s3TokenFile,
+  settingsTable.s3CredentialsUri,
+  settingsTable.s3CredentialsTokenFile,
+]
 
 function readSetting(
   { name, variable, usualVariable = '', kind }: Setting<unknown>,

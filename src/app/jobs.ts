@@ -1,8 +1,9 @@
 import type { Log } from '../lib/log.ts'
 import { collectGarbage, sweepStrays } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
-import type { Built } from './build.ts'
+import { type Built, ownBlobs } from './build.ts'
 import { garbageAges, strayAgeMs } from './garbage-ages.ts'
+import { nameStore } from './move-marks.ts'
 import type { Config } from './settings.ts'
 
 const usesEveryMs = 60_000
@@ -19,7 +20,7 @@ export class Jobs {
   readonly #log: Log
   readonly #config: Config
   readonly #timers: Timer[] = []
-  #running: Promise<void> = Promise.resolve()
+  readonly #running = new Set<Promise<void>>()
   #isStopped = false
 
   constructor(built: JobNeeds, log: Log, config: Config) {
@@ -46,18 +47,20 @@ export class Jobs {
   async #sweep(): Promise<void> {
     const { app } = this.#built
     if (!(await app.metadata.garbage.takeTurn('sweep', this.#config.sweepEveryMs))) return
+    // Once more than at the start: what is another's now must not be taken for strays.
+    await ownBlobs(app, await nameStore(app.metadata))
     const trashed = await sweepStrays(app, strayAgeMs(this.#config), () => this.#isStopped)
     this.#log.write('info', 'blob store swept', { trashed })
   }
 
-  /** Waits for the step that is running; every step can be repeated, so none has to be finished. */
+  /** Waits for the steps that are running; every step can be repeated, so none has to be finished. */
   async stop(): Promise<void> {
     this.#isStopped = true
     for (const timer of this.#timers) clearInterval(timer)
-    await this.#running
+    await Promise.all(this.#running)
   }
 
-  /** One after the other; 0 is never. */
+  /** Each by itself, and never twice at once: a tick that finds its work still running is left out. 0 is never. */
   #every(periodMs: number, what: string, work: () => Promise<void>): void {
     if (periodMs === 0) return
     const attempt = async (): Promise<void> => {
@@ -69,10 +72,16 @@ export class Jobs {
         this.#log.write('warn', `${what} failed`, { error })
       }
     }
-    this.#timers.push(
-      setInterval(() => {
-        this.#running = this.#running.then(attempt)
-      }, periodMs),
-    )
+    let running: Promise<void> | undefined
+    const tick = (): void => {
+      if (running !== undefined) return
+      const started = attempt().finally(() => {
+        running = undefined
+        this.#running.delete(started)
+      })
+      running = started
+      this.#running.add(started)
+    }
+    this.#timers.push(setInterval(tick, periodMs))
   }
 }

@@ -18,6 +18,10 @@ export async function readFreeze(metadata: Pick<MetadataStore, 'marks'>): Promis
   return text === undefined ? undefined : parseFreeze(text)
 }
 
+export function isFrozenFor(mark: string | undefined, move: string): boolean {
+  return mark !== undefined && parseFreeze(mark).move === move
+}
+
 function parseFreeze(text: string): Freeze {
   const { move, to, place, keepsBlobStore, isMoved }: Partial<Record<keyof Freeze, unknown>> = JSON.parse(text)
   return {
@@ -48,10 +52,14 @@ export function freeze(
   })
 }
 
-export async function markMoved(metadata: Pick<MetadataStore, 'transaction'>): Promise<void> {
+/** Once the target has all: from here on the old place is of yesterday. Refused where somebody has aborted the move meanwhile. */
+export async function markMoved(metadata: Pick<MetadataStore, 'transaction'>, move: string): Promise<void> {
   await metadata.transaction(async ({ marks }) => {
+    await marks.holdUpOthers()
     const known = await marks.find('read-only')
-    if (known !== undefined) await marks.put('read-only', JSON.stringify({ ...parseFreeze(known), isMoved: true }))
+    const freeze = known === undefined ? undefined : parseFreeze(known)
+    if (freeze?.move !== move) throw new Error('the move was aborted meanwhile: empty the target, or go on here')
+    await marks.put('read-only', JSON.stringify({ ...freeze, isMoved: true }))
   })
 }
 

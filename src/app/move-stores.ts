@@ -4,7 +4,7 @@ import type { Amount } from '../ports/moves.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
 import { type CopyOutcome, copyBlobs, type DamagedBlob } from '../registry/store-move.ts'
 import { type MovableStores, openMovableStores, ownBlobs } from './build.ts'
-import { type Freeze, freeze, markMoved, nameStore, readFreeze } from './move-marks.ts'
+import { type Freeze, freeze, isFrozenFor, markMoved, nameStore, readFreeze } from './move-marks.ts'
 import type { Config } from './settings.ts'
 import { describeBlobs, describeMetadata } from './store-places.ts'
 
@@ -118,8 +118,8 @@ async function moveBetween(
     throw new Error(`the registry ${frozen.isMoved ? 'was' : 'is being'} moved to ${frozen.place}`)
   }
   if (frozen !== undefined && (await target.metadata.marks.find('moved-from')) === frozen.move) {
+    await markMoved(source.metadata, frozen.move)
     await ownBlobs(target, targetId, sourceId)
-    await markMoved(source.metadata)
     return { kind: 'moved already' }
   }
   await claimTarget(move)
@@ -194,9 +194,11 @@ async function finish(move: Move): Promise<MoveResult> {
     name: frozen.move,
     keepsBlobStore,
     onRows: (rows) => listener.onRows(rows),
+    isStillOn: (mark) => isFrozenFor(mark, frozen.move),
   })
+  // In this order: bytes change hands only once nobody can take changes at the old place any more.
+  await markMoved(source.metadata, frozen.move)
   await ownBlobs(target, targetId, sourceId)
-  await markMoved(source.metadata)
   return { kind: 'moved', rows }
 }
 

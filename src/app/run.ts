@@ -58,12 +58,21 @@ async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, co
   built.enter('draining')
   const deadline = Date.now() + config.drainMs
   while (http.pending > 0 && Date.now() < deadline) await Bun.sleep(drainPollMs)
-  // Uploads that are still running keep what they received; their clients can go on elsewhere.
-  await built.app.running.stopAll()
+  // Uploads that are still running keep what they received; their clients can go on elsewhere. A store that does not answer
+  // has as long as the requests had.
+  await within(config.drainMs, built.app.running.stopAll())
   http.refuseNew()
   await http.close()
-  await jobs.stop()
+  await within(config.drainMs, jobs.stop())
   await built.close()
   log.write('info', 'stopped')
   log.flush()
+}
+
+/** Resolves when the work is done, or has had its time. */
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  const over = Promise.withResolvers<void>()
+  const timer = setTimeout(over.resolve, Math.max(ms, 1_000))
+  await Promise.race([work, over.promise])
+  clearTimeout(timer)
 }

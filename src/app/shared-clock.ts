@@ -1,6 +1,8 @@
 import type { Clock } from '../ports/clock.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 
+const tellingMs = 1_000
+
 /**
  * The clock of the metadata store, as near as a question to it can tell: what one server says of a time (a token's end, a
  * signing key's turn) all others take alike, whatever their machines believe. Its steps are small once it runs; a machine
@@ -10,6 +12,7 @@ export class SharedClock implements Clock {
   readonly #machine: Clock
   readonly #metadata: Pick<MetadataStore, 'now'>
   #aheadMs = 0
+  #hasLooked = false
 
   private constructor(machine: Clock, metadata: Pick<MetadataStore, 'now'>) {
     this.#machine = machine
@@ -35,6 +38,9 @@ export class SharedClock implements Clock {
     const asked = this.#machine.now()
     const told = await this.#metadata.now()
     const arrived = this.#machine.now()
+    // What had to wait tells little; before there was any answer, little is better than nothing.
+    if (this.#hasLooked && arrived - asked > tellingMs) return
+    this.#hasLooked = true
     this.#aheadMs = Math.round(told - (asked + arrived) / 2)
   }
 }

@@ -78,10 +78,10 @@ export interface BlobStore {
   listOlder(ageMs: number): AsyncIterable<readonly StrayObject[]>
 
   /**
-   * Writes the owner's name into the store if it has none yet, or the former owner's; gives the name that stands then. Two
-   * registries on one store would take each other's bytes for strays.
+   * Writes the owner's name into the store if it has none yet and may be new, or has the former owner's; gives the name that
+   * stands then. Two registries on one store would take each other's bytes for strays.
    */
-  claim(owner: string, formerOwner?: string): Promise<string>
+  claim(owner: string, as: { readonly mayBeNew: boolean; readonly formerOwner?: string }): Promise<string | undefined>
 
   /** Resolves when the store can be written to and read; rejects with `Unavailable` otherwise. */
   probe(): Promise<void>

@@ -1,9 +1,9 @@
 /**
  * `read-only`: the store takes no changes that anybody would see; its text says why, for operators. `store-id`: a random
  * name that no other store has. `move-from`: the store that a move to here, not finished yet, comes from. `moved-from`: the
- * move that made this store.
+ * move that made this store. `has-blobs`: a blob store has this registry's name in it; one that has none is not it.
  */
-export type MarkName = 'read-only' | 'store-id' | 'move-from' | 'moved-from'
+export type MarkName = 'read-only' | 'store-id' | 'move-from' | 'moved-from' | 'has-blobs'
 
 /** Notes about the store as a whole. */
 export interface Marks {

@@ -104,12 +104,13 @@ async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: ()
   let fault: unknown
   while (!shouldStop() && !(await isReadOnly(needs))) {
     const trashed = await needs.metadata.garbage.takePurgeable(ages.quarantineMs, ages.holdMs, batchSize)
-    for (let at = 0; at < trashed.length; at += removalsAtOnce) {
+    for (let at = 0; at < trashed.length && !shouldStop(); at += removalsAtOnce) {
       const outcomes = await Promise.allSettled(trashed.slice(at, at + removalsAtOnce).map((one) => purge(needs, one)))
       purged += outcomes.filter(({ status }) => status === 'fulfilled').length
       fault ??= outcomes.find((outcome) => outcome.status === 'rejected')?.reason
     }
-    if (trashed.length < batchSize) break
+    // A store that fails is not asked for the rest as well: there is a next time.
+    if (fault !== undefined || trashed.length < batchSize) break
   }
   if (fault !== undefined) throw fault
   return purged

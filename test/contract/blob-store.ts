@@ -91,18 +91,21 @@ function keepingOrder(open: () => Promise<OpenedBlobStore>): void {
     const { store, reopen } = await open()
     await storeWhole(store, bytes)
 
-    expect(await store.claim('one')).toBe('one')
-    expect(await store.claim('one')).toBe('one')
-    expect(await (await reopen()).claim('another')).toBe('one')
-    expect(await store.claim('another', 'somebody else')).toBe('one')
-    expect(await store.claim('another', 'one')).toBe('another')
-    expect(await (await reopen()).claim('one')).toBe('another')
+    const asNew = { mayBeNew: true }
+
+    expect(await store.claim('one', { mayBeNew: false })).toBeUndefined()
+    expect(await store.claim('one', asNew)).toBe('one')
+    expect(await store.claim('one', { mayBeNew: false })).toBe('one')
+    expect(await (await reopen()).claim('another', asNew)).toBe('one')
+    expect(await store.claim('another', { ...asNew, formerOwner: 'somebody else' })).toBe('one')
+    expect(await store.claim('another', { mayBeNew: false, formerOwner: 'one' })).toBe('another')
+    expect(await (await reopen()).claim('one', asNew)).toBe('another')
   })
 
   test('lists what has been lying there long enough, and nothing that has not', async () => {
     const { store } = await open()
     const key = await storeWhole(store, bytes)
-    await store.claim('one')
+    await store.claim('one', { mayBeNew: true })
 
     const listed = await Array.fromAsync(store.listOlder(0))
     expect(listed.flat()).toEqual([{ storageKey: key, openedFor: key.slice(0, 36) as StorageKey, notes: undefined }])

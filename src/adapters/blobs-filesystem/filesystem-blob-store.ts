@@ -80,14 +80,17 @@ export class FilesystemBlobStore implements BlobStore {
     }
   }
 
-  claim(owner: string, formerOwner?: string): Promise<string> {
+  claim(
+    owner: string,
+    { mayBeNew, formerOwner }: { readonly mayBeNew: boolean; readonly formerOwner?: string },
+  ): Promise<string | undefined> {
     return trouble(async () => {
       const path = join(this.#root, ownerFile)
       const known = await readFile(path, 'utf8').catch((error: unknown) => {
         if (isMissing(error)) return undefined
         throw error
       })
-      if (known !== undefined && known !== formerOwner) return known
+      if (known === undefined ? !mayBeNew : known !== formerOwner) return known
       await writeSynced(path, owner)
       return owner
     })

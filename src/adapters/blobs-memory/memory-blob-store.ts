@@ -41,8 +41,11 @@ export class MemoryBlobStore implements BlobStore {
     yield [...this.#objects.keys()].map((key) => ({ storageKey: key, openedFor: key, notes: undefined }))
   }
 
-  async claim(owner: string, formerOwner?: string): Promise<string> {
-    if (this.#owner === undefined || this.#owner === formerOwner) this.#owner = owner
+  async claim(
+    owner: string,
+    { mayBeNew, formerOwner }: { readonly mayBeNew: boolean; readonly formerOwner?: string },
+  ): Promise<string | undefined> {
+    if (this.#owner === undefined ? mayBeNew : this.#owner === formerOwner) this.#owner = owner
     return this.#owner
   }
 

@@ -116,10 +116,13 @@ export class S3BlobStore implements BlobStore {
     }
   }
 
-  claim(owner: string, formerOwner?: string): Promise<string> {
+  claim(
+    owner: string,
+    { mayBeNew, formerOwner }: { readonly mayBeNew: boolean; readonly formerOwner?: string },
+  ): Promise<string | undefined> {
     return trouble(async () => {
       const known = await this.#readOwner()
-      if (known !== undefined && known !== formerOwner) return known
+      if (known === undefined ? !mayBeNew : known !== formerOwner) return known
       const bytes = new TextEncoder().encode(owner)
       await this.#client.put(this.#ownerName, { bytes, sha256: undefined, crc32: undefined })
       // Of two that come at once, the later one stands, for both.

@@ -10,6 +10,8 @@ export interface RowMove {
   readonly name: string
   /** The blob store is the same before and after: storage keys stay, and what is left lying there is taken along. */
   readonly keepsBlobStore: boolean
+  /** Whether the source takes no changes for this very move, by the text of its mark `read-only` at that moment. */
+  readonly isStillOn?: (mark: string | undefined) => boolean
   /** So many more are in the target. */
   readonly onRows?: (rows: number) => void | Promise<void>
 }
@@ -25,6 +27,7 @@ export function copyRows(source: Database, target: Database, move: RowMove): Pro
   return target.alone(() =>
     source.snapshot((from) =>
       target.transaction(async (to) => {
+        await requireStillOn(from, move)
         await requireEmpty(to)
         const counts = await copyTables(from, to, move)
         if (move.keepsBlobStore) await takeTrash(from, to)
@@ -47,6 +50,11 @@ export async function listOccupied(queries: Queryable): Promise<readonly string[
   const names = [...copiedTables.map(({ name }) => name), 'uploads']
   const found = await Promise.all(names.map((name) => queries.first(`SELECT 1 AS found FROM ${name} LIMIT 1`, [])))
   return names.filter((_, at) => found[at] !== undefined)
+}
+
+async function requireStillOn(from: Queryable, { isStillOn = () => true }: RowMove): Promise<void> {
+  const mark = await from.first<{ value: string }>("SELECT value FROM marks WHERE name = 'read-only'", [])
+  if (!isStillOn(mark?.value)) throw new Error('the move was aborted meanwhile')
 }
 
 async function requireEmpty(to: Queryable): Promise<void> {

@@ -1,8 +1,11 @@
 /**
  * What several servers of one store need to know of each other: how far an upload's hash has come, who is removing what,
- * whose turn a job is, and the keys that sign tokens. Indexes that hold the whole key that is asked for. `oldest_code` says which older servers can go on beside a newer one.
+ * whose turn a job is, and the keys that sign tokens. An index that holds the whole key that is asked for: built first, and
+ * the old one dropped last, so that readers are held up for no longer than that takes. `oldest_code` says which older servers
+ * can go on beside a newer one.
  */
 export const manyReplicas = `
+CREATE INDEX blob_links_by_blob ON blob_links (account_id, blob_id, repository_id);
 ALTER TABLE uploads ADD COLUMN received_digest {text};
 ALTER TABLE uploads ADD COLUMN digested_bytes {number};
 ALTER TABLE trash ADD COLUMN taken_until {number} NOT NULL DEFAULT 0;
@@ -12,11 +15,10 @@ CREATE TABLE marks (name {text} PRIMARY KEY, value {text} NOT NULL) {table};
 CREATE TABLE copied_objects (
   source_key {text} PRIMARY KEY, storage_key {text} NOT NULL UNIQUE, digest {text} NOT NULL, size_bytes {number} NOT NULL
 ) {table};
-DROP INDEX blob_links_of_blob;
-CREATE INDEX blob_links_of_blob ON blob_links (account_id, blob_id, repository_id);
-DROP INDEX uploads_by_age;
 CREATE INDEX uploads_done_by_age ON uploads (touched_at) WHERE done_digest IS NOT NULL;
 CREATE INDEX uploads_open_by_touch ON uploads (touched_at) WHERE done_digest IS NULL;
 CREATE INDEX uploads_open_by_age ON uploads (created_at) WHERE done_digest IS NULL;
 ALTER TABLE schema_versions ADD COLUMN oldest_code {number} NOT NULL DEFAULT 0;
+DROP INDEX uploads_by_age;
+DROP INDEX blob_links_of_blob;
 `
