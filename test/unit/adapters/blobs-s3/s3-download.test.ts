@@ -73,7 +73,8 @@ describe.each(breaks)('after %s', (words, then) => {
   test('any number of breaks is borne while bytes come in between', async () => {
     server.follow(answerPart(4_000, then))
     expect((await readAll(await open())).equals(content)).toBe(true)
-    expect(server.requests.length).toBe(13)
+    // What comes together with a break may be lost with it, and is asked for once more.
+    expect(server.requests.length).toBeGreaterThanOrEqual(13)
     expect(new Set(time.sleeps)).toEqual(new Set([100]))
   })
 
