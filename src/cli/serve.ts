@@ -10,8 +10,10 @@ export function addServeCommand(program: Command): void {
     .option(...configOption)
     .action(async (options: { config?: string }) => {
       const server = await runServer(readConfig(options.config))
+      // Listening before anybody is told that we are here: who knows may stop us at once.
+      const told = untilToldToStop()
       greet(server)
-      await untilToldToStop()
+      await told
       await server.stop()
     })
 }
