@@ -1,6 +1,5 @@
 // A server in this process whose blobs are in an S3 store of the test's making: behind a proxy, with pieces of any size,
 // with metadata that a test holds or breaks. What it does in the background is done when the test says so.
-import { usualPlan } from '../../src/adapters/blobs-s3/part-plan.ts'
 import type { S3BlobStore, S3BlobStoreSettings } from '../../src/adapters/blobs-s3/s3-blob-store.ts'
 import { buildApplication } from '../../src/app/build.ts'
 import { readConfig } from '../../src/app/config.ts'
@@ -11,7 +10,7 @@ import { collectGarbage, sweepStrays } from '../../src/registry/garbage.ts'
 import { testAdminPassword, testApiKey } from './berth-process.ts'
 import { auditObjects } from './s3-audit.ts'
 import type { S3Server } from './s3-server.ts'
-import { openS3Store, s3StoreSettings } from './s3-store.ts'
+import { openS3Store, s3StoreSettings, smallPlan } from './s3-store.ts'
 
 const kibi = 1024
 const hourMs = 3_600_000
@@ -55,7 +54,7 @@ export interface S3World {
 export async function openS3World(options: WorldOptions): Promise<S3World> {
   const { server, dataDir, wrap = (metadata: MetadataStore) => metadata } = options
   const settings = s3StoreSettings(server, dataDir, {
-    plan: server.name === 'stub' ? tinyPlan : usualPlan,
+    plan: server.name === 'stub' ? tinyPlan : smallPlan,
     ...(options.prefix !== undefined && { prefix: options.prefix }),
     ...options.store,
   })

@@ -75,7 +75,9 @@ describe.each(breaks)('after %s', (words, then) => {
     expect((await readAll(await open())).equals(content)).toBe(true)
     // What comes together with a break may be lost with it, and is asked for once more.
     expect(server.requests.length).toBeGreaterThanOrEqual(13)
-    expect(new Set(time.sleeps)).toEqual(new Set([100]))
+    // Then two come behind each other without a byte, now and then; far more than four come in all.
+    expect(time.sleeps.length).toBe(server.requests.length - 1)
+    expect(Math.max(...time.sleeps)).toBeLessThanOrEqual(400)
   })
 
   test('so many without one are not', async () => {
