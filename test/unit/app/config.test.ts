@@ -173,3 +173,22 @@ describe('the environment', () => {
     expect(faultsOf('', { BERTH_PORTS: '1' }).length).toBe(1)
   })
 })
+
+describe('the usual variables of S3 credentials', () => {
+  const bucket = { BERTH_STORAGE__S3__BUCKET: 'b' }
+  const usual = { AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 's', AWS_SESSION_TOKEN: 't', AWS_ROLE_ARN: 'r' }
+
+  test('count where none of our own is given', () => {
+    const config = readConfig(undefined, { ...bucket, ...usual, AWS_WEB_IDENTITY_TOKEN_FILE: '/token' })
+
+    expect([config.s3AccessKey, config.s3SecretKey, config.s3SessionToken]).toEqual(['a', 's', 't'])
+  })
+
+  test('count for none where one of our own is: a stranger’s token would go to our store', () => {
+    const own = { BERTH_STORAGE__S3__ACCESS_KEY_ID: 'own', BERTH_STORAGE__S3__SECRET_ACCESS_KEY: 'secret' }
+    const config = readConfig(undefined, { ...bucket, ...own, ...usual, AWS_REGION: 'eu-west-1' })
+
+    expect([config.s3AccessKey, config.s3SecretKey]).toEqual(['own', 'secret'])
+    expect([config.s3SessionToken, config.s3RoleArn, config.s3Region]).toEqual([undefined, undefined, 'eu-west-1'])
+  })
+})

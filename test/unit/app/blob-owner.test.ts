@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'bun:test'
+import { renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildApplication } from '../../../src/app/build.ts'
+import { readConfig } from '../../../src/app/config.ts'
+import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+
+const temporaryFolder = useTemporaryFolders('owner')
+
+/** Builds all of a server but its port, and takes it down again. */
+async function serveOnce(dataDir: string): Promise<void> {
+  const built = await buildApplication(readConfig(undefined, { BERTH_DATA_DIR: dataDir, BERTH_LOG__LEVEL: 'silent' }))
+  await built.close()
+}
+
+async function refusal(dataDir: string): Promise<string> {
+  return serveOnce(dataDir).then(
+    () => 'none',
+    (error: unknown) => String(error),
+  )
+}
+
+describe('a registry and its blob store', () => {
+  test('know each other again (the control)', async () => {
+    const dataDir = temporaryFolder()
+    await serveOnce(dataDir)
+
+    expect(await refusal(dataDir)).toBe('none')
+  })
+
+  test('a store that is empty where there should be blobs is not begun anew: the disk may not be mounted', async () => {
+    const dataDir = temporaryFolder()
+    await serveOnce(dataDir)
+    rmSync(join(dataDir, 'blobs'), { recursive: true })
+
+    expect(await refusal(dataDir)).toContain('are in another store')
+  })
+
+  test('the store of another registry is refused by name', async () => {
+    const [one, other] = [temporaryFolder(), temporaryFolder()]
+    await serveOnce(one)
+    await serveOnce(other)
+    rmSync(join(one, 'blobs'), { recursive: true })
+    renameSync(join(other, 'blobs'), join(one, 'blobs'))
+
+    expect(await refusal(one)).toContain('belongs to another registry')
+  })
+})
