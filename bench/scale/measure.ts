@@ -73,7 +73,12 @@ export async function openCourse(server: ScaleServer, size: number, settings: Re
       await database.all(`SELECT '${word}' AS said`, [])
     },
     missing: () => coverage.missing(store),
-    close: () => store.close(),
+    async close() {
+      await store.close()
+      const last = new Bun.SQL({ url, max: 1 })
+      await last.unsafe(`ALTER DATABASE ${databaseOf(size)} RESET ALL`)
+      await last.close()
+    },
   }
 }
 
@@ -95,7 +100,8 @@ export async function measure(server: ScaleServer, sizes: readonly number[], mod
   }
   const missing = [...courses.values()].flatMap((course) => course.missing())
   for (const course of courses.values()) await course.close()
-  if (missing.length > 0) throw new Error(`nobody measures ${missing.join(', ')}`)
+  if (missing.length > 0 && process.env['SCALE_ONLY'] === undefined)
+    throw new Error(`nobody measures ${missing.join(', ')}`)
   return figures
 }
 

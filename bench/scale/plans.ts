@@ -1,5 +1,5 @@
 // The plan of every statement as the server itself notes it: of the prepared statement, asked by the adapter.
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, openCourse, type PlanMode } from './measure.ts'
 import { probes } from './probes.ts'
@@ -42,7 +42,7 @@ export async function readPlans(server: ScaleServer, size: number, mode: PlanMod
       await course.run(probe, (taken) => texts.push(...taken.map(({ sql }) => sql)))
       await course.say('end')
     }
-    const logged = readLogged(readFileSync(server.logPath, 'utf8').slice(from))
+    const logged = readLogged(await Bun.file(server.logPath).slice(from).text())
     const distinct = [...new Set(texts)]
     for (const [at, sql] of distinct.entries()) {
       const plan = logged.findLast(({ query }) => isSame(query, sql))

@@ -4,9 +4,12 @@ import type { KnownPlan } from './plans.ts'
 
 const nameOf = ({ probe, statement }: Figure) => (statement === undefined ? probe : `${probe}: ${statement}`)
 
-/** Ten times the rows, twice the time or the pages, and more than this apart: not flat. */
+/**
+ * Ten times the rows, twice the time or the pages, and more than this apart: not flat. Each of a list's 100 rows may stand
+ * in a page of its own, or in none that has to be looked at, as the last VACUUM will have it.
+ */
 const noticeableMicros = 200
-const noticeablePages = 20
+const noticeablePages = 120
 
 /** Sizes in the order of growth; the last two decide: the smallest is no measure, there pages of lists are not even full. */
 export function formatFigures(
@@ -29,6 +32,14 @@ export function formatFigures(
   })
   const rule = heading.map((_, at) => (at === 0 || at === heading.length - 1 ? '---' : '---:'))
   return [heading, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+}
+
+/** The control: it counts an account's rows. A harness to which that looks flat proves nothing about the others. */
+const control = 'accounts.measure, of the huge account'
+
+export function checkControl(bySize: ReadonlyMap<number, readonly Figure[]>): void {
+  const found = [...bySize.values()].map((figures) => figures.find((figure) => nameOf(figure) === control))
+  if (found.includes(undefined) || judge(found, []) === 'flat') throw new Error(`the control looks flat: ${control}`)
 }
 
 function formatFigure(figure: Figure | undefined): string {

@@ -8,15 +8,17 @@
 //     run measure force_custom_plan                                       the same without plans for any values
 //     run plans 10000000 docs/design/plans                                the plan of each
 //     run load 10000000 60 5 anywhere                                     seconds, pushes of a hundred, where they go
+//     run collect 10000000 20                                             one collector, for so many seconds
 //
 // The server is started in SCALE_FOLDER and stopped after each command; `run serve` keeps it for the ones that follow.
 // Nobody but the caller removes the folder. SCALE_ONLY=<part of a name> limits a command to such probes.
 import { join } from 'node:path'
+import { runCollector } from './collect.ts'
 import { generate } from './generate.ts'
 import { type LoadPlan, runClient, runLoad } from './load.ts'
 import { measure, type PlanMode } from './measure.ts'
 import { type KnownPlan, readPlans, writePlans } from './plans.ts'
-import { formatFigures } from './report.ts'
+import { checkControl, formatFigures } from './report.ts'
 import { type ScaleServer, startScaleServer } from './server.ts'
 
 const folder = process.env['SCALE_FOLDER'] ?? '/tmp/berth-scale'
@@ -50,6 +52,7 @@ async function measureAll(server: ScaleServer, mode: PlanMode): Promise<void> {
   const plans = new Map<number, KnownPlan[]>()
   for (const size of sizes) plans.set(size, await readPlans(server, size, 'force_generic_plan'))
   console.log(formatFigures(figures, plans))
+  if (process.env['SCALE_ONLY'] === undefined) checkControl(figures)
 }
 
 async function keepPlans(server: ScaleServer, size: number, into: string): Promise<void> {
@@ -77,8 +80,10 @@ else if (command === 'plans')
   await withServer((server) => keepPlans(server, parseSize(first), words[0] ?? join(folder, 'plans')))
 else if (command === 'load')
   await withServer(async (server) => console.log(await load(server, parseSize(first), words)))
+else if (command === 'collect')
+  await withServer(async (server) => console.log(await runCollector(server, parseSize(first), Number(words[0]))))
 else if (command === 'client')
   console.log(JSON.stringify(await runClient(first ?? '', parseSize(words[0]), JSON.parse(words[1] ?? '{}'))))
 else if (command === 'serve')
   await withServer(() => new Promise((resolve) => process.once('SIGTERM', resolve).once('SIGINT', resolve)))
-else throw new Error('generate, measure, plans, load or serve')
+else throw new Error('generate, measure, plans, load, collect or serve')

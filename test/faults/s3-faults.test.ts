@@ -22,7 +22,7 @@ const need = testS3Need()
 /** A real server takes no part below 5 MiB. */
 const deeds = deedsOf(isStub ? { part: 64 * kibi, small: 10_000 } : { part: 5 * kibi ** 2, small: 256 * kibi })
 const chosen = cellsOf(deeds).filter(process.env['S3_FAULTS'] === 'all' ? () => true : isQuick)
-const lanesMax = isStub ? 12 : 2
+const lanesMax = isStub ? 10 : 2
 
 const temporaryFolder = useTemporaryFolders('s3-faults')
 const lanes: Lane[] = []
@@ -48,7 +48,7 @@ afterAll(async () => {
 
 async function openLane(): Promise<Lane> {
   const proxy = await startS3FaultProxy(server.url)
-  const store = { attemptTimeoutMs: isStub ? 1_000 : 15_000, triesMax: 3 }
+  const store = { attemptTimeoutMs: isStub ? 2_000 : 15_000, triesMax: 3 }
   const world = await openS3World({ server, url: proxy.url, dataDir: temporaryFolder(), store })
   return { world, proxy, server }
 }
