@@ -6,6 +6,8 @@ import { testNeeding } from '../support/needs.ts'
 import { type PostgresServer, postgres, startPostgres } from '../support/postgres-server.ts'
 import { ask, manifestOfBlobs, pushBlob, putManifest } from '../support/registry-client.ts'
 import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { freshPrefix, sharedS3 } from '../support/test-s3.ts'
+import { s3Variables } from '../support/test-stores.ts'
 import { until } from '../support/until.ts'
 
 const pushers = 6
@@ -29,8 +31,12 @@ function disabling(): void {
   beforeAll(async () => {
     server = await startPostgres()
     const url = await server.newDatabase()
-    const settings = { BERTH_METADATA__URL: url, BERTH_METADATA__CONNECTIONS: '6', BERTH_GARBAGE__EVERY: '0s' }
-    // Two folders: these servers share their metadata alone, and manifests live there.
+    const settings = {
+      BERTH_METADATA__URL: url,
+      BERTH_METADATA__CONNECTIONS: '6',
+      BERTH_GARBAGE__EVERY: '0s',
+      ...s3Variables(await sharedS3(), freshPrefix()),
+    }
     const first = await startBerth({ dataDir: temporaryFolder(), settings })
     berths = [first, await startBerth({ dataDir: temporaryFolder(), settings })]
   })
