@@ -11,7 +11,7 @@ import { SqlMetadataStore } from '../adapters/metadata-sql/sql-metadata-store.ts
 import { SqliteDatabase } from '../adapters/metadata-sql/sqlite-database.ts'
 import { SqliteServerLock } from '../adapters/metadata-sql/sqlite-server-lock.ts'
 import { FilesystemSigningKeys } from '../adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
-import type { Application, Phase } from '../http/exchange.ts'
+import type { Application } from '../http/exchange.ts'
 import { Redirects } from '../http/redirects.ts'
 import type { KeyRing } from '../identity/key-ring.ts'
 import type { KeyUses } from '../identity/key-uses.ts'
@@ -49,8 +49,8 @@ export interface Built {
   readonly keys: KeyRing
   /** Where several servers share the metadata, their clock. */
   readonly sharedClock: SharedClock | undefined
-  /** The way down: `leaving`, then `draining`. */
-  enter(phase: Phase): void
+  /** From now on the server is not ready, and asks nobody to come back. */
+  leave(): void
   close(): Promise<void>
 }
 
@@ -151,7 +151,7 @@ export async function buildApplication(config: Config, machineClock: Clock = sys
   const sharedClock = isAlone ? undefined : await SharedClock.start(machineClock, metadata)
   const clock = sharedClock ?? machineClock
   const { app: identity, ...rest } = await openIdentity(config, { metadata, signingKeys }, clock)
-  let phase: Phase = 'serving'
+  let isLeaving = false
   const app: Application = {
     metadata,
     blobs,
@@ -169,14 +169,14 @@ export async function buildApplication(config: Config, machineClock: Clock = sys
       bodyBytesPerSecondMin: config.bodyBytesPerSecond,
       bodyWindowMs: config.bodyWindowMs,
     },
-    phase: () => phase,
+    isLeaving: () => isLeaving,
   }
   return {
     app,
     ...rest,
     sharedClock,
-    enter: (next) => {
-      phase = next
+    leave: () => {
+      isLeaving = true
     },
     close: async () => {
       // What is lost with a disk that is full says when a key was last used, and no more.

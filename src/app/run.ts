@@ -48,20 +48,20 @@ export async function runServer(config: Config): Promise<RunningServer> {
   }
 }
 
-/** Not ready, no new connections, running requests finish or are cut with what they have, and then nothing is left. */
+/** Not ready, then no new connections; running requests finish or are cut with what they have, and nothing is left. */
 async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, config: Config): Promise<void> {
   log.write('info', 'stopping', { pending: http.pending })
   // Load balancers need a moment to see that we are not ready; until then their requests still come, and are served.
-  built.enter('leaving')
+  built.leave()
   await Bun.sleep(config.shutdownDelayMs)
-  // The port stays open while requests run, so that probes get an answer; anything else that comes is sent elsewhere.
-  built.enter('draining')
+  // A connection that is refused tells a balancer that nothing was sent: it asks another server, whatever the request is.
+  // An answer of 503 would be passed on for every request that must not be repeated.
+  http.refuseNew()
   const deadline = Date.now() + config.drainMs
   while (http.pending > 0 && Date.now() < deadline) await Bun.sleep(drainPollMs)
   // Uploads that are still running keep what they received; their clients can go on elsewhere. A store that does not answer
   // has as long as the requests had.
   await within(config.drainMs, built.app.running.stopAll())
-  http.refuseNew()
   await http.close()
   await within(config.drainMs, jobs.stop())
   await built.close()

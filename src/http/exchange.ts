@@ -31,9 +31,6 @@ export interface HttpSettings extends PeerSettings {
   readonly bodyWindowMs: number
 }
 
-/** `leaving`: still serving, but told to stop. `draining`: only what was begun is finished, and probes are answered. */
-export type Phase = 'serving' | 'leaving' | 'draining'
-
 /** All that handlers can reach; each deed takes of it what its own type names. */
 export interface Application extends Ports {
   readonly settings: RegistrySettings
@@ -49,8 +46,8 @@ export interface Application extends Ports {
   /** The embedded identity service, if it is ours to run. */
   readonly embedded: EmbeddedIdentityService | undefined
   readonly clock: Clock
-  /** How far the process is on its way down. */
-  phase(): Phase
+  /** Whether the process was told to stop: it still serves, and asks nobody to come back. */
+  isLeaving(): boolean
 }
 
 export interface EmbeddedIdentityService {

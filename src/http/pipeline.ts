@@ -84,8 +84,7 @@ export class Pipeline {
       isHead: request.method === 'HEAD',
       requestId: passage.id,
       // What is left of a refused body is not worth reading; the answer arrives all the same.
-      isLast:
-        this.#app.phase() !== 'serving' || (answer.status >= 400 && request.body !== null && !passage.body?.isDrained),
+      isLast: this.#app.isLeaving() || (answer.status >= 400 && request.body !== null && !passage.body?.isDrained),
       isSecretInQuery: hasKeyInQuery(request.url, passage.target),
     })
     if (request.method === 'GET' && (answer.lengthBytes ?? 0) > longAnswerBytes) this.#onLongAnswer(request)
@@ -125,7 +124,6 @@ export class Pipeline {
     }
     const { route } = found
     if (route.access === 'anyone') return route.handle(exchange)
-    if (app.phase() === 'draining') throw new Unavailable('the server (it is shutting down)')
 
     const principal = this.#authenticator.recall(passage.presented) ?? (await this.#identify(request, passage))
     passage.principal = principal

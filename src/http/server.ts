@@ -61,7 +61,7 @@ export class HttpServer {
     return this.#server.pendingRequests
   }
 
-  /** Takes no new connections; those that are open go on. */
+  /** Takes no new connections and ends the idle ones; requests that run go on. */
   refuseNew(): void {
     void this.#server.stop(false)
   }

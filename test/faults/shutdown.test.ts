@@ -115,28 +115,49 @@ describe('SIGTERM', () => {
     for (const request of requests) request.vanish()
   })
 
-  test('is told by /readyz to whoever asks while requests still run', async () => {
-    const berth = await startBerth()
-    const session = await openSession(berth, repository)
+  test('is told by /readyz while all is still served, for as long as server.shutdown_delay says', async () => {
+    const berth = await startBerth({ settings: { BERTH_SERVER__SHUTDOWN_DELAY: '5s' } })
     const probe = await openKeptConnection(berth)
     expect(await probe.get('/readyz')).toBe(200)
+
+    const stopped = berth.stop()
+    await untilStopping(berth)
+    const asked = await fetch(`${berth.url}/readyz`)
+    const askedOnKeptConnection = await probe.get('/readyz')
+    const pushed = await pushImage(berth, repository, 'late', [whole])
+
+    expect({ asked: asked.status, askedOnKeptConnection }).toEqual({ asked: 503, askedOnKeptConnection: 503 })
+    expect(asked.headers.get('connection')).toBe('close')
+    expect(await checkBlob(berth, repository, digestOf(whole))).toBe('whole')
+    expect(pushed.digest).toStartWith('sha256:')
+    probe.close()
+    expect(await stopped).toBe(0)
+  })
+
+  test('refuses connections while requests still run: a balancer knows by that to ask another server', async () => {
+    const berth = await startBerth()
+    const session = await openSession(berth, repository)
+    const idle = await openKeptConnection(berth)
+    expect(await idle.get('/readyz')).toBe(200)
     const request = await beginRequest(berth, 'PATCH', session, 'content-length', whole.length)
     await request.send(whole.subarray(0, 1_000))
     await Bun.sleep(50)
 
     const stopped = berth.stop()
     await untilStopping(berth)
-    const asked = await fetch(`${berth.url}/readyz`).then(
-      (answer) => answer.status,
-      () => 'refused',
+    const asked = await until('new connections are refused', () =>
+      fetch(`${berth.url}/readyz`).then(
+        () => false,
+        (error: unknown) => Reflect.get(Object(error), 'code') as unknown,
+      ),
     )
-    const askedOnKeptConnection = await probe.get('/readyz')
+    const askedOnIdleConnection = await idle.get('/readyz')
 
     await request.send(whole.subarray(1_000))
     expect(await request.status()).toBe(202)
     expect(await stopped).toBe(0)
-    probe.close()
-    expect({ asked, askedOnKeptConnection }).toEqual({ asked: 503, askedOnKeptConnection: 503 })
+    idle.close()
+    expect({ asked, askedOnIdleConnection }).toEqual({ asked: 'ECONNREFUSED', askedOnIdleConnection: 0 })
   })
 
   test('under a push load ends with 0, quietly, and leaves the stores sound', async () => {

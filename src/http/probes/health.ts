@@ -8,7 +8,7 @@ export async function getHealth(_exchange: Exchange): Promise<Answer> {
 
 /** GET /readyz - requests can be served: both stores answer, and the process is not going down. */
 export async function getReadiness({ app }: Exchange): Promise<Answer> {
-  if (app.phase() !== 'serving') throw new Unavailable('the server (it is shutting down)')
+  if (app.isLeaving()) throw new Unavailable('the server (it is shutting down)')
   await app.metadata.probe()
   await app.blobs.probe()
   return jsonAnswer(200, { status: 'ready' })
