@@ -1,24 +1,13 @@
 // `npm test`: install what is missing, then format and lint, types, and every test that needs no server of others.
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bunPath, ensureInstalled, root } from './install.mjs'
 
 ensureInstalled({ dev: true })
 
 const bun = bunPath()
-const suites = [
-  'house.test.ts',
-  'docs',
-  'deploy',
-  'unit',
-  'contract',
-  'api',
-  'conformance',
-  'bad-input',
-  'fuzz',
-  'faults',
-  'replicas',
-]
 const checks = [
   [
     'format and lint (biome)',
@@ -26,23 +15,58 @@ const checks = [
   ],
   ['types (tsc)', [join('node_modules', 'typescript', 'bin', 'tsc'), '--noEmit']],
 ]
-const tests = ['tests (bun test)', ['test', '--timeout', '60000', ...suites.map((name) => `./test/${name}`)]]
-
-const filters = process.argv.slice(2)
-const only = filters[0] === '--checks-only'
-const steps = only
-  ? checks
-  : filters.length > 0
-    ? [['tests (bun test)', ['test', '--timeout', '60000', ...filters]]]
-    : [...checks, tests]
+/** Those of one line run one after the other; the lines run side by side, since the tests of faults mostly wait. */
+const tests = [
+  ['house.test.ts', 'docs', 'deploy', 'unit', 'contract', 'api', 'conformance', 'bad-input', 'fuzz'],
+  ['faults', 'replicas'],
+].map((folders) => bunTest(folders.map((name) => `./test/${name}`)))
 
 let failed = 0
-for (const [name, args] of steps) {
+const filters = process.argv.slice(2)
+if (filters.length === 0 || filters[0] === '--checks-only') {
+  for (const [name, args] of checks) await run(name, args, 'inherit').ended
+}
+if (filters.length === 0) await sideBySide(tests)
+else if (filters[0] !== '--checks-only') await run(...bunTest(filters), 'inherit').ended
+process.exitCode = failed === 0 ? 0 : 1
+
+function bunTest(paths) {
+  return [`tests (bun test ${paths.join(' ')})`, ['test', '--timeout', '60000', ...paths]]
+}
+
+function run(name, args, output) {
   console.error(`\n--- ${name}`)
-  const run = spawnSync(bun, args, { cwd: root, stdio: 'inherit', env: { ...process.env, NODE_ENV: 'test' } })
-  if (run.status !== 0) {
+  const env = { ...process.env, NODE_ENV: 'test' }
+  const child = spawn(bun, args, { cwd: root, stdio: ['inherit', output, output], env })
+  const ended = new Promise((resolve) => {
+    child.once('error', (error) => resolve(error.message))
+    child.once('exit', (code, signal) => resolve(code === 0 ? undefined : `ended with ${code ?? signal}`))
+  }).then((trouble) => {
+    if (trouble === undefined) return
     failed += 1
-    console.error(`--- ${name}: FAILED`)
+    console.error(`--- ${name}: FAILED (${trouble})`)
+  })
+  return { child, ended }
+}
+
+/** The first is seen while it runs; what the others print follows when it has ended, so that no lines are mixed. */
+async function sideBySide([first, ...others]) {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-npm-test-'))
+  const started = others.map(([name, args], index) => {
+    const file = join(folder, String(index))
+    const descriptor = openSync(file, 'w')
+    const { child, ended } = run(name, args, descriptor)
+    closeSync(descriptor)
+    return { name, file, child, ended }
+  })
+  process.once('exit', () => {
+    for (const { child } of started) child.kill()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  await run(...first, 'inherit').ended
+  for (const { name, file, ended } of started) {
+    await ended
+    console.error(`\n--- what was printed by ${name}`)
+    process.stdout.write(readFileSync(file))
   }
 }
-process.exit(failed === 0 ? 0 : 1)

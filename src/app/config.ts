@@ -117,7 +117,8 @@ function findIdentityContradictions({ authUrl, jwksUrl, jwtIssuer, jwtAudience }
 
 /**
  * The usual variables of S3 credentials belong together: where one of these settings is given by its own name, what other
- * programs look for counts for none of them. A token of somebody else would be sent where it must not go.
+ * programs look for counts for none of them. A token of somebody else would be sent where it must not go. Nor do they count
+ * where there is no bucket: then they are there for others, and no fault of ours.
  */
 function withoutStrangers(
   setting: Setting<unknown>,
@@ -125,7 +126,9 @@ function withoutStrangers(
   environment: Environment,
 ): Setting<unknown> {
   const isGiven = ({ name, variable }: Setting<unknown>) => fromFile.has(name) || Boolean(environment[variable])
-  return credentials.includes(setting) && credentials.some(isGiven) ? { ...setting, usualVariable: undefined } : setting
+  if (!credentials.includes(setting)) return setting
+  const mayBeMeant = isGiven(settingsTable.bucket) && !credentials.some(isGiven)
+  return mayBeMeant ? setting : { ...setting, usualVariable: undefined }
 }
 
 const credentials: readonly Setting<unknown>[] = [
@@ -135,6 +138,8 @@ const credentials: readonly Setting<unknown>[] = [
   settingsTable.s3RoleArn,
   settingsTable.s3TokenFile,
   settingsTable.s3CredentialsUri,
+  settingsTable.s3CredentialsPath,
+  settingsTable.s3CredentialsToken,
   settingsTable.s3CredentialsTokenFile,
 ]
 

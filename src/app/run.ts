@@ -64,7 +64,7 @@ async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, co
   await within(config.drainMs, built.app.running.stopAll())
   await http.close()
   await within(config.drainMs, jobs.stop())
-  await built.close()
+  await within(config.drainMs, built.close())
   log.write('info', 'stopped')
   log.flush()
 }

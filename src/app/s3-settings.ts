@@ -22,6 +22,7 @@ export function s3Settings(config: Config): S3BlobStoreSettings | undefined {
     triesMax: config.s3Tries,
     requestsMax: config.s3Requests,
     queueMax: config.s3Queue,
+    readerPace: { bytesPerSecondMin: config.bodyBytesPerSecond, windowMs: config.bodyWindowMs },
     piecesMax: config.s3Buffers,
     spoolFolder: join(config.dataDir, 'spool'),
   }

@@ -1,3 +1,4 @@
+import { isCredentialsAddress } from '../adapters/blobs-s3/credential-services.ts'
 import type { RoleMap } from '../identity/rights.ts'
 import { isUserName } from '../identity/users.ts'
 import { isAddressRange } from '../lib/client-address.ts'
@@ -135,6 +136,20 @@ export function serviceUrl(): Kind<string | undefined> {
     if (/[?#]/.test(given) || url.username !== '' || url.password !== '') return undefined
     return url.href.replace(/\/+$/, '')
   })
+}
+
+/** Where a container asks for its credentials: asked as it stands, and not in the clear beyond this machine. */
+export function credentialsUrl(): Kind<string | undefined> {
+  const allowed =
+    'an https address, or an http one of this machine or of the agents of ECS and EKS (169.254.170.2, 169.254.170.23, [fd00:ec2::23])'
+  return kind<string | undefined>(undefined, '', allowed, (given) => (isCredentialsAddress(given) ? given : undefined))
+}
+
+/** A path that no reader takes for another host. */
+export function credentialsPath(): Kind<string | undefined> {
+  return kind<string | undefined>(undefined, '', 'a path such as /v2/credentials/task', (given) =>
+    /^\/(?!\/)[\w.~!$&'()*+,;=:@/?%-]*$/.test(given) ? given : undefined,
+  )
 }
 
 /** A PostgreSQL address, which may hold a password. */

@@ -1,6 +1,8 @@
 import {
   addressList,
   choice,
+  credentialsPath,
+  credentialsUrl,
   duration,
   flag,
   foreignSecret,
@@ -88,14 +90,26 @@ export const storeSettings = {
   ),
   s3CredentialsUri: setting(
     'storage.s3.credentials_uri',
-    serviceUrl(),
+    credentialsUrl(),
     'Address that gives credentials inside a container. With no access key, role or such address, the metadata of the instance is asked.',
     'AWS_CONTAINER_CREDENTIALS_FULL_URI',
+  ),
+  s3CredentialsPath: setting(
+    'storage.s3.credentials_path',
+    credentialsPath(),
+    'The same as a path at the agent of ECS, http://169.254.170.2; goes before it.',
+    'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI',
+  ),
+  s3CredentialsToken: setting(
+    'storage.s3.credentials_token',
+    foreignSecret(),
+    'What is shown there as `Authorization`, if anything.',
+    'AWS_CONTAINER_AUTHORIZATION_TOKEN',
   ),
   s3CredentialsTokenFile: setting(
     'storage.s3.credentials_token_file',
     optionalText(),
-    'File of the token that it wants.',
+    'File of that text, read each time; goes before it.',
     'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE',
   ),
   s3Checksum: setting(

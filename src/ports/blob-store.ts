@@ -90,7 +90,10 @@ export interface BlobStore {
   close(): Promise<void>
 }
 
-/** One unbroken run of appends to one object. */
+/**
+ * One unbroken run of appends to one object. Whatever is asked of it rejects with `Spoiled` where the object can never become
+ * whole, whatever is tried again, and with `Unavailable` where it may.
+ */
 export interface BlobWriter {
   /** Appends. The chunk must not be changed afterwards. Awaiting gives backpressure: memory stays bounded. */
   write(chunk: Uint8Array): Promise<void>
@@ -99,8 +102,7 @@ export interface BlobWriter {
   flush(): Promise<UnfinishedObject>
 
   /**
-   * Makes the object complete and durable, its name included. Nothing can be appended after this. Rejects with `Spoiled` where
-   * that can never succeed, whatever is tried again.
+   * Makes the object complete and durable, its name included. Nothing can be appended after this.
    */
   complete(): Promise<CompleteObject>
 

@@ -5,6 +5,8 @@
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number
+  /** Milliseconds since some moment, at an even pace, whoever sets the clock: for distances within this process. */
+  steadyNow(): number
   /** A name that was never given out before, in time order: `0193…-…`. */
   freshId(): string
 }

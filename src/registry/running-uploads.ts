@@ -27,22 +27,22 @@ const keptHashesMax = 2_000
  * decides whose turn it is, and a hash that is not here is computed again from the stored bytes.
  */
 export class RunningUploads {
-  readonly #clock: Pick<Clock, 'now'>
+  readonly #clock: Pick<Clock, 'steadyNow'>
   readonly #writers = new Map<UploadId, Writer>()
   readonly #hashes = new Map<UploadId, KeptHash>()
 
-  constructor(clock: Pick<Clock, 'now'>) {
+  constructor(clock: Pick<Clock, 'steadyNow'>) {
     this.#clock = clock
   }
 
   /**
-   * Announces a writer; `progress` and `end` are for it to call. A writer before it that looks dead is stopped and waited
-   * for; one that is alive keeps its turn, and the answer is undefined.
+   * Announces a writer; `progress` and `end` are for it to call. A writer before it that looks dead is stopped and
+   * waited for; one that is alive keeps its turn, and the answer is undefined.
    */
   async enter(id: UploadId, stop: () => void): Promise<{ progress(): void; end(): void } | undefined> {
     const before = this.#writers.get(id)
     if (before !== undefined) {
-      if (this.#clock.now() - before.lastByteAt < deadAfterMs) return undefined
+      if (this.#clock.steadyNow() - before.lastByteAt < deadAfterMs) return undefined
       before.stop()
       await before.ended
       if (this.#writers.has(id)) return undefined
@@ -51,11 +51,11 @@ export class RunningUploads {
     const ended = new Promise<void>((resolve) => {
       resolveEnded = resolve
     })
-    const writer: Writer = { lastByteAt: this.#clock.now(), stop, ended }
+    const writer: Writer = { lastByteAt: this.#clock.steadyNow(), stop, ended }
     this.#writers.set(id, writer)
     return {
       progress: () => {
-        writer.lastByteAt = this.#clock.now()
+        writer.lastByteAt = this.#clock.steadyNow()
       },
       end: () => {
         this.#writers.delete(id)

@@ -6,7 +6,7 @@ import type { Tables } from '../ports/metadata-store.ts'
 import type { Upload, UploadId, UploadOwner } from '../ports/uploads.ts'
 import { checkStillTakesChanges } from './read-only.ts'
 import type { IncomingChunk, WritingTurn } from './upload-writing.ts'
-import { beginTurn, findFinished, giveBack, inTurn, startUpload, type UploadNeeds } from './uploads.ts'
+import { beginTurn, endSession, endTurn, findFinished, inTurn, startUpload, type UploadNeeds } from './uploads.ts'
 
 /**
  * Closes an upload: the last bytes, if any; then the whole is made durable, proved to be what its digest says, and
@@ -24,14 +24,9 @@ export async function finishUpload(
   chunk: IncomingChunk,
 ): Promise<void> {
   if ((await findFinished(needs, owner, id)) === digest) return
-  await inTurn(needs, owner, id, chunk, async (upload, onProgress) => {
-    try {
-      await close(needs, owner, upload, needs.running.takeHash(upload), digest, chunk, onProgress)
-    } catch (error) {
-      // There is nothing to go on with: clients begin a new upload.
-      throw error instanceof Spoiled ? new RegistryRefusal('upload-unknown', { id }) : error
-    }
-  })
+  await inTurn(needs, owner, id, chunk, (upload, onProgress) =>
+    close(needs, owner, upload, needs.running.takeHash(upload), digest, chunk, onProgress),
+  )
 }
 
 /** A whole blob in one request: the session is opened, written and closed by it. */
@@ -47,7 +42,7 @@ export async function uploadAtOnce(
     await close(needs, owner, upload, undefined, digest, chunk, () => undefined)
   } catch (error) {
     // Nobody was told the session's id, so nobody can go on with it.
-    await discard(needs, owner, upload.id)
+    await endSession(needs, owner, upload.id)
     throw error instanceof Spoiled ? new Unavailable('the blob store', { cause: error }) : error
   }
 }
@@ -67,7 +62,7 @@ async function close(
     const object = await turn.writer.complete()
     const actual = await hashOfStored(needs, turn, object, digest)
     if (actual !== digest) {
-      if (await needs.metadata.uploads.isOpen(upload)) await discard(needs, owner, upload.id)
+      if (await needs.metadata.uploads.isOpen(upload)) await endSession(needs, owner, upload.id)
       throw new RegistryRefusal('digest-mismatch', { digest, actual })
     }
     await needs.metadata.transaction((tables) => commit(tables, upload, digest, object, turn.sizeBytes))
@@ -76,9 +71,7 @@ async function close(
     // the rows were written may be unknown (a connection that is cut at COMMIT); an open session proves that they were not.
     const isOurs = await needs.metadata.uploads.isOpen(upload).catch(() => false)
     if (isOurs) await turn.writer.rewind()
-    // By whoever has the turn alone: the parts of another writer may be sound.
-    if (isOurs && error instanceof Spoiled) await discard(needs, owner, upload.id)
-    else await giveBack(needs, upload)
+    await endTurn(needs, owner, upload, error)
     throw error
   } finally {
     await turn.writer.close()
@@ -125,8 +118,4 @@ async function commit(
   if (made === undefined) await tables.garbage.trash({ storageKey: key, notes: undefined })
   for (const leftover of leftovers) await tables.garbage.trash(leftover)
   await tables.blobs.link(upload.repository, blob.id, digest)
-}
-
-async function discard(needs: UploadNeeds, owner: UploadOwner, id: UploadId): Promise<void> {
-  await needs.metadata.transaction((tables) => tables.uploads.discard(owner, id))
 }

@@ -10,7 +10,7 @@ import type { RegistrySettings } from './settings.ts'
 export interface WritingNeeds {
   readonly blobs: Pick<BlobStore, 'openWriter'>
   readonly metadata: Pick<MetadataStore, 'uploads'>
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Pick<Clock, 'steadyNow'>
   readonly settings: Pick<RegistrySettings, 'blobBytesMax'>
 }
 
@@ -23,7 +23,10 @@ export interface IncomingChunk {
   readonly lengthBytes: number | undefined
 }
 
-/** A writer holds its turn for this long, and asks for more time well before the end. */
+/**
+ * A writer holds its turn for this long, and asks for more time well before the end. The store's clock says when it is
+ * over; here only the distance counts, so that nobody who sets this machine's clock can make a writer late.
+ */
 export const turnMs = 30_000
 
 /** One turn at an upload: the bytes go to the store and through the hash in the same pass. */
@@ -41,7 +44,7 @@ export class WritingTurn {
     this.#writer = writer
     this.#hash = hash
     this.#sizeBytes = upload.object.sizeBytes
-    this.#keepTurnAt = needs.clock.now() + turnMs / 3
+    this.#keepTurnAt = needs.clock.steadyNow() + turnMs / 3
   }
 
   /** Goes on with `hash` if it covers all bytes so far; an upload that is empty yet begins a new one. */
@@ -84,7 +87,7 @@ export class WritingTurn {
       this.#sizeBytes += bytes.length
       await this.#writer.write(bytes)
       onProgress()
-      if (this.#needs.clock.now() >= this.#keepTurnAt) await this.#keepTurn()
+      if (this.#needs.clock.steadyNow() >= this.#keepTurnAt) await this.#keepTurn()
     }
     // A chunk that is not as long as it said must never be appended silently.
     if (chunk.lengthBytes !== undefined && chunk.lengthBytes !== this.#sizeBytes - before) {
@@ -104,6 +107,6 @@ export class WritingTurn {
     if (!(await this.#needs.metadata.uploads.keepTurn(this.upload, turnMs))) {
       throw new RegistryRefusal('upload-unknown', { id: this.upload.id })
     }
-    this.#keepTurnAt = this.#needs.clock.now() + turnMs / 3
+    this.#keepTurnAt = this.#needs.clock.steadyNow() + turnMs / 3
   }
 }

@@ -1,6 +1,6 @@
 import type { RunningHash } from '../lib/hashing.ts'
 import type { Digest, DigestAlgorithm } from '../oci/digest.ts'
-import { RegistryRefusal } from '../oci/errors.ts'
+import { RegistryRefusal, Spoiled } from '../oci/errors.ts'
 import type { BlobStore, StorageKey } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
@@ -76,11 +76,13 @@ export async function appendToUpload(
         fault = error
       }
       try {
+        // No settling mends what can never become whole.
+        if (fault instanceof Spoiled) throw fault
         await settle(needs, turn, fault)
       } catch (error) {
         // Nothing was recorded, so the session stands where it stood; what went wrong first is what the caller must hear.
         await turn.writer.rewind()
-        await giveBack(needs, upload)
+        await endTurn(needs, owner, upload, error)
         throw fault ?? error
       }
       if (fault !== undefined) throw fault
@@ -104,6 +106,20 @@ export async function beginTurn(
     await giveBack(needs, upload)
     throw error
   }
+}
+
+/**
+ * Ends a turn that changed nothing; and the session with it, where the store says that this can never become whole. Whoever
+ * has lost the turn ends nothing: the parts of another writer may be sound.
+ */
+export async function endTurn(needs: UploadNeeds, owner: UploadOwner, upload: Upload, fault: unknown): Promise<void> {
+  const isOver = fault instanceof Spoiled && (await needs.metadata.uploads.isOpen(upload).catch(() => false))
+  if (isOver) await endSession(needs, owner, upload.id)
+  else await giveBack(needs, upload)
+}
+
+export async function endSession(needs: UploadNeeds, owner: UploadOwner, id: UploadId): Promise<void> {
+  await needs.metadata.transaction((tables) => tables.uploads.discard(owner, id))
 }
 
 /** Ends a turn that changed nothing. If the metadata store cannot be told, the turn runs out by itself. */
@@ -160,6 +176,9 @@ export async function inTurn<T>(
       throw error
     }
     return await act(upload, entry.progress)
+  } catch (error) {
+    // There is nothing to go on with: clients begin a new upload.
+    throw error instanceof Spoiled ? new RegistryRefusal('upload-unknown', { id }) : error
   } finally {
     entry.end()
   }

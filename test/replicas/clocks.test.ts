@@ -1,5 +1,5 @@
-// One replica's machine has a clock that is an hour wrong, either way. The database's clock counts: nothing is lost early,
-// and what one replica says of a time the other takes alike.
+// One replica's machine has a clock that is an hour wrong, either way, or is set while it works. The database's clock
+// counts: nothing is lost early, and what one replica says of a time the other takes alike.
 import { describe, expect } from 'bun:test'
 import { join } from 'node:path'
 import { testAdminPassword } from '../support/berth-process.ts'
@@ -16,8 +16,9 @@ import {
   pushBlob,
   type Target,
 } from '../support/registry-client.ts'
-import { type Replicas, startReplicas } from '../support/replicas.ts'
+import { type Replica, type Replicas, startReplicas } from '../support/replicas.ts'
 import { growBlob, sharedStoresNeed } from '../support/shared-stores.ts'
+import { beginRequest } from '../support/slow-request.ts'
 import { until } from '../support/until.ts'
 
 const hourMs = 3_600_000
@@ -27,12 +28,13 @@ const encode = (text: string) => new TextEncoder().encode(text)
 /** Half an hour: shorter than the clock is wrong, and longer than the test lasts. */
 const soon = { BERTH_GARBAGE__LEASE: '30m', BERTH_GARBAGE__UPLOAD_IDLE: '30m', BERTH_GARBAGE__QUARANTINE: '30m' }
 
-async function withWrongClock(shiftMs: number, body: (replicas: Replicas) => Promise<void>) {
+type Settings = Readonly<Record<string, string>>
+
+/** The clock of A alone is what it says. */
+async function withOddClock(settings: Settings, clock: Settings, body: (replicas: Replicas) => Promise<void>) {
   const preload = join(import.meta.dir, '../support/shifted-clock.ts')
-  const replicas = await startReplicas({
-    settings: { ...soon, BERTH_AUTH__CHALLENGE: 'bearer', BERTH_GARBAGE__EVERY: '100ms' },
-    settingsOfA: { BUN_OPTIONS: `--preload=${preload}`, CLOCK_SHIFT_MS: String(shiftMs) },
-  })
+  const settingsOfA = { BUN_OPTIONS: `--preload=${preload}`, ...clock }
+  const replicas = await startReplicas({ settings, settingsOfA })
   try {
     await body(replicas)
   } finally {
@@ -132,16 +134,62 @@ describe.each([
   ['behind', -hourMs],
 ])('a clock that is an hour %s', (_, shiftMs) => {
   testNeeding(sharedStoresNeed, 'loses nothing early, and ends no token or key before or after its time', async () => {
-    await withWrongClock(shiftMs, async (replicas) => {
+    const settings = { ...soon, BERTH_AUTH__CHALLENGE: 'bearer', BERTH_GARBAGE__EVERY: '100ms' }
+    await withOddClock(settings, { CLOCK_SHIFT_MS: String(shiftMs) }, async (replicas) => {
       await bytesStay(replicas)
       await timesAreOfAll(replicas)
       // The control: the clock is wrong by what it should be.
-      const [first] = replicas.a
-        .output()
-        .split('\n')
-        .filter((line) => line.startsWith('{'))
-      const told: { time: string } = JSON.parse(first ?? '{}')
-      expect(Math.abs(Date.parse(told.time) - Date.now() - shiftMs)).toBeLessThan(hourMs / 2)
+      expect(Math.abs((loggedTimes(replicas.a).at(0) ?? 0) - Date.now() - shiftMs)).toBeLessThan(hourMs / 2)
+    })
+  })
+})
+
+/** When each line was logged, by the clock of that machine. */
+function loggedTimes(replica: Replica): number[] {
+  const lines = replica
+    .output()
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+  return lines.map((line) => {
+    const told: { time: string } = JSON.parse(line)
+    return Date.parse(told.time)
+  })
+}
+
+describe('a clock that is set back by an hour while a client sends', () => {
+  testNeeding(sharedStoresNeed, 'makes no writer late: it keeps its turn by the time that goes by', async () => {
+    await withOddClock({}, { CLOCK_JUMP_MS: String(-hourMs) }, async ({ a, b, stores }) => {
+      const session = await openSession(a, 'clocks/app')
+      const turnEnd = async (): Promise<number> => {
+        const [row] = await stores.ask<{ ends: string }>('SELECT turn_until AS ends FROM uploads')
+        return Number(row?.ends)
+      }
+      const request = await beginRequest(a, 'PATCH', session, 'chunked', 0)
+      try {
+        // Fast enough for twelve seconds of silence.
+        const first = new Uint8Array(100_000)
+        await request.send(first)
+        await until('the turn is taken', async () => (await turnEnd()) > 0)
+        const taken = await turnEnd()
+        process.kill(a.pid, 'SIGUSR2')
+        // The control: the machine believes it.
+        const isSet = async (): Promise<boolean> => {
+          await expectStatus(200, ask(a, 'GET', '/v2/'))
+          return (loggedTimes(a).at(-1) ?? Date.now()) < Date.now() - hourMs / 2
+        }
+        await until('its clock is set back', isSet)
+
+        await Bun.sleep(10_500)
+        await request.send(encode('more'))
+
+        await until('the turn is kept', async () => (await turnEnd()) > taken)
+        await request.end()
+        expect(await request.status()).toBe(202)
+        const whole = Buffer.concat([first, encode('more')])
+        await expectStatus(201, finish(b, session, digestOf(whole)))
+      } finally {
+        request.vanish()
+      }
     })
   })
 })

@@ -70,7 +70,7 @@ export class OutageWorld {
       BERTH_LIMITS__UPLOADS_PER_REPOSITORY: '100000',
       ...settings,
     })
-    this.#built = buildApplication(config, { now: () => this.now, freshId: systemClock.freshId })
+    this.#built = buildApplication(config, { ...systemClock, now: () => this.now })
   }
 
   static async open(options: WorldOptions = {}): Promise<OutageWorld> {

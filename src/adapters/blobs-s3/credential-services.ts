@@ -23,14 +23,24 @@ export async function askInstance(endpoint = 'http://169.254.169.254'): Promise<
   return readJson(await ask(roles + role, { headers, proxy: false }))
 }
 
-/** The role of a container: its platform tells where to ask, and where the token for it is. */
-export async function askContainer(uri: string, tokenFile: string | undefined): Promise<S3Credentials> {
-  if (!isNear(uri)) throw fault('the address for a container must be https, the loopback or the platform itself')
-  const headers: Record<string, string> = tokenFile === undefined ? {} : { authorization: await readToken(tokenFile) }
+/** What a container shows when it asks, if anything: a token, or better the file of one, which is read each time. */
+interface ContainerToken {
+  readonly token?: string | undefined
+  readonly tokenFile?: string | undefined
+}
+
+/** The role of a container: its platform tells where to ask, and what to show there. */
+export async function askContainer(uri: string, { token, tokenFile }: ContainerToken): Promise<S3Credentials> {
+  if (!isCredentialsAddress(uri)) {
+    throw fault('the address for a container must be https, the loopback or the platform itself')
+  }
+  const text = tokenFile === undefined ? token : await readToken(tokenFile)
+  // It is the whole header: it may name its scheme.
+  const headers: Record<string, string> = text === undefined ? {} : { authorization: oneLine(text, /^[\x20-\x7e]+$/) }
   return readJson(await ask(uri, { headers, proxy: false }))
 }
 
-export interface WebIdentity {
+interface WebIdentity {
   readonly stsEndpoint: string
   readonly roleArn: string
   /** Read again each time: the platform replaces it. */
@@ -44,7 +54,7 @@ export async function askForWebIdentity({ stsEndpoint, roleArn, tokenFile }: Web
     Version: '2011-06-15',
     RoleArn: roleArn,
     RoleSessionName: 'berth',
-    WebIdentityToken: await readToken(tokenFile),
+    WebIdentityToken: oneLine(await readToken(tokenFile)),
   })
   const text = await ask(`${stsEndpoint.replace(/\/+$/, '')}/`, {
     method: 'POST',
@@ -55,27 +65,26 @@ export async function askForWebIdentity({ stsEndpoint, roleArn, tokenFile }: Web
 }
 
 /** A token must not travel in the clear to anywhere but this machine and the fixed addresses of the platforms. */
-function isNear(uri: string): boolean {
+export function isCredentialsAddress(uri: string): boolean {
   const url = URL.parse(uri)
-  if (url?.protocol === 'https:') return true
+  if (url?.username !== '' || url.password !== '' || uri.includes('#')) return false
+  if (url.protocol === 'https:') return true
   const near = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]|169\.254\.170\.(?:2|23)|\[fd00:ec2::23\])$/
-  return url?.protocol === 'http:' && near.test(url.hostname)
+  return url.protocol === 'http:' && near.test(url.hostname)
 }
 
 async function readToken(path: string): Promise<string> {
-  let text: string
   try {
-    text = await Bun.file(path).slice(0, tokenBytesMax).text()
+    return await Bun.file(path).slice(0, tokenBytesMax).text()
   } catch (cause) {
     throw fault('the token file cannot be read', cause)
   }
-  return oneLine(text)
 }
 
-function oneLine(text: string): string {
-  const token = text.trim()
-  if (!/^[\x21-\x7e]+$/.test(token)) throw fault('the token is not one line of text')
-  return token
+function oneLine(text: string, allowed = /^[\x21-\x7e]+$/): string {
+  const line = text.trim()
+  if (!allowed.test(line)) throw fault('the token is not one line of text')
+  return line
 }
 
 function fault(words: string, cause?: unknown): S3Fault {

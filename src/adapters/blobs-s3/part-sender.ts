@@ -4,6 +4,7 @@ import { freshName, toObjectName } from './object-names.ts'
 import type { Piece } from './piece.ts'
 import type { PieceRoom } from './piece-room.ts'
 import type { S3Client } from './s3-client.ts'
+import { endedFault } from './s3-complete.ts'
 import { S3Fault } from './s3-fault.ts'
 import type { Multipart, SentPart } from './upload-notes.ts'
 
@@ -12,6 +13,8 @@ export interface WriterNeeds {
   readonly client: S3Client
   readonly prefix: string
   readonly room: PieceRoom
+  /** For what goes on behind the answer to a client, and never rejects: the store waits for it when it is closed. */
+  letRun(work: Promise<unknown>): void
 }
 
 /** So many pieces of one object travel at once; the next one waits. */
@@ -90,8 +93,10 @@ export class PartSender {
       const etag = await this.#needs.client.uploadPart(name, uploadId, number, piece.body())
       this.#parts[number - 1] = { etag, sizeBytes }
     } catch (error) {
-      const isOver = error instanceof S3Fault && error.code === 'NoSuchUpload'
-      if (!isOver || !(await this.#isStored(name, piece))) throw error
+      if (!(error instanceof S3Fault) || error.code !== 'NoSuchUpload') throw error
+      const total = await this.#needs.client.sizeOf(name)
+      if (total === undefined) throw endedFault('UploadPart', error)
+      if (!(await this.#isStored(name, total, piece))) throw error
       this.#parts[number - 1] = { etag: storedAlready, sizeBytes }
     }
   }
@@ -100,12 +105,10 @@ export class PartSender {
    * The upload was complete once, and what should have named it failed. Its client sends the same end again: where those
    * very bytes stand in the object already, there is nothing to send.
    */
-  async #isStored(name: string, piece: Piece): Promise<boolean> {
-    const { client } = this.#needs
-    const total = await client.sizeOf(name)
+  async #isStored(name: string, total: number, piece: Piece): Promise<boolean> {
     const last = piece.startsAt + piece.sizeBytes - 1
-    if (total === undefined || last >= total) return false
-    const stored = await client.open(name, total, { first: piece.startsAt, last })
+    if (last >= total) return false
+    const stored = await this.#needs.client.read(name, total, { first: piece.startsAt, last })
     if (stored === undefined) return false
     const { bytes } = piece.body()
     return (await hashOf(stored)) === (await hashOf(new Blob([bytes]).stream()))

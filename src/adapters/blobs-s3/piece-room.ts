@@ -50,11 +50,16 @@ export class PieceRoom {
     return PieceInFile.open(startsAt, this.#settings.folder, this.#settings.checksum)
   }
 
-  /** Gives the piece to go on with: another one, with the same bytes, where memory has no room for it. */
-  async append(piece: Piece, chunk: Uint8Array): Promise<Piece> {
-    const isLarge = piece.sizeBytes + chunk.length > freeBytes
+  /** Before so many bytes come. Gives the piece to go on with: another one, with the same bytes, where memory has no room. */
+  async prepare(piece: Piece, bytes: number): Promise<Piece> {
+    const isLarge = piece.sizeBytes + bytes > freeBytes
     const needsPlace = isLarge && piece instanceof PieceInMemory && !this.#places.has(piece)
-    const held = needsPlace ? await this.#settle(piece) : piece
+    return needsPlace ? this.#settle(piece) : piece
+  }
+
+  /** Gives the piece to go on with, as `prepare` does. */
+  async append(piece: Piece, chunk: Uint8Array): Promise<Piece> {
+    const held = await this.prepare(piece, chunk.length)
     try {
       await held.append(chunk)
       return held
@@ -87,8 +92,9 @@ export class PieceRoom {
     return inFile
   }
 
+  /** Never fails: the bytes are where they have to be, or nobody's; a file that stays is taken away when it is old. */
   async close(piece: Piece): Promise<void> {
-    await piece.discard()
+    await piece.discard().catch(() => undefined)
     this.#places.get(piece)?.()
     this.#places.delete(piece)
   }

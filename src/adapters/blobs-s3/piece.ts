@@ -106,6 +106,7 @@ export class PieceInFile implements Piece {
   readonly #file: FileHandle
   readonly #proof: Proof
   #sizeBytes = 0
+  #fault: unknown
   #isDiscarded = false
 
   private constructor(startsAt: number, path: string, file: FileHandle, checksum: Checksum) {
@@ -125,12 +126,24 @@ export class PieceInFile implements Piece {
   }
 
   async append(chunk: Uint8Array): Promise<void> {
+    this.#checkFault()
+    try {
+      await this.#file.writeFile(chunk)
+    } catch (error) {
+      this.#fault = error
+      throw error
+    }
     this.#proof.update(chunk)
-    await this.#file.writeFile(chunk)
     this.#sizeBytes += chunk.length
   }
 
+  /** A fault is final: nobody knows how much of the chunk stands in the file. */
+  #checkFault(): void {
+    if (this.#fault !== undefined) throw this.#fault
+  }
+
   body(): S3Body {
+    this.#checkFault()
     return { bytes: Bun.file(this.#path), ...this.#proof.words() }
   }
 

@@ -25,7 +25,10 @@ export interface S3BlobStoreSettings extends S3ClientSettings {
   readonly plan?: PartPlan
 }
 
-/** What is no longer is read before it is given out: a store that fails is told so, and the answer can name its length. */
+/**
+ * What is no longer is read before it is given out: a store that fails is told so, the answer can name its length, and it is
+ * never kept waiting by readers that hold the places of downloads.
+ */
 const wholeMaxBytes = 256 * 1024
 
 /** Longer than a piece travels, shorter than a client's patience. */
@@ -40,6 +43,8 @@ export class S3BlobStore implements BlobStore {
   readonly #client: S3Client
   readonly #prefix: string
   readonly #room: PieceRoom
+  /** What writers have left running behind their clients' answers. */
+  readonly #running = new Set<Promise<unknown>>()
 
   constructor(settings: S3BlobStoreSettings) {
     this.#client = new S3Client(settings)
@@ -59,16 +64,21 @@ export class S3BlobStore implements BlobStore {
     const stands = totalBytes(notes)
     if (stands !== from.sizeBytes)
       throw new Error(`the notes tell of ${stands} of ${from.sizeBytes} acknowledged bytes`)
-    const needs = { client: this.#client, prefix: this.#prefix, room: this.#room }
+    const letRun = (work: Promise<unknown>): void => {
+      const running = work.finally(() => this.#running.delete(running))
+      this.#running.add(running)
+    }
+    const needs = { client: this.#client, prefix: this.#prefix, room: this.#room, letRun }
     return new TroubledWriter(new S3BlobWriter(key, needs, notes))
   }
 
   open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined> {
     return trouble(async () => {
-      const bytes = await this.#client.open(this.#nameOf(key), sizeBytes, range)
+      const name = this.#nameOf(key)
       const lengthBytes = range === undefined ? sizeBytes : range.last - range.first + 1
-      if (bytes === undefined || lengthBytes > wholeMaxBytes) return bytes
-      return new Blob([await new Response(bytes).bytes()])
+      if (lengthBytes > wholeMaxBytes) return this.#client.open(name, sizeBytes, range)
+      const bytes = await this.#client.read(name, sizeBytes, range)
+      return bytes && new Blob([await new Response(bytes).bytes()])
     })
   }
 
@@ -132,7 +142,7 @@ export class S3BlobStore implements BlobStore {
 
   async #readOwner(): Promise<string | undefined> {
     const sizeBytes = await this.#client.sizeOf(this.#ownerName)
-    const bytes = sizeBytes === undefined ? undefined : await this.#client.open(this.#ownerName, sizeBytes)
+    const bytes = sizeBytes === undefined ? undefined : await this.#client.read(this.#ownerName, sizeBytes)
     return bytes && new Response(bytes).text()
   }
 
@@ -145,6 +155,7 @@ export class S3BlobStore implements BlobStore {
   }
 
   async close(): Promise<void> {
+    await Promise.all(this.#running)
     await this.#client.close()
   }
 
@@ -188,8 +199,17 @@ class TroubledWriter implements BlobWriter {
   }
 }
 
-/** S3 will never make an object of these parts: one was replaced by a writer that had lost its turn. */
-const spoiled: ReadonlySet<string> = new Set(['InvalidPart', 'InvalidPartOrder', 'EntityTooSmall', 'wrong-size'])
+/**
+ * S3 will never make an object of these parts: one was replaced by a writer that had lost its turn, or the upload was ended
+ * behind our back, as a rule of the bucket may do.
+ */
+const spoiled: ReadonlySet<string> = new Set([
+  'InvalidPart',
+  'InvalidPartOrder',
+  'EntityTooSmall',
+  'wrong-size',
+  'ended',
+])
 
 async function trouble<T>(act: () => Promise<T>): Promise<T> {
   try {

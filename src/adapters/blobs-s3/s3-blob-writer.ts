@@ -24,7 +24,6 @@ export class S3BlobWriter implements BlobWriter {
   #replaced: StorageKey[] = []
   #position: number
   #madeByComplete: StorageKey | undefined
-  #cleaning: Promise<unknown>
 
   constructor(key: StorageKey, needs: WriterNeeds, notes: UploadNotes) {
     this.#key = key
@@ -34,7 +33,7 @@ export class S3BlobWriter implements BlobWriter {
     this.#position = totalBytes(notes)
     this.#sender = new PartSender(key, needs, notes.multipart)
     // The notes are recorded, so what they replaced is needed no more.
-    this.#cleaning = this.#removeQuietly(notes.replaced)
+    needs.letRun(this.#removeQuietly(notes.replaced))
   }
 
   async write(chunk: Uint8Array): Promise<void> {
@@ -64,7 +63,9 @@ export class S3BlobWriter implements BlobWriter {
     let piece = await this.#needs.room.open(startsAt, this.#sender.nextNumber)
     if (tail === undefined) return piece
     try {
-      const bytes = await this.#needs.client.open(toObjectName(this.#needs.prefix, tail.key), tail.sizeBytes)
+      // First the place, which others may hold for a while; then the request, which is read as fast as it comes.
+      piece = await this.#needs.room.prepare(piece, tail.sizeBytes)
+      const bytes = await this.#needs.client.read(toObjectName(this.#needs.prefix, tail.key), tail.sizeBytes)
       if (bytes === undefined) throw new Error('the tail of an upload is gone')
       for await (const chunk of bytes) piece = await this.#needs.room.append(piece, chunk)
       return piece
@@ -143,10 +144,10 @@ export class S3BlobWriter implements BlobWriter {
     this.#position = totalBytes(this.#stood)
   }
 
+  /** Waits for nothing that travels: a client may be waiting for its answer. */
   async close(): Promise<void> {
     await this.#dropPiece()
-    await this.#sender.settle()
-    await this.#cleaning
+    this.#needs.letRun(this.#sender.settle())
   }
 
   async #dropPiece(): Promise<void> {

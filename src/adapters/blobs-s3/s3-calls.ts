@@ -68,6 +68,13 @@ const dateStepMs = 1_000
 
 type Cure = 'clock' | 'credentials'
 
+/** What an attempt was signed with: when it is refused, another may have found out already what was wrong with it. */
+interface Signed {
+  readonly credentials: S3Credentials
+  /** By the server's clock, as we knew it then. */
+  at: number
+}
+
 /** Signed requests to one bucket: so many at once, each in its time, repeated where that does no harm. */
 export class S3Calls {
   readonly #settings: S3CallSettings
@@ -95,9 +102,9 @@ export class S3Calls {
 
   /** The whole answer. */
   send(call: S3Call): Promise<S3Answer> {
-    return this.#repeat(call, (credentials) =>
+    return this.#repeat(call, (signed) =>
       this.#slots.run(async () => {
-        const exchange = await this.#begin(call, credentials)
+        const exchange = await this.#begin(call, signed)
         return { headers: exchange.headers, text: await exchange.text(this.#settings.attemptTimeoutMs) }
       }),
     )
@@ -105,7 +112,7 @@ export class S3Calls {
 
   /** The begin of an answer. Takes no slot: whoever reads it holds one. */
   open(call: S3Call): Promise<S3Exchange> {
-    return this.#repeat(call, (credentials) => this.#begin(call, credentials))
+    return this.#repeat(call, (signed) => this.#begin(call, signed))
   }
 
   /** A slot for as long as `work` takes. */
@@ -126,45 +133,45 @@ export class S3Calls {
     this.#session.close()
   }
 
-  async #repeat<T>(call: S3Call, attempt: (credentials: S3Credentials) => Promise<T>): Promise<T> {
+  async #repeat<T>(call: S3Call, attempt: (signed: Signed) => Promise<T>): Promise<T> {
     const triesMax = call.triesMax ?? this.#settings.triesMax
     const cured = new Set<Cure>()
     for (let tries = 1; ; tries += 1) {
-      const credentials = await this.#settings.credentials.get()
+      const signed: Signed = { credentials: await this.#settings.credentials.get(), at: this.now() }
       try {
-        return await attempt(credentials)
+        return await attempt(signed)
       } catch (error) {
         if (!(error instanceof S3Fault)) throw error
-        if (await this.#cure(error, credentials, cured)) continue
+        if (await this.#cure(error, signed, cured)) continue
         const mayRepeat = call.isOnceOnly ? error.isNothingDone : error.isTransient
         if (!mayRepeat || tries >= triesMax || !(await this.pause(tries, error))) throw error
       }
     }
   }
 
-  /** What was refused for its time or its token is worth another try once that is mended; each is mended once a call. */
-  async #cure(fault: S3Fault, used: S3Credentials, cured: Set<Cure>): Promise<boolean> {
+  /** What was refused for its time or its token is worth another try once that is mended; each once in a call. */
+  async #cure(fault: S3Fault, signed: Signed, cured: Set<Cure>): Promise<boolean> {
     if (fault.status !== 400 && fault.status !== 403) return false
     // A HEAD is refused without a reason: then both are looked into.
     const isUnknown = fault.code === unexplained
-    if (!cured.has('clock') && (isUnknown || skewCodes.has(fault.code)) && this.#learnTime(fault, isUnknown)) {
+    if (!cured.has('clock') && (isUnknown || skewCodes.has(fault.code)) && this.#learnTime(fault, signed, isUnknown)) {
       cured.add('clock')
       return true
     }
     if (cured.has('credentials') || !(isUnknown || expiryCodes.has(fault.code))) return false
     cured.add('credentials')
-    return this.#settings.credentials.renew(used)
+    return this.#settings.credentials.renew(signed.credentials)
   }
 
-  #learnTime({ serverTimeMs }: S3Fault, isGuess: boolean): boolean {
+  /** Whether the time of the signature was wrong. It is, too, where another has set our clock right in the meantime. */
+  #learnTime({ serverTimeMs }: S3Fault, signed: Signed, isGuess: boolean): boolean {
     if (serverTimeMs === undefined) return false
-    const skewMs = Math.abs(serverTimeMs - this.now())
-    if (skewMs < (isGuess ? skewMinMs : dateStepMs)) return false
-    this.#clockOffsetMs = serverTimeMs - this.#time.now()
-    return true
+    const wrongMs = isGuess ? skewMinMs : dateStepMs
+    if (Math.abs(serverTimeMs - this.now()) >= wrongMs) this.#clockOffsetMs = serverTimeMs - this.#time.now()
+    return Math.abs(serverTimeMs - signed.at) >= wrongMs
   }
 
-  async #begin(call: S3Call, credentials: S3Credentials): Promise<S3Exchange> {
+  async #begin(call: S3Call, signed: Signed): Promise<S3Exchange> {
     const { body, isDocument = false, extraTimeMs = 0 } = call
     const { url, host, path } = this.#address.targetOf(call.name)
     const query = encodeQuery(call.query ?? [])
@@ -176,12 +183,13 @@ export class S3Calls {
       headers: { host, ...(body && { 'content-type': type }), ...call.headers },
       payloadHash: await this.#payloadHashOf(body, isDocument),
     }
+    signed.at = this.now()
     const bodyTimeMs = body === undefined ? 0 : (sizeOfBody(body) / bytesPerSecondMin) * 1000
     const request: S3Request = {
       operation: call.operation,
       method: call.method,
       url: query === '' ? url : `${url}?${query}`,
-      headers: this.#signature.sign(signable, credentials, this.now()),
+      headers: this.#signature.sign(signable, signed.credentials, signed.at),
       body,
       timeoutMs: this.#settings.attemptTimeoutMs + bodyTimeMs + extraTimeMs,
       isOnFreshConnection: call.isOnceOnly ?? false,

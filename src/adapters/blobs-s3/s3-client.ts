@@ -1,5 +1,5 @@
-import { Slots } from '../../lib/slots.ts'
 import type { ByteRange } from '../../ports/blob-store.ts'
+import { type DownloadPlace, DownloadPlaces, type ReaderPace } from './download-places.ts'
 import { S3Address } from './s3-address.ts'
 import { crc32Of, type S3Body } from './s3-body.ts'
 import { type S3CallSettings, S3Calls, type S3Time, systemTime } from './s3-calls.ts'
@@ -27,6 +27,8 @@ export interface S3ClientSettings extends S3CallSettings {
   /** Asked for with each object; none: as the bucket has it. */
   readonly encryption: 'none' | 'AES256' | 'aws:kms'
   readonly kmsKeyId: string | undefined
+  /** What readers have to take while others wait to be readers; without it, they take what they like. */
+  readonly readerPace?: ReaderPace
 }
 
 /** Downloads last as long as their readers like: they get no more than this part of the requests. */
@@ -41,15 +43,19 @@ const lifetimeMaxSeconds = 7 * 24 * 3600
 export class S3Client {
   readonly #settings: S3ClientSettings
   readonly #calls: S3Calls
-  readonly #downloads: Slots
+  readonly #places: DownloadPlaces
   readonly #publicAddress: S3Address
   readonly #publicSignature: SignatureV4
 
   constructor(settings: S3ClientSettings, time: S3Time = systemTime) {
     this.#settings = settings
     this.#calls = new S3Calls(settings, time)
-    const downloadsMax = Math.max(1, Math.floor(settings.requestsMax * downloadShare))
-    this.#downloads = new Slots(downloadsMax, settings.queueMax, settings.attemptTimeoutMs)
+    this.#places = new DownloadPlaces({
+      placesMax: Math.max(1, Math.floor(settings.requestsMax * downloadShare)),
+      queueMax: settings.queueMax,
+      waitMaxMs: settings.attemptTimeoutMs,
+      pace: settings.readerPace,
+    })
     const endpoint = settings.publicEndpoint ?? settings.endpoint
     this.#publicAddress = new S3Address({ ...settings, endpoint })
     this.#publicSignature = new SignatureV4(settings.region)
@@ -60,11 +66,37 @@ export class S3Client {
     await this.#calls.send({ operation: 'PutObject', method: 'PUT', name, headers, body })
   }
 
-  /** Undefined: there is no such object, or it is not of `sizeBytes` bytes. */
+  /**
+   * For readers that take their time, and a download's place for it. Undefined: there is no such object, or it is not of
+   * `sizeBytes` bytes.
+   */
   async open(name: string, sizeBytes: number, range?: ByteRange): Promise<ReadableStream<Uint8Array> | undefined> {
+    const place = await this.#places.take()
+    return this.#download(name, sizeBytes, range, place)
+  }
+
+  /**
+   * The same for ourselves, who take it as fast as it comes: that is over as soon as any other request, and needs no place
+   * that readers hold. It has to be read to its end, or cancelled.
+   */
+  read(name: string, sizeBytes: number, range?: ByteRange): Promise<ReadableStream<Uint8Array> | undefined> {
+    return this.#download(name, sizeBytes, range, undefined)
+  }
+
+  async #download(
+    name: string,
+    sizeBytes: number,
+    range: ByteRange | undefined,
+    place: DownloadPlace | undefined,
+  ): Promise<ReadableStream<Uint8Array> | undefined> {
     const wanted = range ?? { first: 0, last: sizeBytes - 1 }
-    const finish = await this.#takeDownloadSlot()
+    let release: (() => void) | undefined
+    const finish = (): void => {
+      release?.()
+      place?.leave()
+    }
     try {
+      release = await this.#takeRequestSlot()
       const begun = await this.#begin(name, sizeBytes, wanted, this.#settings.triesMax)
       if (begun === undefined || wanted.last < wanted.first) {
         begun?.abandon()
@@ -76,6 +108,7 @@ export class S3Client {
         pause: (tries, fault) => this.#calls.pause(tries, fault),
         waitMs: this.#settings.attemptTimeoutMs,
         triesMax: this.#settings.triesMax,
+        place,
         finish,
       })
     } catch (error) {
@@ -84,11 +117,10 @@ export class S3Client {
     }
   }
 
-  /** One of the downloads', and one of all requests', until the function that it gives is called. */
-  #takeDownloadSlot(): Promise<() => void> {
+  /** One of all requests', until the function that it gives is called. */
+  #takeRequestSlot(): Promise<() => void> {
     return new Promise((resolve, reject) => {
-      const hold = (): Promise<void> => new Promise((finish) => resolve(finish))
-      this.#downloads.run(() => this.#calls.hold(hold)).catch(reject)
+      this.#calls.hold(() => new Promise<void>((release) => resolve(release))).catch(reject)
     })
   }
 

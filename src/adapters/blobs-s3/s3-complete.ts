@@ -29,7 +29,8 @@ export function partTag(etag: string, crc32: string | undefined): string {
 /**
  * Makes the object of its parts, and looks whether it is there. A Complete may report an error behind a 200, fail after
  * it has done its work, or have been done by an earlier one of which nothing was heard: after every doubt the object
- * decides. False where it did: it has the right name and the right size, and nobody has told what it was made of.
+ * decides. False where it did: it has the right name and the right size, and nobody has told what it was made of. Where
+ * there is neither upload nor object, and no doubt, the fault is `ended`: the store, or a rule of its bucket, took the parts.
  */
 export async function completeUpload(calls: S3Calls, completion: Completion): Promise<boolean> {
   const body = documentOf(completion.tags)
@@ -44,15 +45,24 @@ export async function completeUpload(calls: S3Calls, completion: Completion): Pr
     const isInDoubt = isGone || fault.isTransient || fault.code === 'malformed'
     if ((isInDoubt || wasInDoubt) && (await isThere(completion))) return false
     // An earlier one that is still at work may have taken the upload, and not be done with the object.
-    const mayRepeat = isGone ? wasInDoubt : isInDoubt
+    if (isGone && !wasInDoubt) throw wasFound(completion) ? fault : endedFault(operation, fault)
     wasInDoubt ||= isInDoubt
-    if (!mayRepeat || tries >= completion.triesMax || !(await calls.pause(tries, fault))) throw fault
+    if (!isInDoubt || tries >= completion.triesMax || !(await calls.pause(tries, fault))) throw fault
   }
 }
 
+/** A part that was found stored in the finished object has no ETag: that object was there a moment ago. */
+function wasFound({ tags }: Completion): boolean {
+  return tags.includes('')
+}
+
+/** An upload that was there once, and of which nothing is left. */
+export function endedFault(operation: string, cause: S3Fault): S3Fault {
+  return new S3Fault(operation, { code: 'ended', words: 'the upload has ended, and nothing is there of it', cause })
+}
+
 async function complete(calls: S3Calls, completion: Completion, body: S3Body): Promise<S3Fault | undefined> {
-  // A part that was found stored in the finished object has no ETag: that object must be there.
-  if (completion.tags.includes('')) return new S3Fault(operation, { code: 'NoSuchUpload' })
+  if (wasFound(completion)) return new S3Fault(operation, { code: 'NoSuchUpload' })
   try {
     const { text } = await calls.send({
       operation,

@@ -10,7 +10,9 @@ export interface CredentialSettings {
   readonly s3RoleArn: string | undefined
   readonly s3TokenFile: string | undefined
   readonly s3StsEndpoint: string | undefined
+  readonly s3CredentialsPath: string | undefined
   readonly s3CredentialsUri: string | undefined
+  readonly s3CredentialsToken: string | undefined
   readonly s3CredentialsTokenFile: string | undefined
 }
 
@@ -23,9 +25,18 @@ export function chooseCredentials(settings: CredentialSettings): CredentialSourc
     const stsEndpoint = settings.s3StsEndpoint ?? `https://sts.${settings.s3Region}.${domainOf(settings.s3Region)}`
     return new RenewedCredentials(() => askForWebIdentity({ stsEndpoint, roleArn, tokenFile }))
   }
-  const uri = settings.s3CredentialsUri
-  if (uri !== undefined) return new RenewedCredentials(() => askContainer(uri, settings.s3CredentialsTokenFile))
-  return new RenewedCredentials(askInstance)
+  const uri = containerAddressOf(settings)
+  if (uri === undefined) return new RenewedCredentials(askInstance)
+  const { s3CredentialsToken: token, s3CredentialsTokenFile: containerTokenFile } = settings
+  return new RenewedCredentials(() => askContainer(uri, { token, tokenFile: containerTokenFile }))
+}
+
+/** Where a container asks for its role: ECS names a path at its own agent, EKS and others the whole address. */
+export function containerAddressOf({
+  s3CredentialsPath: path,
+  s3CredentialsUri: uri,
+}: Pick<CredentialSettings, 's3CredentialsPath' | 's3CredentialsUri'>): string | undefined {
+  return path === undefined ? uri : `http://169.254.170.2${path}`
 }
 
 function domainOf(region: string): string {

@@ -1,4 +1,5 @@
 import type { ByteRange } from '../../ports/blob-store.ts'
+import type { DownloadPlace } from './download-places.ts'
 import type { S3Exchange } from './s3-exchange.ts'
 import { S3Fault } from './s3-fault.ts'
 
@@ -11,6 +12,8 @@ export interface DownloadNeeds {
   readonly waitMs: number
   /** How often in a row it may break without a byte in between. */
   readonly triesMax: number
+  /** Of a reader that takes its time; none: it is read as fast as it comes. */
+  readonly place: Pick<DownloadPlace, 'begin' | 'asked' | 'gave'> | undefined
   /** Ended, in whatever way. Called once. */
   finish(): void
 }
@@ -26,6 +29,7 @@ export function downloadOf(begun: S3Exchange, range: ByteRange, needs: DownloadN
   const download = new Download(begun, range, needs)
   return new ReadableStream<Uint8Array>(
     {
+      start: (sink) => needs.place?.begin(() => download.cut(sink)),
       pull: (sink) => download.pull(sink),
       cancel: () => download.cancel(),
     },
@@ -49,10 +53,12 @@ class Download {
   }
 
   async pull(sink: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    this.#needs.place?.asked()
     try {
       const chunk = await this.#next()
       if (chunk === undefined) return
       sink.enqueue(chunk)
+      this.#needs.place?.gave(chunk.length)
       if (this.#at <= this.#last) return
       sink.close()
       this.#needs.finish()
@@ -68,6 +74,12 @@ class Download {
     this.#isCancelled = true
     this.#exchange?.abandon()
     this.#needs.finish()
+  }
+
+  /** The reader learns that there is more to come, or it would take what it has for all. */
+  cut(sink: ReadableStreamDefaultController<Uint8Array>): void {
+    this.cancel()
+    sink.error(new S3Fault(operation, { code: 'cut', words: 'others wait, and the reader hardly reads' }))
   }
 
   async #next(): Promise<Uint8Array | undefined> {

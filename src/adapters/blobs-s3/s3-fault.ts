@@ -1,8 +1,8 @@
 import { childrenOf, parseXml, textOf } from './s3-xml.ts'
 
-export interface S3FaultDetail {
+interface S3FaultDetail {
   readonly status?: number | undefined
-  /** What S3 calls it (`NoSuchUpload`, `SlowDown`), or a word of ours (`timeout`, `connection`, `refused`, `busy`). */
+  /** What S3 calls it (`NoSuchUpload`, `SlowDown`), or a word of ours (`timeout`, `connection`, `malformed`). */
   readonly code: string
   /** More words, of ours alone: texts of the server may hold what it was asked. */
   readonly words?: string | undefined

@@ -16,8 +16,16 @@ interface OpenElement {
 }
 
 const depthMax = 16
-const token =
-  /<\?.*?\?>|<!--.*?-->|<!\[CDATA\[(.*?)\]\]>|<\/([\w:.-]+)\s*>|<([\w:.-]+)(?:\s+[\w:.-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*(\/?)>|([^<]+)/sy
+/** What is passed over: declarations and comments; then literal text, a closing and an opening tag, text. */
+const tokens = [
+  /<\?.*?\?>/,
+  /<!--.*?-->/,
+  /<!\[CDATA\[(.*?)\]\]>/,
+  /<\/([\w:.-]+)\s*>/,
+  /<([\w:.-]+)(?:\s+[\w:.-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*(\/?)>/,
+  /([^<]+)/,
+]
+const token = new RegExp(tokens.map(({ source }) => source).join('|'), 'sy')
 const entity = /&([^&;]{0,32}(?:;|$))?/g
 const named: ReadonlyMap<string, string> = new Map([
   ['lt', '<'],

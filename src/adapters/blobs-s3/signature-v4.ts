@@ -1,7 +1,7 @@
 import type { S3Credentials } from './credential-source.ts'
 
-/** What is signed of a request. Path and query as they go over the wire; header names in lower case, `host` among them. */
-export interface Signable {
+/** What is signed of a request: path and query as they go over the wire; header names in lower case, with `host`. */
+interface Signable {
   readonly method: string
   readonly path: string
   readonly query: string
@@ -58,7 +58,8 @@ export class SignatureV4 {
     const names = Object.keys(headers).sort(compareTexts)
     const lines = names.map((name) => `${name}:${(headers[name] ?? '').trim().replace(/\s+/g, ' ')}\n`).join('')
     const signed = names.join(';')
-    const canonical = `${request.method}\n${request.path}\n${request.query}\n${lines}\n${signed}\n${request.payloadHash}`
+    const { method, path, query, payloadHash } = request
+    const canonical = `${method}\n${path}\n${query}\n${lines}\n${signed}\n${payloadHash}`
     const scope = this.#scopeOf(time)
     const signature = this.#signatureOf(canonical, scope, time, credentials)
     headers['authorization'] =

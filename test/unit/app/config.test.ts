@@ -191,4 +191,40 @@ describe('the usual variables of S3 credentials', () => {
     expect([config.s3AccessKey, config.s3SecretKey]).toEqual(['own', 'secret'])
     expect([config.s3SessionToken, config.s3RoleArn, config.s3Region]).toEqual([undefined, undefined, 'eu-west-1'])
   })
+
+  test('are those of ECS and of EKS Pod Identity, too', () => {
+    const container = {
+      AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: '/v2/credentials/task',
+      AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://169.254.170.23/v1/credentials',
+      AWS_CONTAINER_AUTHORIZATION_TOKEN: 'Basic word',
+      AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: '/token',
+    }
+    const { s3CredentialsPath, s3CredentialsUri, s3CredentialsToken, s3CredentialsTokenFile } = readConfig(undefined, {
+      ...bucket,
+      ...container,
+    })
+
+    expect([s3CredentialsPath, s3CredentialsUri, s3CredentialsToken, s3CredentialsTokenFile]).toEqual(
+      Object.values(container),
+    )
+    const own = readConfig(undefined, { ...bucket, ...container, BERTH_STORAGE__S3__CREDENTIALS_URI: 'https://a/' })
+    expect([own.s3CredentialsPath, own.s3CredentialsToken]).toEqual([undefined, undefined])
+  })
+
+  const foreign = { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://example.com/role' }
+
+  test('stop the start where they send us to a stranger in the clear', () => {
+    expect(faultsOf('', { ...bucket, ...foreign })).toEqual([
+      expect.stringMatching(
+        /^storage\.s3\.credentials_uri: "http:\/\/example\.com\/role" must be an https address, or /,
+      ),
+    ])
+    expect(faultsOf('', { ...bucket, AWS_CONTAINER_CREDENTIALS_FULL_URI: 'gopher://127.0.0.1/x' }).length).toBe(1)
+  })
+
+  test('are nothing to us where the blobs are files', () => {
+    const { s3CredentialsUri, s3AccessKey } = readConfig(undefined, { ...usual, ...foreign })
+
+    expect([s3CredentialsUri, s3AccessKey]).toEqual([undefined, undefined])
+  })
 })

@@ -3,6 +3,8 @@ import {
   addressList,
   byteCount,
   choice,
+  credentialsPath,
+  credentialsUrl,
   duration,
   flag,
   type Kind,
@@ -119,6 +121,18 @@ const kinds: readonly (readonly [
       5,
       null,
     ],
+  ],
+  [
+    'an address of credentials',
+    credentialsUrl(),
+    ['https://a/b?x=1', 'http://127.0.0.1:1338/role/', 'http://169.254.170.23/v1/credentials'].map((url) => [url, url]),
+    ['', 'http://example.com/role', 'ftp://127.0.0.1/role', 'https://user@a/b', '/role', 5, null],
+  ],
+  [
+    'a path of credentials',
+    credentialsPath(),
+    ['/v2/credentials/9c1b', '/role?id=a%20b', '/'].map((path) => [path, path]),
+    ['', 'role', '//example.com/role', '/\\example.com', '/a b', '/a#b', 'http://169.254.170.2/role', 5, null],
   ],
   [
     'an address of a service',

@@ -21,6 +21,7 @@ describe('the table of settings', () => {
       'metadata.url',
       'storage.s3.secret_access_key',
       'storage.s3.session_token',
+      'storage.s3.credentials_token',
       'identity.admin_api_key',
       'identity.admin_password',
     ])

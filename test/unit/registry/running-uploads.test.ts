@@ -8,7 +8,7 @@ import { RunningUploads } from '../../../src/registry/running-uploads.ts'
 const id = 'an upload' as UploadId
 
 function openRunning() {
-  const clock = { at: 1_000_000, now: () => clock.at }
+  const clock = { at: 1_000_000, steadyNow: () => clock.at }
   return { clock, running: new RunningUploads(clock) }
 }
 

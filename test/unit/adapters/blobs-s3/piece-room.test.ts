@@ -1,6 +1,6 @@
 import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { type Checksum, type Piece, PieceInFile, PieceInMemory } from '../../../../src/adapters/blobs-s3/piece.ts'
@@ -152,6 +152,31 @@ describe('the room of all pieces', () => {
     await room.close(piece)
     await room.close(piece)
     expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('takes nothing more into a file that could not take a chunk, and sends nothing of it', async () => {
+    const piece = await PieceInFile.open(0, temporaryFolder(), 'sha256')
+    await piece.append(generatedBytes(10, 1))
+    await piece.discard()
+    const fault = await errorOf(piece.append(generatedBytes(10, 2)))
+
+    expect(fault).toMatchObject({ code: 'EBADF' })
+    expect(await errorOf(piece.append(generatedBytes(10, 2)))).toBe(fault)
+    expect(() => piece.body()).toThrow(fault)
+    expect(piece.sizeBytes).toBe(10)
+  })
+
+  test('gives a place back whatever becomes of the file', async () => {
+    const folder = join(temporaryFolder(), 'spool')
+    const room = openRoom({ piecesMax: 1, queueMax: 0, folder })
+    const one = await room.append(await room.open(0, 1), new Uint8Array(large))
+    const inFile = await room.append(await room.open(0, 1), new Uint8Array(large))
+    for (const file of readdirSync(folder)) unlinkSync(join(folder, file))
+    await room.close(inFile)
+    await room.close(one)
+
+    expect(inFile).toBeInstanceOf(PieceInFile)
+    expect(await room.append(await room.open(0, 1), new Uint8Array(large))).toBeInstanceOf(PieceInMemory)
   })
 
   test('makes no folder where no file is needed', async () => {

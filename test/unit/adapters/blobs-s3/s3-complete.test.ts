@@ -173,10 +173,16 @@ describe('an upload that is gone', () => {
     expect(methods()).toBe('POST HEAD')
   })
 
-  test('is gone, where there is none', async () => {
+  test('has ended for good, where there is none and nothing was in doubt', async () => {
     play([error(404, 'NoSuchUpload')], [absent])
-    expect((await faultOf(complete())).code).toBe('NoSuchUpload')
+    expect((await faultOf(complete())).code).toBe('ended')
     expect(methods()).toBe('POST HEAD')
+  })
+
+  test('may still become an object, where there is none and an earlier Complete was in doubt', async () => {
+    play([reset, error(404, 'NoSuchUpload')], [absent])
+    expect((await faultOf(complete())).code).toBe('NoSuchUpload')
+    expect(methods()).toBe('POST HEAD POST HEAD POST HEAD POST HEAD')
   })
 
   test('is not asked for where a part was found in the object already', async () => {

@@ -1,0 +1,137 @@
+// Readers that hardly read, as many as a server has places for downloads: what becomes of everybody else.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { connect, type Socket } from 'node:net'
+import type { S3BlobStoreSettings } from '../../src/adapters/blobs-s3/s3-blob-store.ts'
+import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import { ask, authorization, checkBlob, pushBlob } from '../support/registry-client.ts'
+import { startS3Stub } from '../support/s3-stub.ts'
+import { openS3World, type S3World, tinyPlan } from '../support/s3-world.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { until } from '../support/until.ts'
+
+const kibi = 1024
+const mebi = 1024 ** 2
+const temporaryFolder = useTemporaryFolders('s3-slow-readers')
+const stub = startS3Stub({ partBytesMin: tinyPlan.minBytes })
+const repository = 'slow/app'
+/** More than the kernel keeps for a reader. */
+const large = generatedBytes(24 * mebi, 1)
+const requestsMax = 8
+const downloadsMax = 6
+/** Whoever takes less than 4 MiB/s is slow here. */
+const readerPace = { bytesPerSecondMin: 256 * kibi, windowMs: 300 }
+
+const worlds: S3World[] = []
+const sockets: SlowReader[] = []
+let guarded: S3World
+let unguarded: S3World
+let path = ''
+
+async function openOne(more: Partial<S3BlobStoreSettings>): Promise<S3World> {
+  const store = { attemptTimeoutMs: 1_500, requestsMax, queueMax: 50, ...more }
+  const world = await openS3World({ server: stub, dataDir: temporaryFolder(), store })
+  worlds.push(world)
+  path = `/v2/${repository}/blobs/${await pushBlob(world, repository, large)}`
+  return world
+}
+
+beforeAll(async () => {
+  guarded = await openOne({ readerPace, attemptTimeoutMs: 20_000 })
+  unguarded = await openOne({})
+})
+afterEach(() => {
+  for (const { socket } of sockets.splice(0)) socket.destroy()
+})
+afterAll(async () => {
+  for (const world of worlds) await world.stop()
+  await stub.stop()
+})
+
+interface SlowReader {
+  readonly socket: Socket
+  receivedBytes: number
+  hasEnded: boolean
+}
+
+/** Takes the head of the answer and what the kernel takes by itself, and then no more. */
+async function beginSlowly(world: S3World): Promise<SlowReader> {
+  const { port, hostname } = new URL(world.url)
+  const socket = connect(Number(port), hostname)
+  const reader = { socket, receivedBytes: 0, hasEnded: false }
+  sockets.push(reader)
+  socket.on('error', () => undefined)
+  socket.on('close', () => {
+    reader.hasEnded = true
+  })
+  await new Promise((resolve) => socket.once('connect', resolve))
+  socket.pause()
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: ${authorization}\r\n\r\n`)
+  await new Promise((resolve) => socket.once('readable', resolve))
+  return reader
+}
+
+async function takeAllPlaces(world: S3World): Promise<SlowReader[]> {
+  return Promise.all(Array.from({ length: downloadsMax }, () => beginSlowly(world)))
+}
+
+/** Reads on, to the end of the answer or of the connection. */
+async function readOn(reader: SlowReader): Promise<boolean> {
+  let end = ''
+  reader.socket.on('data', (bytes) => {
+    reader.receivedBytes += bytes.length
+    end = (end + bytes.toString('latin1', Math.max(0, bytes.length - 5))).slice(-5)
+  })
+  reader.socket.resume()
+  await until('the answer ends, or its connection', () => end === '0\r\n\r\n' || reader.hasEnded)
+  return end === '0\r\n\r\n'
+}
+
+describe('while all places are held by readers that hardly read', () => {
+  test.each([1, 1_000, 256 * kibi])('a body of %d bytes is served, and nobody is cut for it', async (size) => {
+    const bytes = generatedBytes(size, size)
+    const digest = await pushBlob(unguarded, repository, bytes)
+    await takeAllPlaces(unguarded)
+
+    expect(await checkBlob(unguarded, repository, digest)).toBe('whole')
+    // So it is with a part of a large one, and with the store's own notes.
+    const part = await ask(unguarded, 'GET', path, { headers: { range: 'bytes=5-9' } })
+    expect(new Uint8Array(await part.arrayBuffer())).toEqual(large.slice(5, 10))
+    expect(await unguarded.blobs.claim('somebody', { mayBeNew: true })).toBe('somebody')
+    // What is a little longer takes a place: they are all held, and nobody is cut in this world.
+    const longer = await pushBlob(unguarded, repository, generatedBytes(256 * kibi + 1, 7))
+    expect((await ask(unguarded, 'GET', `/v2/${repository}/blobs/${longer}`)).status).toBe(503)
+  })
+
+  test('an upload goes on behind its tail', async () => {
+    const bytes = generatedBytes(40_000, 3)
+    const begun = await ask(unguarded, 'POST', `/v2/${repository}/blobs/uploads/`)
+    let location = begun.headers.get('location') ?? ''
+    await takeAllPlaces(unguarded)
+    for (const chunk of [bytes.slice(0, 10_000), bytes.slice(10_000)]) {
+      const answer = await ask(unguarded, 'PATCH', location, { body: chunk })
+      expect(answer.status).toBe(202)
+      location = answer.headers.get('location') ?? ''
+    }
+  })
+
+  test('a large one is served as well where readers have to take something: the slowest of them is cut', async () => {
+    const readers = await takeAllPlaces(guarded)
+    const answer = await ask(guarded, 'GET', path)
+
+    expect(answer.status).toBe(200)
+    expect(new Uint8Array(await answer.arrayBuffer())).toEqual(large)
+    // For one that came, one went; and it knows that it does not have all.
+    const isWhole = await Promise.all(readers.map(readOn))
+    expect(isWhole.filter((whole) => !whole)).toHaveLength(1)
+  }, 60_000)
+})
+
+test('while there are places, the slowest reader gets all of it', async () => {
+  const readers = await Promise.all(Array.from({ length: downloadsMax - 1 }, () => beginSlowly(guarded)))
+  // Three windows in which they take nothing, and others come and go.
+  const endsAt = performance.now() + 3 * readerPace.windowMs
+  while (performance.now() < endsAt) expect(await checkBlob(guarded, repository, digestOf(large))).toBe('whole')
+
+  expect(await Promise.all(readers.map(readOn))).toEqual(readers.map(() => true))
+  expect(readers.every(({ receivedBytes }) => receivedBytes > large.length)).toBe(true)
+}, 60_000)
