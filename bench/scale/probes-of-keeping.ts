@@ -1,7 +1,7 @@
 // What is asked beside the requests: the collector, and what only operators ask for.
-import type { StorageKey } from '../../src/ports/blob-store.ts'
 import type { GarbageAges } from '../../src/ports/garbage.ts'
 import type { Asked, Probe } from './probes.ts'
+import { drawnDigest, freshKey } from './probes-of-pushes.ts'
 
 const day = 86_400_000
 const ages: GarbageAges = {
@@ -10,31 +10,53 @@ const ages: GarbageAges = {
   uploadIdleMs: day,
   uploadMaxMs: 7 * day,
   uploadDoneMs: day,
-  holdMs: 0 / 24,
+  holdMs: 0,
 }
-
-const freshKey = () => Bun.randomUUIDv7() as StorageKey
 
 function candidateOf({ key }: Asked) {
   return { accountId: key.accountId, blobId: key.blobId, storageKey: freshKey(), sizeBytes: 1 }
 }
 
-const many = 'reads all links of the blob'
+/** As registry/garbage-rows.ts asks. */
+const linksAtOnce = 200
+
+/** Between any two accounts or repositories. */
+function somewhere({ key }: Asked) {
+  return { accountId: key.accountId, id: key.repositoryId }
+}
 
 export const keepingProbes: readonly Probe[] = [
   {
     name: 'garbage.lockNextDue, the first of a collection',
     kind: 'collector',
-    grows: 'passes what disabled accounts have left, once a collection',
-    act: ({ tables, watch }) => watch(() => tables.garbage.lockNextDue(ages.leaseMs, 0)),
+    act: ({ tables, watch }) => watch(() => tables.garbage.lockNextDue(ages.leaseMs, 0, linksAtOnce)),
     runs: 60,
   },
   {
     name: 'garbage.lockNextDue, the next ones',
     kind: 'collector',
     async act({ tables, watch }) {
-      const first = await tables.garbage.lockNextDue(ages.leaseMs, 0)
-      await watch(() => tables.garbage.lockNextDue(ages.leaseMs, first?.queuedAt ?? 0))
+      const first = await tables.garbage.lockNextDue(ages.leaseMs, 0, linksAtOnce)
+      await watch(() => tables.garbage.lockNextDue(ages.leaseMs, first?.queuedAt ?? 0, linksAtOnce))
+    },
+    runs: 60,
+  },
+  {
+    name: 'garbage.lockDue',
+    kind: 'collector',
+    async act({ tables, watch }) {
+      const first = await tables.garbage.lockNextDue(ages.leaseMs, 0, linksAtOnce)
+      if (first === undefined) throw new Error('nothing is due')
+      await watch(() => tables.garbage.lockDue(first))
+    },
+    runs: 60,
+  },
+  {
+    name: 'garbage.putOffDisabled, 100 places of the queue',
+    kind: 'collector',
+    async act({ tables, watch }) {
+      const first = await tables.garbage.lockNextDue(ages.leaseMs, 0, linksAtOnce)
+      await watch(() => tables.garbage.putOffDisabled(ages.leaseMs, first?.queuedAt ?? 0, 100))
     },
     runs: 60,
   },
@@ -53,19 +75,51 @@ export const keepingProbes: readonly Probe[] = [
     },
   },
   {
+    name: 'garbage.dropUnusedLinks',
+    kind: 'collector',
+    act: (asked) =>
+      asked.watch(() => asked.tables.garbage.dropUnusedLinks(candidateOf(asked), ages.leaseMs, 0, linksAtOnce)),
+  },
+  {
+    name: 'garbage.dropUnusedLinks, 200 of a blob that most repositories link',
+    kind: 'collector',
+    act: ({ tables, world, watch }) => {
+      const { id: blobId, holders } = world.liked
+      const candidate = { accountId: world.huge.id, blobId, storageKey: freshKey(), sizeBytes: 1 }
+      const after = holders[world.chance(Math.max(1, holders.length - linksAtOnce))] ?? 0
+      return watch(() => tables.garbage.dropUnusedLinks(candidate, ages.leaseMs, after, linksAtOnce))
+    },
+    runs: 60,
+  },
+  {
+    name: 'garbage.dropUnusedLinks, 200 of which most go',
+    kind: 'collector',
+    async act({ tables, world, watch }) {
+      const { id: accountId } = world.huge
+      const digest = drawnDigest({ world })
+      const blob = await tables.blobs.insert(accountId, digest, 1, freshKey())
+      const blobId = blob?.id ?? 0
+      for (const id of world.liked.holders.slice(0, linksAtOnce)) {
+        await tables.blobs.link({ accountId, id }, blobId, digest)
+      }
+      const candidate = { accountId, blobId, storageKey: freshKey(), sizeBytes: 1 }
+      await watch(() => tables.garbage.dropUnusedLinks(candidate, 0, 0, linksAtOnce))
+    },
+    runs: 9,
+  },
+  {
     name: 'garbage.keep',
     kind: 'collector',
-    act: (asked) => asked.watch(() => asked.tables.garbage.keep(candidateOf(asked), ages.leaseMs)),
+    act: (asked) => asked.watch(() => asked.tables.garbage.keep(candidateOf(asked))),
   },
   {
     name: 'garbage.keep, of a blob that most repositories link',
     kind: 'collector',
-    grows: many,
     act: ({ tables, world, watch }) => {
-      const candidate = { accountId: 1, blobId: world.liked.id, storageKey: freshKey(), sizeBytes: 1 }
-      return watch(() => tables.garbage.keep(candidate, ages.leaseMs))
+      const candidate = { accountId: world.huge.id, blobId: world.liked.id, storageKey: freshKey(), sizeBytes: 1 }
+      return watch(() => tables.garbage.keep(candidate))
     },
-    runs: 8,
+    runs: 60,
   },
   {
     name: 'garbage.bury',
@@ -110,7 +164,7 @@ export const keepingProbes: readonly Probe[] = [
     kind: 'collector',
     grows: 'passes what disabled accounts have left, once a collection',
     act: ({ tables, watch }) => {
-      const never = { ...ages, uploadIdleMs: 15 * day, uploadMaxMs: 15 * day, uploadDoneMs: 15, holdMs: 0 * day }
+      const never = { ...ages, uploadIdleMs: 15 * day, uploadMaxMs: 15 * day, uploadDoneMs: 15 * day }
       return watch(() => tables.garbage.expireUploads(never, 100))
     },
     runs: 40,
@@ -131,18 +185,16 @@ export const keepingProbes: readonly Probe[] = [
     },
   },
   {
-    name: 'garbage.removeEmptyRepositories',
+    name: 'garbage.removeEmptyRepositories, some hundreds of all',
     kind: 'collector',
-    grows: 'reads all repositories, once a collection',
-    act: ({ tables, watch }) => watch(() => tables.garbage.removeEmptyRepositories(ages.leaseMs, 100)),
-    runs: 20,
+    act: (asked) => asked.watch(() => asked.tables.garbage.removeEmptyRepositories(ages.leaseMs, somewhere(asked))),
+    runs: 60,
   },
   {
-    name: 'garbage.removeEmptyRepositories, none is empty',
+    name: 'garbage.removeEmptyRepositories, none is old enough',
     kind: 'collector',
-    grows: 'reads all repositories, once a collection',
-    act: ({ tables, watch }) => watch(() => tables.garbage.removeEmptyRepositories(50 * day + 20 * day, 100)),
-    runs: 20,
+    act: (asked) => asked.watch(() => asked.tables.garbage.removeEmptyRepositories(70 * day, somewhere(asked))),
+    runs: 60,
   },
   {
     name: 'garbage.takeTurn',

@@ -107,12 +107,21 @@ export const pullProbes: readonly Probe[] = [
   {
     name: 'repositories.list, within two folders far apart',
     kind: 'request',
-    grows: 'reads all names from the first folder to the last',
     act: ({ tables, world, watch }) => {
       const within = ['team-001/zzz*', 'team-199/*'].map((pattern) => pattern as RepositoryPattern)
       return watch(() => tables.repositories.list(world.huge.id, undefined, 100, within))
     },
     runs: 40,
+  },
+  {
+    name: 'repositories.list, within 32 folders and 32 names, in which there is little',
+    kind: 'request',
+    act: ({ tables, world, watch }) => {
+      const teams = Array.from({ length: 32 }, () => String(world.chance(200)).padStart(3, '0'))
+      const within = teams.flatMap((team) => [`team-${team}/zzz*`, `team-${team}/zz`] as RepositoryPattern[])
+      return watch(() => tables.repositories.list(world.huge.id, undefined, 100, within))
+    },
+    runs: 60,
   },
   { name: 'tags.list, first page', kind: 'request', act: tagsFrom(0) },
   { name: 'tags.list, page in the middle', kind: 'request', act: tagsFrom(0.5) },

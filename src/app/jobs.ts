@@ -1,5 +1,5 @@
 import type { Log } from '../lib/log.ts'
-import { collectGarbage, sweepStrays } from '../registry/garbage.ts'
+import { collectGarbage, sweepInTurn } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
 import { type Built, ownBlobs } from './build.ts'
 import { garbageAges, strayAgeMs } from './garbage-ages.ts'
@@ -46,11 +46,14 @@ export class Jobs {
   /** Once for all servers of the store: each looks at it through everything that is there. */
   async #sweep(): Promise<void> {
     const { app } = this.#built
-    if (!(await app.metadata.garbage.takeTurn('sweep', this.#config.sweepEveryMs))) return
-    // Once more than at the start: what is another's now must not be taken for strays.
-    await ownBlobs(app, await nameStore(app.metadata))
-    const trashed = await sweepStrays(app, strayAgeMs(this.#config), () => this.#isStopped)
-    this.#log.write('info', 'blob store swept', { trashed })
+    const swept = await sweepInTurn(
+      app,
+      { ageMs: strayAgeMs(this.#config), everyMs: this.#config.sweepEveryMs },
+      // Once more than at the start: what is another's now must not be taken for strays.
+      async () => ownBlobs(app, await nameStore(app.metadata)),
+      () => this.#isStopped,
+    )
+    if (swept?.isWhole) this.#log.write('info', 'blob store swept', { trashed: swept.trashed })
   }
 
   /** Waits for the steps that are running; every step can be repeated, so none has to be finished. */

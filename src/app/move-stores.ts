@@ -3,10 +3,20 @@ import type { RowCounts } from '../adapters/metadata-sql/copy-rows.ts'
 import type { Amount } from '../ports/moves.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
 import { type CopyOutcome, copyBlobs, type DamagedBlob } from '../registry/store-move.ts'
-import { type MovableStores, openMovableStores, ownBlobs } from './build.ts'
-import { type Freeze, freeze, isFrozenFor, markMoved, nameStore, readFreeze } from './move-marks.ts'
+import { ownBlobs } from './build.ts'
+import { closeEnd, type MoveEnd, openSource, openTarget, probeBlobs } from './move-ends.ts'
+import {
+  beginPhase,
+  checkStillOn,
+  type Freeze,
+  freeze,
+  MoveAborted,
+  nameStore,
+  readFreeze,
+  requireGoal,
+  requireStillOn,
+} from './move-marks.ts'
 import type { Config } from './settings.ts'
-import { describeBlobs, describeMetadata } from './store-places.ts'
 
 export interface MoveOptions {
   /** So many blobs at a time. */
@@ -17,11 +27,13 @@ export interface MoveOptions {
 
 export interface MoveListener {
   onStep(step: string): void
-  /** From now on the registry takes no changes, however this ends. */
+  /** From now on the registry takes no changes, until it is moved or the move is aborted. */
   onFrozen(): void
+  /** From now on only `--force` gets it back: the rows may be in the target. */
+  onRowsBegin(): void
   /** Of the blobs that there were when counting began. */
   onProgress(done: Amount, all: Amount): void
-  onRows(rows: number): void
+  onRows(rows: number): void | Promise<void>
   onTrouble(error: unknown): void
 }
 
@@ -31,8 +43,8 @@ export type MoveResult =
   | { readonly kind: 'damaged'; readonly damaged: readonly DamagedBlob[] }
 
 interface Move {
-  readonly source: MovableStores
-  readonly target: MovableStores
+  readonly source: MoveEnd
+  readonly target: MoveEnd
   readonly sourceId: string
   readonly targetId: string
   readonly place: string
@@ -42,8 +54,6 @@ interface Move {
   readonly listener: MoveListener
 }
 
-/** A count over all rows may take longer than a request may. */
-const statementMs = 3_600_000
 const pauseMs = 2_000
 
 /**
@@ -56,72 +66,46 @@ export async function moveStores(
   options: MoveOptions,
   listener: MoveListener,
 ): Promise<MoveResult> {
-  const from = await open(source, true)
+  const from = await openSource(source)
   try {
-    const to = await open(target, false)
+    const to = await openTarget(target)
     try {
-      return await moveBetween(from, to, source, target, options, listener)
+      return await moveBetween(from, to, options, listener)
     } finally {
-      await close(to)
+      await closeEnd(to)
     }
   } finally {
-    await close(from)
+    await closeEnd(from)
   }
 }
 
-/** Lets the source take changes again. Gives where it was going, or undefined when it takes changes already. */
-export async function abortMove(config: Config, isForced: boolean): Promise<Freeze | undefined> {
-  const stores = await open(config, true)
-  try {
-    const frozen = await readFreeze(stores.metadata)
-    if (frozen === undefined) return undefined
-    if (frozen.isMoved && !isForced) {
-      const sharing = frozen.keepsBlobStore
-        ? '; both have the same blob store, and would remove bytes of each other'
-        : ''
-      throw new Error(
-        `the registry was moved to ${frozen.place}${sharing}: --force, if nothing has served it from there`,
-      )
-    }
-    if (frozen.keepsBlobStore) await ownBlobs(stores, await nameStore(stores.metadata), frozen.to)
-    await stores.metadata.transaction(({ marks }) => marks.remove('read-only'))
-    return frozen
-  } finally {
-    await close(stores)
-  }
-}
-
-function open(config: Config, mustBeThere: boolean): Promise<MovableStores> {
-  return openMovableStores({ ...config, databaseStatementMs: statementMs }, { mustBeThere })
-}
-
-async function close({ metadata, blobs }: MovableStores): Promise<void> {
-  await metadata.close()
-  await blobs.close()
-}
-
-async function moveBetween(
-  source: MovableStores,
-  target: MovableStores,
-  from: Config,
-  to: Config,
+/** As `moveStores`, between stores that are open. */
+export async function moveBetween(
+  source: MoveEnd,
+  target: MoveEnd,
   options: MoveOptions,
   listener: MoveListener,
 ): Promise<MoveResult> {
-  const place = `${describeMetadata(to)} and ${describeBlobs(to)}`
-  const keepsBlobStore = describeBlobs(from) === describeBlobs(to)
+  const place = `${target.metadataPlace} and ${target.blobsPlace}`
+  const keepsBlobStore = source.blobsPlace === target.blobsPlace
   const [sourceId, targetId] = [await nameStore(source.metadata), await nameStore(target.metadata)]
   if (sourceId === targetId) throw new Error(sameMetadata(keepsBlobStore))
   const move = { source, target, sourceId, targetId, place, keepsBlobStore, options, listener }
   const frozen = await readFreeze(source.metadata)
-  if (frozen !== undefined && frozen.to !== targetId) {
-    throw new Error(`the registry ${frozen.isMoved ? 'was' : 'is being'} moved to ${frozen.place}`)
+  if (frozen !== undefined) {
+    requireGoal(frozen, targetId)
+    if (options.isPreparation && frozen.phase !== 'moved')
+      throw new Error('the move itself has begun: run this without --prepare, or with --abort')
+    listener.onFrozen()
+    if (frozen.phase !== 'bytes') listener.onRowsBegin()
+    if ((await target.metadata.marks.find('moved-from')) === frozen.move) {
+      await handOver(move, frozen)
+      return { kind: 'moved already' }
+    }
   }
-  if (frozen !== undefined && (await target.metadata.marks.find('moved-from')) === frozen.move) {
-    await markMoved(source.metadata, frozen.move)
-    await ownBlobs(target, targetId, sourceId)
-    return { kind: 'moved already' }
-  }
+  listener.onStep(`from ${source.metadataPlace} and ${source.blobsPlace}`)
+  listener.onStep(`to ${place}${keepsBlobStore ? ': the blobs stay where they are' : ''}`)
+  await probeBlobs(source, target)
   await claimTarget(move)
   if (frozen === undefined) {
     const { damaged } = await copyBytes(move, 'copying blobs; the registry goes on as before')
@@ -140,14 +124,16 @@ function sameMetadata(keepsBlobStore: boolean): string {
 async function claimTarget({ source, target, sourceId, targetId, keepsBlobStore }: Move): Promise<void> {
   const claimedBy = await target.metadata.marks.find('move-from')
   if (claimedBy !== undefined && claimedBy !== sourceId) {
-    throw new Error('a move of another registry to the target has begun')
+    throw new Error('a move of another registry to the target has begun: name stores that are empty')
   }
   const occupied = [...(await target.metadata.listOccupied())]
   if (claimedBy === undefined && (await hasOwnKeys(source.signingKeys, target.signingKeys)))
     occupied.push('signing keys')
-  if (occupied.length > 0) throw new Error(`the target is not empty: it has ${occupied.join(', ')}`)
-  if (claimedBy === undefined) await target.metadata.transaction(({ marks }) => marks.put('move-from', sourceId))
+  if (occupied.length > 0) {
+    throw new Error(`the target is not empty: it has ${occupied.join(', ')}; name stores that are empty`)
+  }
   if (!keepsBlobStore) await ownBlobs(target, targetId)
+  if (claimedBy === undefined) await target.metadata.transaction(({ marks }) => marks.put('move-from', sourceId))
 }
 
 async function hasOwnKeys(source: SigningKeys, target: SigningKeys): Promise<boolean> {
@@ -182,7 +168,7 @@ async function copyBytes(move: Move, step: string): Promise<CopyOutcome> {
 }
 
 async function finish(move: Move): Promise<MoveResult> {
-  const { source, target, sourceId, targetId, keepsBlobStore, listener } = move
+  const { source, target, keepsBlobStore, listener } = move
   listener.onStep('the registry takes no changes from now on, and goes on serving')
   const frozen = await freeze(source.metadata, move, systemClock)
   listener.onFrozen()
@@ -190,16 +176,34 @@ async function finish(move: Move): Promise<MoveResult> {
   if (damaged.length > 0) return { kind: 'damaged', damaged }
   listener.onStep('copying all rows')
   await copySigningKeys(source.signingKeys, target.signingKeys)
+  await beginPhase(source.metadata, frozen.move, 'rows')
+  listener.onRowsBegin()
   const rows = await target.metadata.takeRowsOf(source.metadata, {
     name: frozen.move,
     keepsBlobStore,
     onRows: (rows) => listener.onRows(rows),
-    isStillOn: (mark) => isFrozenFor(mark, frozen.move),
+    checkStillOn: (mark) => requireStillOn(mark, frozen.move),
   })
-  // In this order: bytes change hands only once nobody can take changes at the old place any more.
-  await markMoved(source.metadata, frozen.move)
-  await ownBlobs(target, targetId, sourceId)
+  await handOver(move, frozen)
   return { kind: 'moved', rows }
+}
+
+/**
+ * Once all is in the target. In this order: bytes change hands only when nobody can take changes at the old place any more,
+ * and a server begins to work at the new one only when they have. Whoever aborts the move says so before he takes the bytes
+ * back, so one of the two sees the other.
+ */
+async function handOver({ source, target, sourceId, targetId, keepsBlobStore }: Move, { move }: Freeze): Promise<void> {
+  try {
+    await beginPhase(source.metadata, move, 'moved')
+    await ownBlobs(target, targetId, sourceId)
+    await checkStillOn(source.metadata, move)
+  } catch (error) {
+    if (!(error instanceof MoveAborted)) throw error
+    if (keepsBlobStore) await ownBlobs(source, sourceId, targetId)
+    throw new MoveAborted(`${error.message}: the copy is of no use, and no server starts on it`, { cause: error })
+  }
+  await target.metadata.transaction(({ marks }) => marks.remove('move-from'))
 }
 
 /** Tokens that were signed before are good afterwards. */

@@ -57,8 +57,8 @@ async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, co
   // A connection that is refused tells a balancer that nothing was sent: it asks another server, whatever the request is.
   // An answer of 503 would be passed on for every request that must not be repeated.
   http.refuseNew()
-  const deadline = Date.now() + config.drainMs
-  while (http.pending > 0 && Date.now() < deadline) await Bun.sleep(drainPollMs)
+  const deadline = performance.now() + config.drainMs
+  while (http.pending > 0 && performance.now() < deadline) await Bun.sleep(drainPollMs)
   // Uploads that are still running keep what they received; their clients can go on elsewhere. A store that does not answer
   // has as long as the requests had.
   await within(config.drainMs, built.app.running.stopAll())

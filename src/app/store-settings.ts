@@ -138,7 +138,7 @@ export const storeSettings = {
   s3Buffers: setting(
     'storage.s3.buffers',
     wholeNumber(32, 2, 10_000),
-    'Most pieces of uploads in memory at once, 8 MiB each (16 MiB behind 8 GB of one blob), which take up to four times their size on their way; others wait a while, and then go into files in `data_dir`.',
+    'Most pieces of uploads in memory at once, 8 MiB each (16 MiB behind 8 GB of one blob), which take about twice their size on their way; others wait a while, and then go into files in `data_dir`.',
   ),
 
   redirect: setting(

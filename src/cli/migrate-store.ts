@@ -1,6 +1,8 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { readConfig, readMoveConfigs } from '../app/config.ts'
-import { abortMove, type MoveResult, moveStores } from '../app/move-stores.ts'
+import { abortMove } from '../app/move-abort.ts'
+import { MoveAborted } from '../app/move-marks.ts'
+import { type MoveResult, moveStores } from '../app/move-stores.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { MoveProgress } from './move-progress.ts'
 import { tell, warn, withoutControls } from './printing.ts'
@@ -24,10 +26,10 @@ export function addMigrateStoreCommand(program: Command): void {
     )
     .option(...configOption)
     .option('--to <file>', 'settings file that names the new stores')
-    .option('--prepare', 'only copy blobs; the registry goes on as before')
+    .addOption(new Option('--prepare', 'only copy blobs; the registry goes on as before').conflicts(['abort', 'force']))
     .option('--at-once <number>', 'copy so many blobs at a time', parseAtOnce, 4)
     .option('--abort', 'let the registry take changes again at its old place')
-    .option('--force', 'with --abort: although it was moved completely')
+    .option('--force', 'with --abort: although all rows may be at the new place')
     .action(run)
 }
 
@@ -39,6 +41,7 @@ function parseAtOnce(given: string): number {
 
 async function run(options: Options, command: Command): Promise<void> {
   if (options.abort) return abort(options)
+  if (options.force) return command.error('error: --force is for --abort alone')
   if (options.to === undefined) return command.error('error: name the new stores with --to')
   await move(options, options.to)
 }
@@ -50,29 +53,46 @@ async function abort(options: Options): Promise<void> {
     return
   }
   console.log('the registry takes changes again')
-  if (frozen.isMoved) warn(`start nothing on the copy in ${frozen.place}: it does not have them`)
+  if (frozen.phase !== 'bytes') warn(`start nothing on the copy in ${frozen.place}: it does not have them`)
 }
 
 async function move(options: Options, to: string): Promise<void> {
   const { source, target } = readMoveConfigs(options.config, to)
   const progress = new MoveProgress(process.stderr)
-  let isFrozen = false
+  let isCopying = false
+  let trouble: string | undefined
+  let stay: string | undefined
   try {
     const settings = { atOnce: options.atOnce, isPreparation: options.prepare === true }
     const result = await moveStores(source, target, settings, {
       onStep: (step) => progress.begin(step),
       onFrozen: () => {
-        isFrozen = true
+        stay = '--abort'
       },
-      onProgress: (done, all) => progress.show(done, all),
+      onRowsBegin: () => {
+        stay = '--abort --force'
+      },
+      onProgress: (done, all) => {
+        isCopying = true
+        progress.show(done, all)
+      },
       onRows: (rows) => progress.addRows(rows),
-      onTrouble: (error) => progress.begin(`trying again: ${describe(error)}`),
+      onTrouble: (error) => {
+        // Each of those that are copied at once tells of the same.
+        if (trouble === describe(error)) return
+        trouble = describe(error)
+        progress.begin(`trying again: ${trouble}`)
+      },
     })
     progress.end()
     report(result, to)
   } catch (error) {
     progress.end()
-    if (isFrozen) tell('the registry takes no changes: run this again to go on, or with --abort to stay')
+    if (stay !== undefined && !(error instanceof MoveAborted)) {
+      tell(`the registry takes no changes: run this again to go on, or with ${stay} to stay`)
+    } else if (isCopying && stay === undefined) {
+      tell('the registry goes on as before: run this again to go on where it was')
+    }
     throw error
   }
 }

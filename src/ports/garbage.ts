@@ -1,4 +1,5 @@
 import type { RemovableObject, StorageKey, StrayObject } from './blob-store.ts'
+import type { RepositoryRow } from './repositories.ts'
 import type { RowId } from './row-id.ts'
 
 /** A blob that the collector has locked for a look. */
@@ -12,6 +13,16 @@ export interface BlobCandidate {
 /** A candidate, and its place in the queue: milliseconds since 1970. */
 export interface DueBlob extends BlobCandidate {
   readonly queuedAt: number
+  /** Its account's content is left alone for as long as the account is disabled. */
+  readonly isDisabled: boolean
+  /** More than were asked about. */
+  readonly hasMoreLinks: boolean
+}
+
+/** What became of some repositories, and where to go on: nowhere if they were the last. */
+export interface TidiedBatch {
+  readonly removed: number
+  readonly next: RepositoryRow | undefined
 }
 
 /** How old things must be before the collector may touch them. Ages are judged by the store's own clock. */
@@ -39,10 +50,19 @@ export interface Garbage {
 
   /**
    * The next queued blob whose lease time is over, locked so that nobody can begin to use it before the transaction
-   * ends. Blobs that another transaction is using right now are passed over. Accounts that are disabled are left alone.
-   * What was queued before `queuedFrom` is not looked at: where the last look ended, so that it need not be passed again.
+   * ends. Blobs that another transaction is using right now are passed over. What was queued before `queuedFrom` is not
+   * looked at: where the last look ended, so that it need not be passed again.
    */
-  lockNextDue(leaseMs: number, queuedFrom: number): Promise<DueBlob | undefined>
+  lockNextDue(leaseMs: number, queuedFrom: number, linksMax: number): Promise<DueBlob | undefined>
+
+  /** Locks the same blob once more; false if it is not queued as it was, or somebody is using it right now. */
+  lockDue(blob: DueBlob): Promise<boolean>
+
+  /**
+   * Of the next `looks` in the queue, from `queuedFrom` on, those of disabled accounts go to its end, so that they are met
+   * once a lease and not by every look. Gives the moment as of which they stand there.
+   */
+  putOffDisabled(leaseMs: number, queuedFrom: number, looks: number): Promise<number>
 
   /**
    * Whether anything needs the blob: a manifest, or a link whose lease still runs. Must be asked after the lock, as a
@@ -51,10 +71,14 @@ export interface Garbage {
   isLive(candidate: BlobCandidate, leaseMs: number): Promise<boolean>
 
   /**
-   * Lets a live blob be: off the queue if a manifest names it (the end of that manifest queues it again), else to the
-   * queue's end. Links of repositories that do not use the blob, and whose lease is over, go.
+   * Of the blob's next `limit` links, in the order of their repositories and behind `after`, those go whose repository does
+   * not use the blob and whose lease is over. Gives the last that was looked at, or `undefined` when there are no more. The
+   * blob need not be locked: a link that a push holds is passed over, and a push that meets one which goes waits for it alone.
    */
-  keep(candidate: BlobCandidate, leaseMs: number): Promise<void>
+  dropUnusedLinks(candidate: BlobCandidate, leaseMs: number, after: RowId, limit: number): Promise<RowId | undefined>
+
+  /** Lets a live blob be: off the queue if a manifest names it (the end of that manifest queues it again), else to its end. */
+  keep(candidate: BlobCandidate): Promise<void>
 
   /** Removes the blob's links and row, and moves its key to the trash. The foreign keys refuse it if it is in use. */
   bury(candidate: BlobCandidate): Promise<void>
@@ -71,8 +95,8 @@ export interface Garbage {
   /** Puts those into the trash that nothing names: no blob, no unfinished upload, no trash. Gives their number. */
   trashStrays(strays: readonly StrayObject[]): Promise<number>
 
-  /** Removes repositories that hold nothing at all any more; gives their number. */
-  removeEmptyRepositories(idleMs: number, limit: number): Promise<number>
+  /** Looks at some repositories behind `after`, the same in every round, and removes those that hold nothing any more. */
+  removeEmptyRepositories(idleMs: number, after: RepositoryRow | undefined): Promise<TidiedBatch>
 
   // Each a statement of its own.
 

@@ -1,9 +1,10 @@
 /**
  * `read-only`: the store takes no changes that anybody would see; its text says why, for operators. `store-id`: a random
  * name that no other store has. `move-from`: the store that a move to here, not finished yet, comes from. `moved-from`: the
- * move that made this store. `has-blobs`: a blob store has this registry's name in it; one that has none is not it.
+ * move that the rows came with. `has-blobs`: a blob store has this registry's name in it; one that has none is not it.
+ * `empty-repositories`: how far the collector has looked for some.
  */
-export type MarkName = 'read-only' | 'store-id' | 'move-from' | 'moved-from' | 'has-blobs'
+export type MarkName = 'read-only' | 'store-id' | 'move-from' | 'moved-from' | 'has-blobs' | 'empty-repositories'
 
 /** Notes about the store as a whole. */
 export interface Marks {
@@ -24,4 +25,9 @@ export interface Marks {
   put(name: MarkName, text: string): Promise<void>
 
   remove(name: MarkName): Promise<void>
+
+  /** Whoever is of an older version than this, and may not know what marks forbid, cannot start; those that run go on. */
+  keepOlderOut(): Promise<void>
+
+  letOlderIn(): Promise<void>
 }

@@ -1,6 +1,7 @@
 import type { BlobStore, RemovableObject } from '../ports/blob-store.ts'
 import type { GarbageAges, GarbageForecast } from '../ports/garbage.ts'
-import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
+import type { MetadataStore } from '../ports/metadata-store.ts'
+import { buryBlobs, mayChange, removeEmptyRepositories } from './garbage-rows.ts'
 import { isReadOnly } from './read-only.ts'
 
 type CollectNeeds = {
@@ -34,9 +35,7 @@ export async function collectGarbage(
 ): Promise<Collected> {
   const uploads = await expireUploads(needs, ages, shouldStop)
   const buried = await buryBlobs(needs, ages, shouldStop)
-  const repositories = await needs.metadata.transaction(async (tables) =>
-    (await mayChange(tables)) ? tables.garbage.removeEmptyRepositories(ages.leaseMs, batchSize) : 0,
-  )
+  const repositories = await removeEmptyRepositories(needs, ages, shouldStop)
   const purged = await purgeTrash(needs, ages, shouldStop)
   return { uploads, ...buried, repositories, purged }
 }
@@ -49,11 +48,6 @@ export function forecastGarbage(
   return metadata.garbage.forecast(ages)
 }
 
-/** Until the transaction ends. */
-async function mayChange({ marks }: Pick<Tables, 'marks'>): Promise<boolean> {
-  return (await marks.findLocked('read-only')) === undefined
-}
-
 async function expireUploads(needs: CollectNeeds, ages: GarbageAges, shouldStop: () => boolean): Promise<number> {
   let expired = 0
   while (!shouldStop()) {
@@ -64,34 +58,6 @@ async function expireUploads(needs: CollectNeeds, ages: GarbageAges, shouldStop:
     if (count < batchSize) break
   }
   return expired
-}
-
-/** One blob a transaction, so that nobody who pushes waits for longer than one look. */
-async function buryBlobs(
-  needs: CollectNeeds,
-  { leaseMs }: GarbageAges,
-  shouldStop: () => boolean,
-): Promise<{ blobs: number; bytes: number }> {
-  let blobs = 0
-  let bytes = 0
-  let queuedFrom = 0
-  while (!shouldStop()) {
-    const outcome = await needs.metadata.transaction(async (tables) => {
-      const { garbage } = tables
-      if (!(await mayChange(tables))) return undefined
-      const candidate = await garbage.lockNextDue(leaseMs, queuedFrom)
-      if (candidate === undefined) return undefined
-      const isLive = await garbage.isLive(candidate, leaseMs)
-      await (isLive ? garbage.keep(candidate, leaseMs) : garbage.bury(candidate))
-      return { ...candidate, isLive }
-    })
-    if (outcome === undefined) break
-    queuedFrom = outcome.queuedAt
-    if (outcome.isLive) continue
-    blobs += 1
-    bytes += outcome.sizeBytes
-  }
-  return { blobs, bytes }
 }
 
 /**
@@ -122,21 +88,57 @@ async function purge({ metadata, blobs }: CollectNeeds, { storageKey, notes }: R
 }
 
 /**
- * Looks through the whole blob store for what no row names, and puts it into the trash: what a writer left behind that died
- * before it could note what it had made. Nothing younger than `ageMs` is touched, and nothing is removed here.
+ * Looks through the whole blob store for what no row names, and puts it into the trash: what a writer left behind that
+ * died before it could note what it had made. Nothing younger than `ageMs` is touched, and nothing is removed here.
  */
-export async function sweepStrays(
-  { metadata, blobs }: CollectNeeds,
-  ageMs: number,
-  shouldStop: () => boolean = () => false,
-): Promise<number> {
+export async function sweepStrays(needs: CollectNeeds, ageMs: number): Promise<number> {
+  return (await sweep(needs, ageMs, async () => true)).trashed
+}
+
+interface Swept {
+  readonly trashed: number
+  /** Everything was looked at. */
+  readonly isWhole: boolean
+}
+
+/** Asked at each page, `mayGoOn` can end it. */
+async function sweep(needs: CollectNeeds, ageMs: number, mayGoOn: () => Promise<boolean>): Promise<Swept> {
   let trashed = 0
-  for await (const strays of blobs.listOlder(ageMs)) {
-    if (shouldStop()) break
+  for await (const strays of needs.blobs.listOlder(ageMs)) {
+    if (!(await mayGoOn()) || (await isReadOnly(needs))) return { trashed, isWhole: false }
     if (strays.length === 0) continue
-    trashed += await metadata.transaction(async (tables) =>
+    trashed += await needs.metadata.transaction(async (tables) =>
       (await mayChange(tables)) ? tables.garbage.trashStrays(strays) : 0,
     )
   }
-  return trashed
+  return { trashed, isWhole: true }
+}
+
+/** Who sweeps has the turn for this long from his last sign of life, and nobody else begins. */
+const sweepTurnMs = 1_800_000
+
+/**
+ * Sweeps once in each `everyMs`, however many servers ask; undefined where that is not now. There are two turns: only a
+ * whole sweep takes the long one. The one of whoever is at work ends soon by itself: a sweep that fails, is stopped or
+ * dies is due again then, and not before, because a store in trouble must not be asked again and again.
+ */
+export async function sweepInTurn(
+  needs: CollectNeeds,
+  { ageMs, everyMs }: { readonly ageMs: number; readonly everyMs: number },
+  prepare: () => Promise<void>,
+  shouldStop: () => boolean = () => false,
+): Promise<Swept | undefined> {
+  const { garbage } = needs.metadata
+  const turnMs = Math.min(sweepTurnMs, everyMs)
+  // For no time at all: that is a look.
+  if (!(await garbage.takeTurn('whole sweep', 0))) return undefined
+  if (!(await garbage.takeTurn('sweep', turnMs))) return undefined
+  await prepare()
+  const swept = await sweep(needs, ageMs, async () => {
+    // Ours still, or again when it is over. If another was quicker, two look through the store: a waste, and no harm.
+    await garbage.takeTurn('sweep', turnMs)
+    return !shouldStop()
+  })
+  if (swept.isWhole) await garbage.takeTurn('whole sweep', everyMs)
+  return swept
 }

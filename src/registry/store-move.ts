@@ -1,5 +1,6 @@
 import { startHash } from '../lib/hashing.ts'
 import { algorithmOf } from '../oci/digest.ts'
+import { Unavailable } from '../oci/errors.ts'
 import type { BlobStore, OutgoingBytes, StorageKey } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CopiedObjects, MovableBlob, MovableBlobs } from '../ports/moves.ts'
@@ -14,6 +15,7 @@ export interface CopyNeeds {
 }
 
 export interface CopyWatch {
+  /** So many more; fewer again, below zero, when they turn out to be copied in vain. */
   onBytes(bytes: number): void
   onBlob(blob: MovableBlob): void
   /** The world failed, and the blob is tried again once this resolves. */
@@ -67,10 +69,10 @@ export async function copyBlobs(needs: CopyNeeds, atOnce: number, watch: CopyWat
 async function* listUncopied({ from, to }: CopyNeeds): AsyncGenerator<MovableBlob, undefined> {
   let after = 0
   for (;;) {
-    const page = await from.movable.list(after, pageLength)
+    const page = await at('old', from.movable.list(after, pageLength))
     const last = page.at(-1)
     if (last === undefined) return
-    const copied = await to.copied.list(page.map((blob) => blob.storageKey))
+    const copied = await at('new', to.copied.list(page.map((blob) => blob.storageKey)))
     for (const blob of page) if (!copied.has(blob.storageKey)) yield blob
     after = last.id
   }
@@ -90,7 +92,7 @@ async function copyOne(needs: CopyNeeds, blob: MovableBlob, watch: CopyWatch): P
     }
     if (outcome === 'copied') return outcome
     // The collector may have come between our look at the row and the bytes.
-    if (!(await needs.from.movable.has(blob.storageKey))) return 'gone'
+    if (!(await at('old', needs.from.movable.has(blob.storageKey)))) return 'gone'
     // What came over a network may have been damaged on its way.
     if (outcome === 'missing' || tries > 1) return outcome
   }
@@ -98,31 +100,58 @@ async function copyOne(needs: CopyNeeds, blob: MovableBlob, watch: CopyWatch): P
 
 async function attempt({ from, to, clock }: CopyNeeds, blob: MovableBlob, watch: CopyWatch): Promise<Outcome> {
   const { digest, sizeBytes, storageKey: sourceKey } = blob
-  const bytes = await from.blobs.open(sourceKey, sizeBytes)
+  const bytes = await at('old', from.blobs.open(sourceKey, sizeBytes))
   if (bytes === undefined) return 'missing'
   const key = clock.freshId() as StorageKey
-  const writer = await to.blobs.openWriter(key, { sizeBytes: 0, notes: undefined })
+  const writer = await at('new', to.blobs.openWriter(key, { sizeBytes: 0, notes: undefined }))
   let isComplete = false
+  let sent = 0
   try {
     const hash = startHash(algorithmOf(digest))
-    for await (const chunk of chunksOf(bytes)) {
+    for await (const chunk of readOld(bytes)) {
       hash.update(chunk)
-      await writer.write(chunk)
+      await at('new', writer.write(chunk))
+      sent += chunk.length
       watch.onBytes(chunk.length)
     }
     if (`${hash.algorithm}:${hash.hex()}` !== digest) return 'damaged'
-    const object = await writer.complete()
+    const object = await at('new', writer.complete())
     // From here on whoever finds no note of it must let it lie: the note may only have been lost on the way to us.
     isComplete = true
-    await to.copied.note({ sourceKey, storageKey: object.key, digest, sizeBytes }, object.leftovers)
+    await at('new', to.copied.note({ sourceKey, storageKey: object.key, digest, sizeBytes }, object.leftovers))
+    sent = 0
     return 'copied'
   } finally {
+    watch.onBytes(-sent)
     if (!isComplete) {
       await writer.rewind().catch(() => undefined)
       await to.copied.discard({ storageKey: key, notes: undefined }).catch(() => undefined)
     }
     await writer.close()
   }
+}
+
+async function* readOld(bytes: OutgoingBytes): AsyncGenerator<Uint8Array> {
+  try {
+    yield* chunksOf(bytes)
+  } catch (error) {
+    throw withPlace(error, 'old')
+  }
+}
+
+async function at<T>(place: 'old' | 'new', work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw withPlace(error, place)
+  }
+}
+
+/** Whoever reads of it has two stores of each kind. */
+function withPlace(error: unknown, place: 'old' | 'new'): unknown {
+  return error instanceof Unavailable
+    ? new Unavailable(`${error.what} of the ${place} place`, { cause: error.cause })
+    : error
 }
 
 function chunksOf(bytes: OutgoingBytes): AsyncIterable<Uint8Array> {

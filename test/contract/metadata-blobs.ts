@@ -152,8 +152,8 @@ function leasing(open: OpenMetadataStore): void {
     const other = await openShelf(metadata, 'acme', 'other')
     const dequeue = () =>
       metadata.transaction(async ({ garbage }) => {
-        const candidate = await garbage.lockNextDue(0, 0)
-        if (candidate !== undefined) await garbage.keep(candidate, hourMs)
+        const candidate = await garbage.lockNextDue(0, 0, 10)
+        if (candidate !== undefined) await garbage.keep(candidate)
         return candidate?.blobId
       })
 

@@ -18,10 +18,11 @@ import type { OpenMetadataStore } from './metadata-store.ts'
 /** One look of the collector: keeps or buries, and tells which. */
 async function look({ metadata }: Shelf, leaseMs: number): Promise<'nothing' | 'kept' | 'buried'> {
   return metadata.transaction(async ({ garbage }) => {
-    const candidate = await garbage.lockNextDue(leaseMs, 0)
-    if (candidate === undefined) return 'nothing'
+    const candidate = await garbage.lockNextDue(leaseMs, 0, 10)
+    if (candidate === undefined || candidate.isDisabled) return 'nothing'
     if (await garbage.isLive(candidate, leaseMs)) {
-      await garbage.keep(candidate, leaseMs)
+      await garbage.dropUnusedLinks(candidate, leaseMs, 0, 10)
+      await garbage.keep(candidate)
       return 'kept'
     }
     await garbage.bury(candidate)
@@ -33,7 +34,7 @@ export function garbageContract(open: OpenMetadataStore): void {
   queueing(open)
   burying(open)
   purging(open)
-  tidying(open)
+  forecasting(open)
 }
 
 function queueing(open: OpenMetadataStore): void {
@@ -42,7 +43,7 @@ function queueing(open: OpenMetadataStore): void {
     const first = await addBlob(shelf, 'first')
     await passTime()
     await addBlob(shelf, 'second')
-    const next = (leaseMs: number) => shelf.metadata.transaction((tables) => tables.garbage.lockNextDue(leaseMs, 0))
+    const next = (leaseMs: number) => shelf.metadata.transaction((tables) => tables.garbage.lockNextDue(leaseMs, 0, 10))
 
     expect(await next(hourMs)).toBeUndefined()
     expect(await next(0)).toEqual({
@@ -51,6 +52,8 @@ function queueing(open: OpenMetadataStore): void {
       storageKey: first.key,
       sizeBytes: 5,
       queuedAt: expect.any(Number),
+      isDisabled: false,
+      hasMoreLinks: false,
     })
   })
 
@@ -91,8 +94,8 @@ function queueing(open: OpenMetadataStore): void {
 
     for (let turn = 0; turn < 3; turn += 1) {
       await shelf.metadata.transaction(async ({ garbage }) => {
-        const candidate = await garbage.lockNextDue(0, 0)
-        if (candidate !== undefined) await garbage.keep(candidate, hourMs)
+        const candidate = await garbage.lockNextDue(0, 0, 10)
+        if (candidate !== undefined) await garbage.keep(candidate)
         kept.push(candidate?.blobId)
       })
       await passTime()
@@ -197,29 +200,7 @@ function purging(open: OpenMetadataStore): void {
   })
 }
 
-function tidying(open: OpenMetadataStore): void {
-  test('removes repositories that hold nothing, and none that holds a manifest, a link or a session', async () => {
-    const metadata = await open()
-    const [empty, linked, pushed, begun] = [
-      await openShelf(metadata, 'acme', 'empty'),
-      await openShelf(metadata, 'acme', 'linked'),
-      await openShelf(metadata, 'acme', 'pushed'),
-      await openShelf(metadata, 'acme', 'begun'),
-    ]
-    await addBlob(linked, 'layer')
-    await addManifest(pushed, 'one')
-    await metadata.repositories.addManifests(pushed.repository, 1)
-    await metadata.uploads.begin(begun.repository, 'alice', freshUploadId(), freshKey(), 0)
-    const remove = (idleMs: number) =>
-      metadata.transaction(({ garbage }) => garbage.removeEmptyRepositories(idleMs, 10))
-
-    expect(await remove(hourMs)).toBe(0)
-    expect(await remove(0)).toBe(1)
-
-    expect(await metadata.repositories.find(empty.scope)).toBeUndefined()
-    for (const shelf of [linked, pushed, begun]) expect(await metadata.repositories.find(shelf.scope)).toBeDefined()
-  })
-
+function forecasting(open: OpenMetadataStore): void {
   test('forecasts what a collection would do, and changes nothing by it', async () => {
     const shelf = await openShelf(await open())
     const { metadata, repository } = shelf

@@ -76,7 +76,7 @@ export function locksContract(open: OpenMetadataStore): void {
     let pushing: Promise<unknown> = Promise.resolve()
 
     const removed = await metadata.transaction(async ({ garbage }) => {
-      const count = await garbage.removeEmptyRepositories(0, 100)
+      const { removed: count } = await garbage.removeEmptyRepositories(0, undefined)
       pushing = metadata.transaction(async (tables) => {
         const repository = await tables.repositories.ensure(scope)
         await saveManifest(tables, { ...shelf, repository }, 'image', { tag: 'latest' })

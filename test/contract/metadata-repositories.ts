@@ -144,7 +144,7 @@ export function repositoriesContract(open: OpenMetadataStore): void {
 
       for (const patterns of manyPatterns) {
         const wanted = names.filter((name) => patterns.some((pattern) => toRegExp(pattern).test(name)))
-        for (const limit of [1_000, 37]) {
+        for (const limit of [1_000, 37, 3]) {
           const pages = await walk(metadata, accountId, limit, patterns)
           expect({ patterns, listed: pages.flat() }).toEqual({ patterns, listed: wanted })
           expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true)
@@ -175,7 +175,7 @@ async function walk(metadata: MetadataStore, accountId: number, limit: number, p
   do {
     const page = await metadata.repositories.list(accountId, pages.at(-1)?.at(-1), limit, patterns.map(patterned))
     pages.push(page.map(String))
-  } while (pages.at(-1)?.length === limit && pages.length < 100)
+  } while (pages.at(-1)?.length === limit && pages.length < 1_000)
   return pages
 }
 
@@ -201,6 +201,13 @@ const manyPatterns: readonly (readonly string[])[] = [
   ['0*', 'z*'],
   ['team/z/z', 'team/z/z', 'nothing/like/that', 'team/*/z'],
   ['*'],
+  // One within another, and both beside one that begins alike.
+  ['team*', 'team/*', 'team/team/*', 'team_a/*', 'team_a/0/z'],
+  ['team/team/*', 'team/*/z', 'team/t*m/0', 'team/team/team'],
+  // Far apart, with names before, between, behind and within.
+  ['0/0/*', 'z/z/*', 'z_z/z'],
+  ['0/0/0', 'lib.x*', '0.0/z', 'public*', 'team/0/0', 'team/0/z', 'z*', 'z/z/z'],
+  ['0/0/0', 'team/0/z', 'zz/zz', 'a__b/z/z', 'team-a.0/0', 'nothing/here'],
 ]
 
 /** The rule once more, by other means. */

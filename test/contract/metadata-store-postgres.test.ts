@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { digestOf } from '../support/generated-bytes.ts'
-import { freshUploadId, hourMs, openShelf } from '../support/metadata-rows.ts'
+import { addBlob, addManifest, freshUploadId, hourMs, openShelf, saveManifest } from '../support/metadata-rows.ts'
 import { testNeeding } from '../support/needs.ts'
 import { postgres } from '../support/postgres-server.ts'
 import { freshKey } from '../support/stored-objects.ts'
@@ -51,10 +51,50 @@ function doubtContract(): void {
   })
 }
 
+/** On SQLite the collector waits for the push to end. */
+function nobodyWaitsContract(): void {
+  test('links go while a push holds the blob, all but the one that it holds; and the push goes on', async () => {
+    const pushing = await openShelf(await openPostgres())
+    const { metadata } = pushing
+    const blob = await addBlob(pushing, 'layer')
+    const other = await openShelf(metadata, 'acme', 'other')
+    await metadata.transaction(({ blobs }) => blobs.link(other.repository, blob.id, blob.digest))
+    const candidate = { accountId: pushing.accountId, blobId: blob.id, storageKey: blob.key, sizeBytes: 5 }
+
+    await metadata.transaction(async (tables) => {
+      await tables.blobs.lockByDigests(pushing.repository, [blob.digest])
+      await metadata.transaction(({ garbage }) => garbage.dropUnusedLinks(candidate, 0, 0, 10))
+      expect(await metadata.transaction(({ garbage }) => garbage.lockNextDue(0, 0, 10))).toBeUndefined()
+      await saveManifest(tables, pushing, 'image', { blobs: [blob] })
+    })
+
+    expect(await metadata.blobs.find(other.scope, blob.digest)).toBeUndefined()
+    expect(await metadata.blobs.find(pushing.scope, blob.digest)).toBeDefined()
+  })
+
+  test('a push of a blob goes on while links of others are dropped', async () => {
+    const gone = await openShelf(await openPostgres())
+    const { metadata } = gone
+    const blob = await addBlob(gone, 'layer')
+    const pushing = await openShelf(metadata, 'acme', 'pushing')
+    await metadata.transaction(({ blobs }) => blobs.link(pushing.repository, blob.id, blob.digest))
+    const candidate = { accountId: gone.accountId, blobId: blob.id, storageKey: blob.key, sizeBytes: 5 }
+
+    await metadata.transaction(async ({ garbage }) => {
+      expect(await garbage.dropUnusedLinks(candidate, 0, 0, 1)).toBe(gone.repository.id)
+      await addManifest(pushing, 'image', { blobs: [blob] })
+    })
+
+    expect(await metadata.blobs.find(gone.scope, blob.digest)).toBeUndefined()
+    expect(await metadata.blobs.find(pushing.scope, blob.digest)).toBeDefined()
+  })
+}
+
 // Where there is none, one loud skip stands for all of it, and in CI a failure.
 if (postgres.isMet) {
   metadataStoreContract('PostgreSQL', openPostgres)
   describe('metadata store, PostgreSQL', doubtContract)
+  describe('metadata store, PostgreSQL: links that go', nobodyWaitsContract)
   signingKeysContract('PostgreSQL', async () => {
     const metadata = await openPostgres()
     return { keys: metadata.signingKeys(), reopen: () => metadata.signingKeys() }

@@ -5,6 +5,7 @@ import { openShelf } from '../support/metadata-rows.ts'
 import { accountsContract } from './metadata-accounts.ts'
 import { blobLinksContract } from './metadata-blobs.ts'
 import { garbageContract } from './metadata-garbage.ts'
+import { portionsContract } from './metadata-garbage-portions.ts'
 import { isolationContract, storageKeysContract } from './metadata-invariants.ts'
 import { locksContract } from './metadata-locks.ts'
 import { manifestEntriesContract } from './metadata-manifest-entries.ts'
@@ -33,6 +34,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('uploads', () => uploadsContract(open))
     describe('turns at an upload', () => uploadTurnsContract(open))
     describe('garbage', () => garbageContract(open))
+    describe('garbage, some at a time', () => portionsContract(open))
     describe('row locks', () => locksContract(open))
     describe('several servers', () => replicasContract(open))
     describe('storage keys', () => storageKeysContract(open))

@@ -47,8 +47,8 @@ async function moveAndCompare(from: Engine, to: Engine): Promise<void> {
   expect(Object.values(after).every((rows) => rows.length > 0)).toBe(true)
   const byTable = Object.fromEntries(Object.entries(after).map(([table, rows]) => [table, rows.length]))
   expect(counts).toEqual(byTable)
-  // Nothing of the move is left but its name, and nothing of the old store's own.
-  expect(await marksOf(target.look())).toEqual(['moved-from: move 1'])
+  // Nothing of the old store's own; and no server may begin here before the old place has been told.
+  expect(await marksOf(target.look())).toEqual(['move-from: somewhere', 'moved-from: move 1'])
   expect(await target.metadata.copiedObjects().measure()).toEqual({ blobs: 0, bytes: 0 })
   expect(await trashOf(target.look())).toEqual([])
   expect((await target.look().all('SELECT 1 AS found FROM uploads', [])).length).toBe(0)

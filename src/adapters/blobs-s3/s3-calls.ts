@@ -60,7 +60,13 @@ const backOffMaxMs = 10_000
 const retryAfterMaxMs = 30_000
 
 const skewCodes: ReadonlySet<string> = new Set(['RequestTimeTooSkewed', 'RequestInTheFuture'])
-const expiryCodes: ReadonlySet<string> = new Set(['ExpiredToken', 'ExpiredTokenException', 'TokenRefreshRequired'])
+const expiryCodes: ReadonlySet<string> = new Set([
+  'ExpiredToken',
+  'ExpiredTokenException',
+  'TokenRefreshRequired',
+  // MinIO, about a key that was temporary.
+  'InvalidAccessKeyId',
+])
 /** What a refusal without a reason may come from: S3 allows 15 minutes. */
 const skewMinMs = 5 * 60_000
 /** A `Date` header knows no less. */

@@ -10,8 +10,8 @@ export interface RowMove {
   readonly name: string
   /** The blob store is the same before and after: storage keys stay, and what is left lying there is taken along. */
   readonly keepsBlobStore: boolean
-  /** Whether the source takes no changes for this very move, by the text of its mark `read-only` at that moment. */
-  readonly isStillOn?: (mark: string | undefined) => boolean
+  /** Throws unless the source takes no changes for this very move, by the text of its mark `read-only` at that moment. */
+  readonly checkStillOn?: (mark: string | undefined) => void
   /** So many more are in the target. */
   readonly onRows?: (rows: number) => void | Promise<void>
 }
@@ -27,12 +27,13 @@ export function copyRows(source: Database, target: Database, move: RowMove): Pro
   return target.alone(() =>
     source.snapshot((from) =>
       target.transaction(async (to) => {
-        await requireStillOn(from, move)
+        await checkStillOn(from, move)
         await requireEmpty(to)
         const counts = await copyTables(from, to, move)
         if (move.keepsBlobStore) await takeTrash(from, to)
         await settleCopiedObjects(to)
-        await to.run("DELETE FROM marks WHERE name IN ('move-from', 'moved-from')", [])
+        // `move-from` stays: no server begins to work here before the other end has been told.
+        await to.run("DELETE FROM marks WHERE name = 'moved-from'", [])
         await to.run("INSERT INTO marks (name, value) VALUES ('moved-from', $1)", [move.name])
         if (target.engine === 'postgres') await setSequences(to)
         await checkCounts(from, to, counts)
@@ -52,9 +53,9 @@ export async function listOccupied(queries: Queryable): Promise<readonly string[
   return names.filter((_, at) => found[at] !== undefined)
 }
 
-async function requireStillOn(from: Queryable, { isStillOn = () => true }: RowMove): Promise<void> {
+async function checkStillOn(from: Queryable, move: RowMove): Promise<void> {
   const mark = await from.first<{ value: string }>("SELECT value FROM marks WHERE name = 'read-only'", [])
-  if (!isStillOn(mark?.value)) throw new Error('the move was aborted meanwhile')
+  move.checkStillOn?.(mark?.value)
 }
 
 async function requireEmpty(to: Queryable): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Database } from './database.ts'
+import type { Database, Queryable } from './database.ts'
 import { initial } from './migrations/0001-initial.ts'
 import { keysWithLimits } from './migrations/0002-keys-with-limits.ts'
 import { manyReplicas } from './migrations/0003-many-replicas.ts'
@@ -24,6 +24,12 @@ const migrations: readonly Migration[] = [
 const newestKnown = migrations.length
 /** With this one, `schema_versions` began to say which code is too old. */
 const sinceOldestCode = 3
+
+/**
+ * Where the first version stands while older code is kept out. Code of before `oldest_code` looks for each version that it
+ * knows: it finds the first one missing, cannot make what is there already, and ends with nothing changed.
+ */
+const hiddenFirst = 0
 
 /** The schema is not the one that this code works with, and it may not or cannot change that. */
 export class SchemaMismatch extends Error {
@@ -51,8 +57,26 @@ export async function migrate(database: Database, upTo = newestKnown): Promise<n
 
 async function listApplied(database: Database): Promise<ReadonlySet<number>> {
   if (!(await database.hasTable('schema_versions'))) return new Set()
-  const rows = await database.all<{ version: number }>('SELECT version FROM schema_versions', [])
-  return new Set(rows.map(({ version }) => version))
+  return readApplied(database)
+}
+
+async function readApplied(queries: Queryable): Promise<ReadonlySet<number>> {
+  const rows = await queries.all<{ version: number }>('SELECT version FROM schema_versions', [])
+  return new Set(rows.map(({ version }) => (version === hiddenFirst ? 1 : version)))
+}
+
+/** From the next start on: no code works on this database that knows less than this one. Inside a transaction. */
+export async function keepOlderOut(queries: Queryable): Promise<void> {
+  await queries.run('UPDATE schema_versions SET oldest_code = $1 WHERE version = $1', [newestKnown])
+  await queries.run('UPDATE schema_versions SET version = $1 WHERE version = 1', [hiddenFirst])
+}
+
+/** What `keepOlderOut` did is undone. */
+export async function letOlderIn(queries: Queryable): Promise<void> {
+  await queries.run('UPDATE schema_versions SET version = 1 WHERE version = $1', [hiddenFirst])
+  for (const { version, oldestCode } of migrations.slice(sinceOldestCode - 1)) {
+    await queries.run('UPDATE schema_versions SET oldest_code = $2 WHERE version = $1', [version, oldestCode])
+  }
 }
 
 async function checkNotTooNew(database: Database, applied: ReadonlySet<number>): Promise<void> {
@@ -80,8 +104,7 @@ async function applyMissing(database: Database, upTo: number): Promise<number[]>
 
 async function applyOnce(database: Database, { version, sql, oldestCode }: Migration): Promise<boolean> {
   return database.transaction(async (queries) => {
-    const known = await queries.first('SELECT version FROM schema_versions WHERE version = $1', [version])
-    if (known !== undefined) return false
+    if ((await readApplied(queries)).has(version)) return false
     for (const statement of sql.split(';')) {
       if (statement.trim() !== '') await queries.run(statement, [])
     }

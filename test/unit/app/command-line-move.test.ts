@@ -2,11 +2,14 @@
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { migrate } from '../../../src/adapters/metadata-sql/migrate.ts'
 import { runBerth } from '../../support/berth-command.ts'
 import { layEmptyData } from '../../support/empty-data.ts'
+import { digestOf, generatedBytes } from '../../support/generated-bytes.ts'
 import { killMove, type Place, placeIn, placeOnServers, readAllRows, runMove } from '../../support/move-command.ts'
 import { testNeeding } from '../../support/needs.ts'
 import { postgres } from '../../support/postgres-server.ts'
+import { canMount, makeSmallDisk } from '../../support/small-disk.ts'
 import { useTemporaryFolders } from '../../support/temporary-folders.ts'
 
 const newFolder = useTemporaryFolders('command-move')
@@ -20,6 +23,27 @@ async function newSource(): Promise<Place> {
 
 function run({ settings, dataDir }: Place, ...args: string[]) {
   return runBerth(args, settings, dataDir)
+}
+
+/** Gives the key under which its bytes are expected. */
+async function addBlobRow(place: Place, digest: string, sizeBytes: number): Promise<string> {
+  const key = Bun.randomUUIDv7()
+  const behind = place.look()
+  await behind.run(
+    "INSERT INTO accounts (id, name, state, created_at, changed_at) VALUES (1, 'acme', 'enabled', 0, 0)",
+    [],
+  )
+  await behind.run(
+    'INSERT INTO blobs (account_id, digest, size_bytes, storage_key, created_at) VALUES (1, $1, $2, $3, 0)',
+    [digest, sizeBytes, key],
+  )
+  await behind.close()
+  return key
+}
+
+async function addBlobTo(place: Place, bytes: Uint8Array): Promise<void> {
+  const key = await addBlobRow(place, digestOf(bytes), bytes.length)
+  await Bun.write(join(place.dataDir, 'blobs', key.slice(-2), key), bytes)
 }
 
 const next = /now start the servers with \S+, send clients to them, and stop the old ones/
@@ -143,20 +167,84 @@ describe('berth migrate-store', () => {
     expect((await runMove(from, empty, '--at-once', '0')).exitCode).toBe(2)
   })
 
+  test('leaves a registry alone on which no server of this version has worked', async () => {
+    const [from, to] = [placeIn(newFolder()), placeIn(newFolder())]
+    const behind = from.look()
+    await migrate(behind, 2)
+    await behind.close()
+
+    for (const refused of [await runMove(from, to), await runMove(from, undefined, '--abort')]) {
+      expect([refused.exitCode, refused.stdout]).toEqual([1, ''])
+      expect(refused.stderr).toContain('all its servers must be of this version, and older ones be stopped')
+      expect(refused.stderr).toContain('run `berth migrate`')
+    }
+    expect(await readAllRows(from, 'SELECT version FROM schema_versions')).toHaveLength(2)
+
+    expect((await run(from, 'migrate')).exitCode).toBe(0)
+    expect((await runMove(from, to)).exitCode).toBe(0)
+  })
+
+  test('says where it goes, and which end cannot be used, before it lays claim to anything', async () => {
+    const [from, other, to] = [await newSource(), await newSource(), placeIn(newFolder())]
+    const nowhere = {
+      BERTH_STORAGE__S3__BUCKET: 'images',
+      BERTH_STORAGE__S3__ENDPOINT: 'http://127.0.0.1:1',
+      BERTH_STORAGE__S3__ACCESS_KEY_ID: 'somebody',
+      BERTH_STORAGE__S3__SECRET_ACCESS_KEY: 'canary',
+    }
+
+    const { exitCode, stderr } = await runMove(from, { ...to, settings: { ...to.settings, ...nowhere } })
+
+    expect([exitCode, stderr]).toEqual([
+      1,
+      expect.stringContaining(`from ${join(from.dataDir, 'metadata.sqlite')} and `),
+    ])
+    expect(stderr).toContain(`to ${join(to.dataDir, 'metadata.sqlite')} and http://127.0.0.1:1/images/`)
+    expect(stderr).toMatch(/http:.*, the new place \(--to\), cannot be used: the blob store is unavailable/)
+    expect(stderr).not.toContain('canary')
+    // What could not be used is anybody's still.
+    expect((await runMove(other, to)).exitCode).toBe(0)
+    const unknown = { ...to, settings: { BERTH_DATA_DIR: '/dev/null/berth' } }
+    expect((await runMove(from, unknown)).stderr).toContain('the new place (--to) cannot be opened: ')
+  })
+
+  test('takes --force with --abort alone, and --abort without --prepare', async () => {
+    const [from, to] = [await newSource(), placeIn(newFolder())]
+    expect(await runMove(from, to, '--force')).toMatchObject({
+      exitCode: 2,
+      stderr: 'berth: --force is for --abort alone\n',
+    })
+    expect((await runMove(from, to, '--abort', '--prepare')).exitCode).toBe(2)
+    expect(await readAllRows(from, "SELECT name FROM marks WHERE name = 'read-only'")).toEqual([])
+  })
+
+  testNeeding(canMount(), 'ends where the new disk is full, says so, and goes on when there is room', async () => {
+    const [from, disk] = [await newSource(), makeSmallDisk(3)]
+    try {
+      await addBlobTo(from, generatedBytes(4_000_000, 1))
+      const to = placeIn(join(disk.path, 'data'))
+
+      const { exitCode, stderr } = await runMove(from, to, '--prepare')
+
+      expect(exitCode).toBe(1)
+      expect(stderr).toMatch(/trying again: the (blob|metadata) store of the new place is unavailable/)
+      expect(stderr).toContain('the registry goes on as before: run this again to go on where it was')
+      expect(stderr).not.toContain('1 of 1 blobs')
+      expect((await run(from, 'user', 'disable', 'ann')).exitCode).toBe(0)
+      disk.grow(12)
+      expect(await runMove(from, to)).toMatchObject({
+        exitCode: 0,
+        stdout: expect.stringContaining('1 blobs and 1 users'),
+      })
+    } finally {
+      disk.remove()
+    }
+  })
+
   test('names blobs that are damaged or missing, and lets the registry go on', async () => {
     const [from, to] = [await newSource(), placeIn(newFolder())]
     const digest = `sha256:${'1'.repeat(64)}`
-    const key = Bun.randomUUIDv7()
-    const behind = from.look()
-    await behind.run(
-      "INSERT INTO accounts (id, name, state, created_at, changed_at) VALUES (1, 'acme', 'enabled', 0, 0)",
-      [],
-    )
-    await behind.run(
-      'INSERT INTO blobs (account_id, digest, size_bytes, storage_key, created_at) VALUES (1, $1, 5, $2, 0)',
-      [digest, key],
-    )
-    await behind.close()
+    const key = await addBlobRow(from, digest, 5)
 
     const missing = await runMove(from, to)
     expect(missing.exitCode).toBe(1)

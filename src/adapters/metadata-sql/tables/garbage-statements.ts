@@ -5,13 +5,30 @@ const isUsedOrLeased = `
   OR EXISTS (SELECT 1 FROM blob_links l
              WHERE l.account_id = b.account_id AND l.blob_id = b.id AND l.leased_at > {now} - $LEASE)`
 
+// Whatever the account's state: what is read is one row, however many others stand before it that nobody may collect now.
 export const lockNextDue = `
-SELECT q.account_id, q.blob_id, q.queued_at, b.storage_key, b.size_bytes
+SELECT q.account_id, q.blob_id, q.queued_at, b.storage_key, b.size_bytes, a.state,
+  (SELECT count(*) FROM (SELECT 1 AS one FROM blob_links l
+                         WHERE l.account_id = q.account_id AND l.blob_id = q.blob_id LIMIT $3 + 1) AS few) AS links
 FROM blob_queue q
 JOIN blobs b ON b.account_id = q.account_id AND b.id = q.blob_id
 JOIN accounts a ON a.id = q.account_id
-WHERE q.queued_at >= $2 AND q.queued_at <= {now} - $1 AND a.state = 'enabled'
+WHERE q.queued_at >= $2 AND q.queued_at <= {now} - $1
 ORDER BY q.queued_at LIMIT 1 {lock q, b skip}`
+
+/** The same one again, if it is still as it was and nobody is using it. */
+export const lockDue = `
+SELECT 1 AS found FROM blob_queue q
+JOIN blobs b ON b.account_id = q.account_id AND b.id = q.blob_id
+WHERE q.account_id = $1 AND q.blob_id = $2 AND q.queued_at = $3 {lock q, b skip}`
+
+export const findHead = `
+SELECT max(q.queued_at) AS until, {now} AS now FROM (
+  SELECT queued_at FROM blob_queue WHERE queued_at >= $2 AND queued_at <= {now} - $1 ORDER BY queued_at LIMIT $3) AS q`
+
+export const requeueDisabled = `
+UPDATE blob_queue SET queued_at = $3 WHERE queued_at >= $1 AND queued_at <= $2
+  AND (SELECT a.state FROM accounts a WHERE a.id = blob_queue.account_id) = 'disabled'`
 
 export const findUse = `
 SELECT 1 AS found FROM blobs b
@@ -19,10 +36,27 @@ WHERE b.account_id = $1 AND b.id = $2 AND (${isUsedOrLeased.replace('$LEASE', '$
 
 // Not by NOT EXISTS: PostgreSQL would make a join of it, whose generic plan reads all entries of the blob for each of its
 // links. A base layer has thousands of both.
-export const dropUnusedLinks = `
-DELETE FROM blob_links WHERE account_id = $1 AND blob_id = $2 AND leased_at <= {now} - $3
+const isUnused = `leased_at <= {now} - $3
   AND (SELECT 1 FROM manifest_entries e
-       WHERE e.account_id = $1 AND e.blob_id = $2 AND e.repository_id = blob_links.repository_id LIMIT 1) IS NULL`
+       WHERE e.account_id = $1 AND e.blob_id = $2 AND e.repository_id = l.repository_id LIMIT 1) IS NULL`
+
+/** The next links of the blob, in the order of the index that leads to them. */
+export const listLinks = `
+SELECT l.repository_id, CASE WHEN ${isUnused} THEN 1 ELSE 0 END AS is_unused
+FROM blob_links l WHERE l.account_id = $1 AND l.blob_id = $2 AND l.repository_id > $4
+ORDER BY l.repository_id LIMIT $5`
+
+// The ends of the range beside the list: it is they that are looked up, whatever the engine thinks of the list.
+const areThese = `l.account_id = $1 AND l.blob_id = $2 AND l.repository_id >= $4 AND l.repository_id <= $5
+  AND l.repository_id IN (SELECT CAST(each.value AS {number}) FROM {texts $6})`
+
+/** One that a push holds is about to be used: it is passed over. */
+export const lockUnusedLinks = `
+SELECT l.repository_id FROM blob_links l WHERE ${areThese} AND ${isUnused}
+ORDER BY l.repository_id {lock l skip}`
+
+/** A look of its own after the lock: what was committed before it is seen here. */
+export const dropUnusedLinks = `DELETE FROM blob_links AS l WHERE ${areThese} AND ${isUnused}`
 
 export const dequeueUsed = `
 DELETE FROM blob_queue WHERE account_id = $1 AND blob_id = $2
@@ -61,19 +95,26 @@ export const takeTurn = `
 INSERT INTO turns (work, due_at) VALUES ($1, {now} + $2)
 ON CONFLICT (work) DO UPDATE SET due_at = {now} + $2 WHERE turns.due_at <= {now}`
 
-const holdsNothing = `r.manifest_count = 0
+/** How many repositories one look reads. A number in the text: of a parameter the planner thinks a tenth of the table. */
+export const repositoriesAtOnce = 500
+
+/** The next in the order of the key that begins with the account. Those that are counted to have manifests are not empty. */
+export const listNextRepositories = `
+SELECT r.account_id, r.id, CASE WHEN r.manifest_count = 0 AND r.created_at <= {now} - $1 THEN 1 ELSE 0 END AS may_be_empty
+FROM repositories r WHERE (r.account_id, r.id) > ($2, $3)
+ORDER BY r.account_id, r.id LIMIT ${repositoriesAtOnce}`
+
+const holdsNothing = `r.id IN (SELECT CAST(each.value AS {number}) FROM {texts $1}) AND r.manifest_count = 0
   AND NOT EXISTS (SELECT 1 FROM blob_links l WHERE l.account_id = r.account_id AND l.repository_id = r.id)
   AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.account_id = r.account_id AND u.repository_id = r.id)`
 
 /** A push holds its repository: that one is passed over. */
 export const lockEmptyRepositories = `
-SELECT r.id FROM repositories r JOIN accounts a ON a.id = r.account_id
-WHERE a.state = 'enabled' AND r.created_at <= {now} - $1 AND ${holdsNothing}
-LIMIT $2 {lock r skip}`
+SELECT r.id FROM repositories r
+WHERE (SELECT a.state FROM accounts a WHERE a.id = r.account_id) = 'enabled' AND ${holdsNothing} {lock r skip}`
 
 /** A look of its own after the lock: what was committed before it is seen here. */
-export const removeEmptyRepositories = `
-DELETE FROM repositories AS r WHERE r.id IN (SELECT CAST(each.value AS {number}) FROM {texts $1}) AND ${holdsNothing}`
+export const removeEmptyRepositories = `DELETE FROM repositories AS r WHERE ${holdsNothing}`
 
 export const forecastBlobs = `
 SELECT count(*) AS blobs, CAST(coalesce(sum(b.size_bytes), 0) AS bigint) AS bytes

@@ -1,5 +1,14 @@
 import type { RemovableObject, StorageKey, StrayObject } from '../../../ports/blob-store.ts'
-import type { BlobCandidate, DueBlob, Garbage, GarbageAges, GarbageForecast } from '../../../ports/garbage.ts'
+import type {
+  BlobCandidate,
+  DueBlob,
+  Garbage,
+  GarbageAges,
+  GarbageForecast,
+  TidiedBatch,
+} from '../../../ports/garbage.ts'
+import type { RepositoryRow } from '../../../ports/repositories.ts'
+import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
 import * as statements from './garbage-statements.ts'
 import { putIntoTrash } from './trash.ts'
@@ -10,6 +19,19 @@ interface CandidateRow {
   readonly queued_at: number
   readonly storage_key: string
   readonly size_bytes: number
+  readonly state: string
+  readonly links: number
+}
+
+interface LinkRow {
+  readonly repository_id: number
+  readonly is_unused: number
+}
+
+interface RepositoryWindowRow {
+  readonly account_id: number
+  readonly id: number
+  readonly may_be_empty: number
 }
 
 interface ExpiredRow {
@@ -31,8 +53,8 @@ export class SqlGarbage implements Garbage {
     this.#queries = queries
   }
 
-  async lockNextDue(leaseMs: number, queuedFrom: number): Promise<DueBlob | undefined> {
-    const row = await this.#queries.first<CandidateRow>(statements.lockNextDue, [leaseMs, queuedFrom])
+  async lockNextDue(leaseMs: number, queuedFrom: number, linksMax: number): Promise<DueBlob | undefined> {
+    const row = await this.#queries.first<CandidateRow>(statements.lockNextDue, [leaseMs, queuedFrom, linksMax])
     if (row === undefined) return undefined
     return {
       accountId: row.account_id,
@@ -40,7 +62,24 @@ export class SqlGarbage implements Garbage {
       queuedAt: row.queued_at,
       storageKey: row.storage_key as StorageKey,
       sizeBytes: row.size_bytes,
+      isDisabled: row.state === 'disabled',
+      hasMoreLinks: row.links > linksMax,
     }
+  }
+
+  async lockDue({ accountId, blobId, queuedAt }: DueBlob): Promise<boolean> {
+    return (await this.#queries.first(statements.lockDue, [accountId, blobId, queuedAt])) !== undefined
+  }
+
+  async putOffDisabled(leaseMs: number, queuedFrom: number, looks: number): Promise<number> {
+    const head = await this.#queries.first<{ until: number | null; now: number }>(statements.findHead, [
+      leaseMs,
+      queuedFrom,
+      looks,
+    ])
+    if (head === undefined) throw new Error('a maximum has no row')
+    if (head.until !== null) await this.#queries.run(statements.requeueDisabled, [queuedFrom, head.until, head.now])
+    return head.now
   }
 
   async isLive(candidate: BlobCandidate, leaseMs: number): Promise<boolean> {
@@ -48,8 +87,28 @@ export class SqlGarbage implements Garbage {
     return row !== undefined
   }
 
-  async keep({ accountId, blobId }: BlobCandidate, leaseMs: number): Promise<void> {
-    await this.#queries.run(statements.dropUnusedLinks, [accountId, blobId, leaseMs])
+  async dropUnusedLinks(
+    { accountId, blobId }: BlobCandidate,
+    leaseMs: number,
+    after: RowId,
+    limit: number,
+  ): Promise<RowId | undefined> {
+    const blob = [accountId, blobId, leaseMs]
+    const links = await this.#queries.all<LinkRow>(statements.listLinks, [...blob, after, limit])
+    await this.#drop(
+      blob,
+      links.filter((link) => link.is_unused === 1),
+    )
+    return links.length < limit ? undefined : links.at(-1)?.repository_id
+  }
+
+  async #drop(blob: readonly number[], unused: readonly LinkRow[]): Promise<void> {
+    if (unused.length === 0) return
+    const locked = await this.#queries.all<LinkRow>(statements.lockUnusedLinks, [...blob, ...toRange(unused)])
+    if (locked.length > 0) await this.#queries.run(statements.dropUnusedLinks, [...blob, ...toRange(locked)])
+  }
+
+  async keep({ accountId, blobId }: BlobCandidate): Promise<void> {
     const dequeued = await this.#queries.run(statements.dequeueUsed, [accountId, blobId])
     if (dequeued === 0) await this.#queries.run(statements.requeue, [accountId, blobId])
   }
@@ -111,10 +170,21 @@ export class SqlGarbage implements Garbage {
     await this.#queries.run('DELETE FROM trash WHERE storage_key = $1', [key])
   }
 
-  async removeEmptyRepositories(idleMs: number, limit: number): Promise<number> {
-    const empty = await this.#queries.all<{ id: number }>(statements.lockEmptyRepositories, [idleMs, limit])
-    if (empty.length === 0) return 0
-    return this.#queries.run(statements.removeEmptyRepositories, [JSON.stringify(empty.map(({ id }) => String(id)))])
+  async removeEmptyRepositories(idleMs: number, after: RepositoryRow | undefined): Promise<TidiedBatch> {
+    const values = [idleMs, after?.accountId ?? 0, after?.id ?? 0]
+    const seen = await this.#queries.all<RepositoryWindowRow>(statements.listNextRepositories, values)
+    const last = seen.at(-1)
+    return {
+      removed: await this.#removeEmpty(seen.filter((row) => row.may_be_empty === 1)),
+      next:
+        last && seen.length === statements.repositoriesAtOnce ? { accountId: last.account_id, id: last.id } : undefined,
+    }
+  }
+
+  async #removeEmpty(candidates: readonly { readonly id: number }[]): Promise<number> {
+    if (candidates.length === 0) return 0
+    const empty = await this.#queries.all<{ id: number }>(statements.lockEmptyRepositories, [toTexts(candidates)])
+    return empty.length === 0 ? 0 : this.#queries.run(statements.removeEmptyRepositories, [toTexts(empty)])
   }
 
   async takeTurn(work: string, everyMs: number): Promise<boolean> {
@@ -138,4 +208,14 @@ export class SqlGarbage implements Garbage {
       trashed: trash?.trashed ?? 0,
     }
   }
+}
+
+function toTexts(rows: readonly { readonly id: number }[]): string {
+  return JSON.stringify(rows.map(({ id }) => String(id)))
+}
+
+/** The first, the last and all: they are in order. */
+function toRange(links: readonly Pick<LinkRow, 'repository_id'>[]): [number, number, string] {
+  const ids = links.map((link) => link.repository_id)
+  return [ids[0] ?? 0, ids.at(-1) ?? 0, JSON.stringify(ids.map(String))]
 }

@@ -1,8 +1,24 @@
 import type { RepositoryName } from '../../../oci/names.ts'
-import { fixedPrefixOf, type RepositoryPattern } from '../../../oci/repository-pattern.ts'
+import type { RepositoryPattern } from '../../../oci/repository-pattern.ts'
 import type { Repositories, RepositoryRow, Scope } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
+import { type NameStep, planNames } from './name-ranges.ts'
+
+interface NameRow {
+  readonly name: string | null
+}
+
+const namesBetween = `
+SELECT name FROM repositories WHERE account_id = $1 AND name >= $2 AND name < $3
+AND manifest_count > 0 AND EXISTS (SELECT 1 FROM {texts $4} WHERE name LIKE each.value ESCAPE '\\')
+ORDER BY name LIMIT $5`
+
+// Nested: of an account and a list of names, the planner thinks that it has as good as found them by the account alone.
+const namesThatAre = `
+SELECT (SELECT r.name FROM repositories r
+        WHERE r.account_id = $1 AND r.name = each.value AND r.manifest_count > 0) AS name
+FROM {texts $2}`
 
 export class SqlRepositories implements Repositories {
   readonly #queries: Queryable
@@ -56,28 +72,34 @@ export class SqlRepositories implements Repositories {
     return rows.map((row) => row.name as RepositoryName)
   }
 
-  /**
-   * The range of names is read from the index and filtered by the patterns: its ends are the first and the last text
-   * that any pattern can begin with, so one folder's owner does not read through all others'. One bound at each end: of
-   * two, the engine takes either for its way into the index.
-   */
   async #listWithin(
     accountId: RowId,
     after: string,
     limit: number,
     within: readonly RepositoryPattern[],
   ): Promise<RepositoryName[]> {
-    const starts = within.map(fixedPrefixOf).toSorted()
-    const ends = starts.map((start) => `${start}~`).toSorted()
-    // Every letter of a name lies between the exclamation mark and the tilde.
-    const [, from = ''] = [`${after}!`, starts[0] ?? ''].toSorted()
-    const rows = await this.#queries.all<{ name: string }>(
-      `SELECT name FROM repositories WHERE account_id = $1 AND name >= $2 AND name < $3
-       AND manifest_count > 0 AND EXISTS (SELECT 1 FROM {texts $4} WHERE name LIKE each.value ESCAPE '\\')
-       ORDER BY name LIMIT $5`,
-      [accountId, from, ends.at(-1) ?? '', JSON.stringify(within.map(toLike)), limit],
-    )
-    return rows.map((row) => row.name as RepositoryName)
+    const found: RepositoryName[] = []
+    for (const step of planNames(within, after)) {
+      if (found.length >= limit) break
+      found.push(...(await this.#listStep(accountId, step, limit - found.length)))
+    }
+    return found
+  }
+
+  /** One bound at each end of a stretch: of two, the engine takes either for its way into the index. */
+  async #listStep(accountId: RowId, step: NameStep, limit: number): Promise<RepositoryName[]> {
+    const rows =
+      'names' in step
+        ? await this.#queries.all<NameRow>(namesThatAre, [accountId, JSON.stringify(step.names)])
+        : await this.#queries.all<NameRow>(namesBetween, [
+            accountId,
+            step.from,
+            step.before,
+            JSON.stringify(step.patterns.map(toLike)),
+            limit,
+          ])
+    const names = rows.flatMap(({ name }) => (name === null ? [] : [name as RepositoryName]))
+    return names.toSorted().slice(0, limit)
   }
 
   async addManifests(repository: RepositoryRow, change: 1 | -1): Promise<number> {
