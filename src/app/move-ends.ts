@@ -1,4 +1,5 @@
 import { SchemaMismatch } from '../adapters/metadata-sql/migrate.ts'
+import { rootCauseOf } from '../lib/root-cause.ts'
 import { type MovableStores, openMovableStores } from './build.ts'
 import type { Config } from './settings.ts'
 import { describeBlobs, describeMetadata } from './store-places.ts'
@@ -52,9 +53,7 @@ export async function probeBlobs(source: MoveEnd, target: MoveEnd): Promise<void
 /** What it was is said as well, and what was at the bottom of it: that is what an operator can mend. */
 function explained(what: string, error: unknown): Error {
   if (!(error instanceof Error)) return new Error(what, { cause: error })
-  let cause: unknown = error.cause
-  while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause
-  return new Error(`${what}: ${error.message}`, { cause })
+  return new Error(`${what}: ${error.message}`, { cause: rootCauseOf(error) })
 }
 
 async function openEnd(config: Config, mustBeThere: boolean): Promise<MoveEnd> {

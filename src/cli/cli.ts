@@ -3,6 +3,7 @@ import { ConfigFault } from '../app/config.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import { addAccountCommand } from './account.ts'
 import { addConfigCommand } from './config.ts'
+import { describeError } from './describe-error.ts'
 import { addGcCommand } from './gc.ts'
 import { addKeyCommand } from './key.ts'
 import { addMigrateCommand } from './migrate.ts'
@@ -56,7 +57,7 @@ function tellFailure(error: unknown): number {
     console.error(`berth: ${error.message}`)
     return misused
   }
-  console.error(`berth: ${withoutControls(describe(error))}`)
+  console.error(`berth: ${withoutControls(describeError(error))}`)
   return error instanceof RegistryRefusal && error.refusal === 'identity-invalid' ? misused : failed
 }
 
@@ -64,12 +65,4 @@ function tellFailure(error: unknown): number {
 function onOneLine(complaint: string): string {
   const words = complaint.replace(/^error: /, '').replace(/(unknown option '--[^=]*=).*'/s, "$1...'")
   return withoutControls(words.trim().replace(/\s*\n\s*/g, ' '))
-}
-
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  if (error instanceof RegistryRefusal && error.details.length > 0) {
-    return `${error.message}: ${error.details.flatMap((detail) => Object.values(detail)).join(', ')}`
-  }
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
 }

@@ -4,6 +4,7 @@ import { abortMove } from '../app/move-abort.ts'
 import { MoveAborted } from '../app/move-marks.ts'
 import { type MoveResult, moveStores } from '../app/move-stores.ts'
 import { formatBytes } from '../lib/quantities.ts'
+import { describeError } from './describe-error.ts'
 import { MoveProgress } from './move-progress.ts'
 import { tell, warn, withoutControls } from './printing.ts'
 import { configOption } from './stores.ts'
@@ -79,8 +80,9 @@ async function move(options: Options, to: string): Promise<void> {
       onRows: (rows) => progress.addRows(rows),
       onTrouble: (error) => {
         // Each of those that are copied at once tells of the same.
-        if (trouble === describe(error)) return
-        trouble = describe(error)
+        const told = withoutControls(describeError(error))
+        if (trouble === told) return
+        trouble = told
         progress.begin(`trying again: ${trouble}`)
       },
     })
@@ -95,11 +97,6 @@ async function move(options: Options, to: string): Promise<void> {
     }
     throw error
   }
-}
-
-function describe(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : ''
-  return withoutControls((error instanceof Error ? error.message : String(error)) + cause)
 }
 
 function report(result: MoveResult, to: string): void {

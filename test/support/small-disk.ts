@@ -6,6 +6,8 @@ import type { Need } from './needs.ts'
 
 export interface SmallDisk {
   readonly path: string
+  /** From now on it holds so many MiB. */
+  grow(mebibytes: number): void
   remove(): void
 }
 
@@ -23,6 +25,10 @@ export function makeSmallDisk(mebibytes: number): SmallDisk {
   }
   return {
     path,
+    grow(mebibytes) {
+      const { isDone, said } = run('mount', '-o', `remount,size=${mebibytes}m`, path)
+      if (!isDone) throw new Error(said)
+    },
     remove() {
       run('umount', path)
       rmSync(path, { recursive: true, force: true })

@@ -9,7 +9,8 @@ import { errorOf } from '../../support/outcomes.ts'
 const { openWorld, copy, lookInto, expectSound } = useCopyWorlds()
 
 describe('trouble', () => {
-  const trouble = new Unavailable('the blob store')
+  const trouble = new Unavailable('the blob store', { cause: new Error('no space left') })
+  const saidOf = (place: string) => `Unavailable: the blob store of the ${place} place is unavailable`
 
   test('that passes is waited for, blob by blob', async () => {
     const world = await openWorld(4)
@@ -26,7 +27,8 @@ describe('trouble', () => {
 
     const { copied, seen } = await copy(world, { target, atOnce: 1 })
 
-    expect([copied, seen.troubles]).toEqual([4, [trouble, trouble, trouble]])
+    expect([copied, seen.troubles.map(String)]).toEqual([4, Array.from({ length: 3 }, () => saidOf('new'))])
+    expect(seen.troubles[0]).toHaveProperty('cause.message', 'no space left')
   })
 
   test('that stays ends the copying, and what was noted counts', async () => {
@@ -40,7 +42,7 @@ describe('trouble', () => {
       },
     }
 
-    expect(await errorOf(copy(world, { target }))).toBe(trouble)
+    expect(String(await errorOf(copy(world, { target })))).toBe(saidOf('new'))
     expect((await lookInto(world)).notes).toHaveLength(5)
     expect((await copy(world)).copied).toBe(4)
     await expectSound(world)
@@ -87,9 +89,27 @@ describe('trouble', () => {
       },
     }
 
-    expect(await errorOf(copy(world, { source }))).toBe(trouble)
+    expect(String(await errorOf(copy(world, { source })))).toBe(saidOf('old'))
     const { notes, trash } = await lookInto(world)
     expect([notes.length, trash.length]).toEqual([0, 4])
     expect((await copy(world)).copied).toBe(1)
+  })
+
+  test('takes back what was counted of a blob that has to be copied again', async () => {
+    const world = await openWorld(2)
+    let left = 3
+    const target: Pick<BlobStore, 'openWriter'> = {
+      async openWriter(key, object) {
+        const writer = await world.to.blobs.openWriter(key, object)
+        if (left === 0) return writer
+        left -= 1
+        writer.complete = () => Promise.reject(trouble)
+        return writer
+      },
+    }
+
+    const { copied, seen } = await copy(world, { target, atOnce: 1 })
+
+    expect([copied, seen.troubles.length, seen.bytes]).toEqual([2, 3, 2_001])
   })
 })
