@@ -45,16 +45,17 @@ function toBase64(crc: number): string {
   return bytes.toString('base64')
 }
 
-/** What is smaller is copied behind the one before it: a sender of single bytes would take a hundred times their room. */
-const joinedBelowBytes = 4 * 1024
-const blockBytes = 64 * 1024
+const leastBytes = 4 * 1024
 
+/**
+ * In one buffer, which is all that there is of the bytes: kept as they came, chunks of a few bytes would take a hundred times
+ * their room, and joined before they are sent, all would be there twice. What is sent is given back at once, and not when the
+ * collector comes round: that makes half of the memory of a server that many push to.
+ */
 export class PieceInMemory implements Piece {
   readonly startsAt: number
   readonly #proof: Proof
-  #chunks: Uint8Array[] = []
-  #block = new Uint8Array(0)
-  #blockUsed = 0
+  #buffer = new ArrayBuffer(0)
   #sizeBytes = 0
 
   constructor(startsAt: number, checksum: Checksum) {
@@ -68,35 +69,26 @@ export class PieceInMemory implements Piece {
 
   async append(chunk: Uint8Array): Promise<void> {
     this.#proof.update(chunk)
-    if (chunk.length < joinedBelowBytes) this.#copy(chunk)
-    else this.#chunks.push(chunk)
-    this.#sizeBytes += chunk.length
+    const sizeBytes = this.#sizeBytes + chunk.length
+    if (sizeBytes > this.#buffer.byteLength) this.#buffer = this.#buffer.transfer(roomFor(sizeBytes))
+    new Uint8Array(this.#buffer, this.#sizeBytes).set(chunk)
+    this.#sizeBytes = sizeBytes
   }
 
-  #copy(chunk: Uint8Array): void {
-    if (this.#blockUsed + chunk.length > this.#block.length) {
-      this.#block = new Uint8Array(blockBytes)
-      this.#blockUsed = 0
-    }
-    this.#block.set(chunk, this.#blockUsed)
-    const last = this.#chunks.at(-1)
-    const goesOn = last?.buffer === this.#block.buffer && last.byteOffset + last.length === this.#blockUsed
-    const from = goesOn ? last.byteOffset : this.#blockUsed
-    this.#blockUsed += chunk.length
-    this.#chunks.splice(goesOn ? -1 : this.#chunks.length, 1, this.#block.subarray(from, this.#blockUsed))
-  }
-
+  /** A look into the piece: good until it is appended to or discarded. */
   body(): S3Body {
-    // Joined once, however often it is sent.
-    if (this.#chunks.length > 1) this.#chunks = [Buffer.concat(this.#chunks)]
-    return { bytes: this.#chunks[0] ?? new Uint8Array(), ...this.#proof.words() }
+    return { bytes: new Uint8Array(this.#buffer, 0, this.#sizeBytes), ...this.#proof.words() }
   }
 
   async discard(): Promise<void> {
-    this.#chunks = []
-    this.#block = new Uint8Array(0)
-    this.#blockUsed = 0
+    // What an attempt that was given up still reads of it ends there: too short to be taken for the whole.
+    this.#buffer = this.#buffer.transfer(0)
   }
+}
+
+/** A power of two, as the sizes of pieces are. */
+function roomFor(sizeBytes: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(sizeBytes, leastBytes)))
 }
 
 /** For pieces that are too large for memory. The file is nobody's data: what is not sent yet was not acknowledged. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { type Checksum, type Piece, PieceInFile, PieceInMemory } from '../../../../src/adapters/blobs-s3/piece.ts'
 import { PieceRoom, type RoomSettings } from '../../../../src/adapters/blobs-s3/piece-room.ts'
+import { sizeOfBody, toRequestBody } from '../../../../src/adapters/blobs-s3/s3-body.ts'
 import { generatedBytes } from '../../../support/generated-bytes.ts'
 import { errorOf } from '../../../support/outcomes.ts'
 import { useTemporaryFolders } from '../../../support/temporary-folders.ts'
@@ -215,11 +216,36 @@ describe('a piece in memory', () => {
   test('can be appended to after it was sent', async () => {
     const piece = new PieceInMemory(0, 'none')
     await piece.append(generatedBytes(100, 1))
-    const first = piece.body().bytes
-    await piece.append(generatedBytes(100, 2))
+    expect(piece.body().bytes).toEqual(generatedBytes(100, 1))
+    await piece.append(generatedBytes(10_000, 2))
 
-    expect(first).toEqual(generatedBytes(100, 1))
-    expect(piece.body().bytes).toEqual(new Uint8Array(Buffer.concat([generatedBytes(100, 1), generatedBytes(100, 2)])))
+    const whole = new Uint8Array(Buffer.concat([generatedBytes(100, 1), generatedBytes(10_000, 2)]))
+    expect(piece.body().bytes).toEqual(whole)
+  })
+
+  test('gives its memory back as it is discarded, whoever still looks at it', async () => {
+    const piece = new PieceInMemory(0, 'none')
+    await piece.append(generatedBytes(100_000, 1))
+    const { bytes } = piece.body()
+    const sent = toRequestBody({ bytes, sha256: undefined, crc32: undefined })
+    await piece.discard()
+    await piece.discard()
+
+    expect(sizeOfBody({ bytes, sha256: undefined, crc32: undefined })).toBe(0)
+    expect(sent).toHaveLength(0)
+  })
+
+  test('of which an attempt still sends when it is discarded ends early, and so is taken for nothing', async () => {
+    const piece = new PieceInMemory(0, 'none')
+    await piece.append(generatedBytes(1_000_000, 1))
+    const sent = toRequestBody(piece.body())
+    if (!(sent instanceof ReadableStream)) throw new Error('what is large is streamed')
+    const reader = sent.getReader()
+    const first = (await reader.read()).value?.length ?? 0
+    await piece.discard()
+
+    expect(first).toBeGreaterThan(0)
+    expect((await reader.read()).done).toBe(true)
   })
 
   test('takes no more room for bytes that come one by one', async () => {
