@@ -65,7 +65,8 @@ export async function openStores(config: Config, { mustBeThere = false } = {}): 
 
 /**
  * Says whose blobs these are, or refuses where they are somebody else's: two registries on one blob store would take each
- * other's bytes for strays, and remove them. Nor is a store that is nobody's taken for the one that is meant.
+ * other's bytes for strays, and remove them. Nor is a store that is nobody's taken for the one that is meant. What a move
+ * has claimed that was aborted is ours.
  */
 export async function ownBlobs(
   { metadata, blobs }: Pick<Stores, 'metadata' | 'blobs'>,
@@ -73,7 +74,8 @@ export async function ownBlobs(
   formerOwner?: string,
 ): Promise<void> {
   const mayBeNew = (await metadata.marks.find('has-blobs')) === undefined
-  const owner = await blobs.claim(id, formerOwner === undefined ? { mayBeNew } : { mayBeNew, formerOwner })
+  const former = formerOwner ?? (await metadata.marks.find('aborted-to'))
+  const owner = await blobs.claim(id, former === undefined ? { mayBeNew } : { mayBeNew, formerOwner: former })
   if (owner === undefined) {
     throw new Error(
       `the blobs of this registry, ${id}, are in another store: is the disk mounted, and are the settings those of the other servers?`,

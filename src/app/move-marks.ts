@@ -67,6 +67,7 @@ export function freeze(
     const phase: MovePhase = 'bytes'
     const frozen = { move: clock.freshId(), to: targetId, place, keepsBlobStore, phase, isAborted: false }
     await marks.put('read-only', JSON.stringify(frozen))
+    await marks.remove('aborted-to')
     await marks.keepOlderOut()
     return frozen
   })
@@ -119,7 +120,10 @@ export async function thaw(metadata: Pick<Marked, 'transaction'>, move: string):
   await metadata.transaction(async ({ marks }) => {
     await marks.holdUpOthers()
     const known = await marks.find('read-only')
-    if (known === undefined || parseFreeze(known).move !== move) return
+    const frozen = known === undefined ? undefined : parseFreeze(known)
+    if (frozen?.move !== move) return
+    // The move may be claiming the blob store at this moment, and die before it sees that it was aborted.
+    if (frozen.keepsBlobStore) await marks.put('aborted-to', frozen.to)
     await marks.remove('read-only')
     await marks.letOlderIn()
   })

@@ -132,7 +132,7 @@ export const storeSettings = {
   s3Requests: setting(
     'storage.s3.requests',
     wholeNumber(128, 4, 200),
-    'Most requests to the store at once, downloads that run included.',
+    'Most requests to the store at once, downloads that run included: they get three quarters, and while others wait for them, readers that hardly read are cut.',
   ),
   s3Queue: setting('storage.s3.queue', wholeNumber(1_000, 0, 100_000), 'Most that wait for their turn; 503 above.'),
   s3Buffers: setting(

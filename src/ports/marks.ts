@@ -2,9 +2,17 @@
  * `read-only`: the store takes no changes that anybody would see; its text says why, for operators. `store-id`: a random
  * name that no other store has. `move-from`: the store that a move to here, not finished yet, comes from. `moved-from`: the
  * move that the rows came with. `has-blobs`: a blob store has this registry's name in it; one that has none is not it.
+ * `aborted-to`: the store that a move with one blob store was on its way to; what it still claims is taken back.
  * `empty-repositories`: how far the collector has looked for some.
  */
-export type MarkName = 'read-only' | 'store-id' | 'move-from' | 'moved-from' | 'has-blobs' | 'empty-repositories'
+export type MarkName =
+  | 'read-only'
+  | 'store-id'
+  | 'move-from'
+  | 'moved-from'
+  | 'has-blobs'
+  | 'aborted-to'
+  | 'empty-repositories'
 
 /** Notes about the store as a whole. */
 export interface Marks {
