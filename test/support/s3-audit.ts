@@ -45,8 +45,8 @@ export async function auditPromises(dataDir: string, store: BlobStore): Promise<
     }
   }
   for (const { storage_key, notes } of uploads) {
-    const { multipart, tail } = readNotes(notes ?? undefined)
-    for (const key of [multipart?.key, tail?.key]) {
+    const { multipart, tails } = readNotes(notes ?? undefined)
+    for (const key of [multipart?.key, ...tails.map((tail) => tail.key)]) {
       if (key !== undefined && !there.has(key))
         faults.push(`the upload ${storage_key} needs ${key}, which is not there`)
     }

@@ -52,9 +52,13 @@ export class PieceRoom {
 
   /** Before so many bytes come. Gives the piece to go on with: another one, with the same bytes, where memory has no room. */
   async prepare(piece: Piece, bytes: number): Promise<Piece> {
-    const isLarge = piece.sizeBytes + bytes > freeBytes
-    const needsPlace = isLarge && piece instanceof PieceInMemory && !this.#places.has(piece)
-    return needsPlace ? this.#settle(piece) : piece
+    const isShared = piece instanceof PieceInMemory && !this.#places.has(piece)
+    return isShared && !this.isSmall(piece.sizeBytes + bytes) ? this.#settle(piece) : piece
+  }
+
+  /** So much is no piece yet: it takes nothing of what is shared, and costs little to put by itself. */
+  isSmall(sizeBytes: number): boolean {
+    return sizeBytes <= freeBytes
   }
 
   /** Gives the piece to go on with, as `prepare` does. */

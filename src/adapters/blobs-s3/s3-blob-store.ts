@@ -166,7 +166,7 @@ export class S3BlobStore implements BlobStore {
 
 function notesOf(key: StorageKey, uploadId: string | undefined): string | undefined {
   if (uploadId === undefined) return undefined
-  const notes: UploadNotes = { multipart: { key, uploadId, parts: [] }, tail: undefined, replaced: [] }
+  const notes: UploadNotes = { multipart: { key, uploadId, parts: [] }, tails: [], replaced: [] }
   return writeNotes(notes)
 }
 

@@ -35,6 +35,8 @@ export interface S3ClientSettings extends S3CallSettings {
 const downloadShare = 0.75
 
 const lifetimeMaxSeconds = 7 * 24 * 3600
+/** An address ends with the credentials that sign it, and its client has to get there first. */
+const credentialsMinMs = 60_000
 
 /**
  * One bucket. Throws `S3Fault` for what S3 refused or what failed, and `NoSlot` where too many wait already. Calls that can
@@ -220,10 +222,11 @@ export class S3Client {
     return listObjects(this.#calls, prefix)
   }
 
-  /** An address that anybody may GET for a while; undefined while no credentials are known yet. */
+  /** An address that anybody may GET for a while; undefined while there are no credentials, or none that last. */
   presign(name: string, lifetimeSeconds: number): string | undefined {
     const credentials = this.#settings.credentials.current()
-    if (credentials === undefined) return undefined
+    const endsAt = credentials?.expiresAt ?? Number.POSITIVE_INFINITY
+    if (credentials === undefined || endsAt - this.#calls.now() < credentialsMinMs) return undefined
     const { url, host, path } = this.#publicAddress.targetOf(name)
     const lifetime = Math.min(lifetimeMaxSeconds, Math.max(1, Math.floor(lifetimeSeconds)))
     return `${url}?${this.#publicSignature.presign(host, path, credentials, this.#calls.now(), lifetime)}`

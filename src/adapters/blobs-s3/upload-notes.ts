@@ -6,7 +6,7 @@ export interface SentPart {
   readonly sizeBytes: number
 }
 
-/** Bytes behind the last part, too few for a part of their own: an object by itself. */
+/** Bytes behind the last part, too few for a part: an object by itself. */
 export interface Tail {
   readonly key: StorageKey
   readonly sizeBytes: number
@@ -25,15 +25,20 @@ export interface Multipart {
  */
 export interface UploadNotes {
   readonly multipart: Multipart | undefined
-  readonly tail: Tail | undefined
+  /** In the order of their bytes. */
+  readonly tails: readonly Tail[]
   /** Tails that were replaced. They are not needed once these notes are recorded; before that, they are. */
   readonly replaced: readonly StorageKey[]
 }
 
-export const noNotes: UploadNotes = { multipart: undefined, tail: undefined, replaced: [] }
+export const noNotes: UploadNotes = { multipart: undefined, tails: [], replaced: [] }
 
-export function totalBytes({ multipart, tail }: UploadNotes): number {
-  return (multipart?.parts ?? []).reduce((sum, part) => sum + part.sizeBytes, tail?.sizeBytes ?? 0)
+export function totalBytes({ multipart, tails }: UploadNotes): number {
+  return bytesOf(multipart?.parts ?? []) + bytesOf(tails)
+}
+
+export function bytesOf(stored: readonly { readonly sizeBytes: number }[]): number {
+  return stored.reduce((sum, one) => sum + one.sizeBytes, 0)
 }
 
 /** Ten thousand parts fit into half a megabyte: short names. */
@@ -41,18 +46,19 @@ interface Written {
   readonly name?: string
   readonly id?: string
   readonly parts?: readonly (readonly [etag: string, sizeBytes: number])[]
-  readonly tail?: readonly [name: string, sizeBytes: number]
+  /** Name and size, name and size. */
+  readonly tail?: readonly (string | number)[]
   readonly old?: readonly string[]
 }
 
-export function writeNotes({ multipart, tail, replaced }: UploadNotes): string {
+export function writeNotes({ multipart, tails, replaced }: UploadNotes): string {
   const written: Written = {
     ...(multipart && {
       name: multipart.key,
       id: multipart.uploadId,
       parts: multipart.parts.map(({ etag, sizeBytes }) => [etag, sizeBytes] as const),
     }),
-    ...(tail && { tail: [tail.key, tail.sizeBytes] as const }),
+    ...(tails.length > 0 && { tail: tails.flatMap(({ key, sizeBytes }) => [key, sizeBytes]) }),
     ...(replaced.length > 0 && { old: replaced }),
   }
   return JSON.stringify(written)
@@ -61,13 +67,15 @@ export function writeNotes({ multipart, tail, replaced }: UploadNotes): string {
 /** Only ever what `writeNotes` made: it comes from our own row. */
 export function readNotes(notes: string | undefined): UploadNotes {
   if (notes === undefined) return noNotes
-  const { name, id, parts = [], tail, old = [] } = JSON.parse(notes) as Written
+  const { name, id, parts = [], tail = [], old = [] } = JSON.parse(notes) as Written
   return {
     multipart:
       name === undefined || id === undefined
         ? undefined
         : { key: name as StorageKey, uploadId: id, parts: parts.map(([etag, sizeBytes]) => ({ etag, sizeBytes })) },
-    tail: tail && { key: tail[0] as StorageKey, sizeBytes: tail[1] },
+    tails: tail.flatMap((key, at) =>
+      at % 2 === 0 ? [{ key: key as StorageKey, sizeBytes: Number(tail[at + 1]) }] : [],
+    ),
     replaced: old as readonly StorageKey[],
   }
 }

@@ -98,6 +98,17 @@ describe('an address for others', () => {
     }
     expect(open({ credentials: none }).presign('x', 60)).toBeUndefined()
   })
+
+  test.each([
+    [59_000, false],
+    [61_000, true],
+  ])('with credentials that end in %d ms, is there: %p', (leftMs, isThere) => {
+    const time = new TestTime()
+    const keys = { accessKeyId: 'A', secretAccessKey: 'S', sessionToken: 'T', expiresAt: time.now() + leftMs }
+    const ending: CredentialSource = { current: () => keys, get: async () => keys, renew: async () => false }
+
+    expect(open({ credentials: ending }, time).presign('x', 3_600) !== undefined).toBe(isThere)
+  })
 })
 
 test('the bucket may stand in the host name', async () => {

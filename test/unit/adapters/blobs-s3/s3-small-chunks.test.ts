@@ -1,0 +1,71 @@
+// What it costs when a client adds a few bytes at a time to an upload that has megabytes behind its last part.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { readNotes } from '../../../../src/adapters/blobs-s3/upload-notes.ts'
+import type { StorageKey, UnfinishedObject } from '../../../../src/ports/blob-store.ts'
+import { generatedBytes } from '../../../support/generated-bytes.ts'
+import { openS3Store, s3StoreSettings } from '../../../support/s3-store.ts'
+import { startS3Stub } from '../../../support/s3-stub.ts'
+import { tinyPlan } from '../../../support/s3-world.ts'
+import { emptyObject, freshKey, readAll } from '../../../support/stored-objects.ts'
+import { useTemporaryFolders } from '../../../support/temporary-folders.ts'
+
+const stub = startS3Stub({ partBytesMin: tinyPlan.minBytes })
+const store = openS3Store(s3StoreSettings(stub, useTemporaryFolders('small-chunks')(), { plan: tinyPlan }))
+afterAll(async () => {
+  await store.close()
+  await stub.stop()
+})
+
+async function append(key: StorageKey, from: UnfinishedObject, bytes: Uint8Array): Promise<UnfinishedObject> {
+  const writer = await store.openWriter(key, from)
+  try {
+    await writer.write(bytes)
+    return await writer.flush()
+  } finally {
+    await writer.close()
+  }
+}
+
+describe('a client that adds a few bytes at a time', () => {
+  const first = generatedBytes(31_000, 1)
+
+  async function putBytesOf(rounds: number, sizeOf: (round: number) => number) {
+    const key = freshKey()
+    let stands = await append(key, emptyObject, first)
+    let whole: Uint8Array = first
+    let tailsMax = 0
+    const before = stub.requests().length
+    for (let round = 0; round < rounds; round += 1) {
+      const bytes = generatedBytes(sizeOf(round), round + 2)
+      stands = await append(key, stands, bytes)
+      whole = new Uint8Array(Buffer.concat([whole, bytes]))
+      const sizes = readNotes(stands.notes).tails.map((tail) => tail.sizeBytes)
+      for (const [at, size] of sizes.entries()) expect(size).toBeGreaterThan(2 * (sizes[at + 1] ?? 0))
+      tailsMax = Math.max(tailsMax, sizes.length)
+    }
+    const puts = stub
+      .requests()
+      .slice(before)
+      .filter(({ operation }) => operation === 'PutObject')
+    const writer = await store.openWriter(key, stands)
+    const { key: name } = await writer.complete()
+    await writer.close()
+    expect(await readAll(await store.open(name, whole.length))).toEqual(whole)
+    return { putBytes: puts.reduce((sum, { headers }) => sum + Number(headers['content-length']), 0), tailsMax }
+  }
+
+  test('does not make the whole tail go to S3 again with each', async () => {
+    const { putBytes, tailsMax } = await putBytesOf(200, () => 1)
+
+    // Each byte a few times; the whole tail each time would be six millions.
+    expect(putBytes).toBeLessThan(200 * 10)
+    expect(tailsMax).toBeGreaterThan(2)
+    expect(tailsMax).toBeLessThanOrEqual(16)
+  })
+
+  test('in chunks of any size leaves no more than a few tails, and the right bytes', async () => {
+    const { putBytes } = await putBytesOf(60, (round) => (round % 3 === 0 ? 1 : (round * 7_919) % 900))
+
+    expect(putBytes).toBeLessThan(60 * first.length * 0.2)
+  })
+})
