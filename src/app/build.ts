@@ -74,8 +74,10 @@ export async function ownBlobs(
   formerOwner?: string,
 ): Promise<void> {
   const mayBeNew = (await metadata.marks.find('has-blobs')) === undefined
-  const former = formerOwner ?? (await metadata.marks.find('aborted-to'))
-  const owner = await blobs.claim(id, former === undefined ? { mayBeNew } : { mayBeNew, formerOwner: former })
+  const takeFrom = (former: string | undefined) =>
+    blobs.claim(id, former === undefined ? { mayBeNew } : { mayBeNew, formerOwner: former })
+  let owner = await takeFrom(formerOwner)
+  if (owner !== id && owner === (await metadata.marks.find('aborted-to'))) owner = await takeFrom(owner)
   if (owner === undefined) {
     throw new Error(
       `the blobs of this registry, ${id}, are in another store: is the disk mounted, and are the settings those of the other servers?`,

@@ -67,7 +67,7 @@ export function freeze(
     const phase: MovePhase = 'bytes'
     const frozen = { move: clock.freshId(), to: targetId, place, keepsBlobStore, phase, isAborted: false }
     await marks.put('read-only', JSON.stringify(frozen))
-    await marks.remove('aborted-to')
+    if ((await marks.find('aborted-to')) === targetId) await marks.remove('aborted-to')
     await marks.keepOlderOut()
     return frozen
   })

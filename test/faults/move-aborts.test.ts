@@ -137,6 +137,7 @@ function expectBothEnds(end: RaceEnd, point: Point, keepsBlobStore: boolean): vo
   }
   expect(end.targetServes).toBe('yes')
   expect(end.missingAtTarget).toContain('ended')
+  expect(end.sourceOwnsBlobs).toBe(!keepsBlobStore)
 }
 
 /** The start of a race: an image is there, and a server that goes on. */

@@ -1,6 +1,5 @@
 // A move that is held at one point while somebody aborts it and pushes: what is where afterwards, and who would serve it.
 
-import { ownBlobs } from '../../src/app/build.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { abortMove } from '../../src/app/move-abort.ts'
 import { closeEnd, type MoveEnd, openSource, openTarget } from '../../src/app/move-ends.ts'
@@ -126,14 +125,14 @@ export async function lookAt(to: Place, images: Images) {
   }
 }
 
-/** Whether the place takes changes, and a server that starts there the blobs for its own. */
+/** Whether the place takes changes, and the blobs are its own. */
 export async function ownsBlobs(place: Place): Promise<boolean> {
   const end = await openSource(configOf(place))
   try {
-    await ownBlobs(end, await nameStore(end.metadata))
-    return (await readFreeze(end.metadata)) === undefined
-  } catch {
-    return false
+    const id = await nameStore(end.metadata)
+    // Nobody is not there to take anything: this only tells whose they are.
+    const owner = await end.blobs.claim('nobody', { mayBeNew: false })
+    return owner === id && (await readFreeze(end.metadata)) === undefined
   } finally {
     await closeEnd(end)
   }
