@@ -60,8 +60,15 @@ export interface BlobStore {
   open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined>
 
   /**
-   * Removes an object in whatever state it is, finished or not; with the key of an upload, all that its writers left. Removing what is not there is a success, so that a
-   * crash between removal and note-taking can be repaired by removing again.
+   * All bytes, for ourselves, who take them as fast as they come: clients that read slowly do not keep us waiting. Trouble in
+   * their middle is told as `Unavailable`, too. They have to be read to their end, or given up (`return`).
+   */
+  read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined>
+
+  /**
+   * Removes an object in whatever state it is, finished or not; with the key of an upload, all that its writers left.
+   * Removing what is not there is a success, so that a crash between removal and note-taking can be repaired by removing
+   * again.
    */
   remove(key: StorageKey, notes: string | undefined): Promise<void>
 

@@ -1,12 +1,12 @@
 import { startHash } from '../lib/hashing.ts'
 import { algorithmOf } from '../oci/digest.ts'
 import { Unavailable } from '../oci/errors.ts'
-import type { BlobStore, OutgoingBytes, StorageKey } from '../ports/blob-store.ts'
+import type { BlobStore, StorageKey } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CopiedObjects, MovableBlob, MovableBlobs } from '../ports/moves.ts'
 
 export interface CopyNeeds {
-  readonly from: { readonly movable: Pick<MovableBlobs, 'list' | 'has'>; readonly blobs: Pick<BlobStore, 'open'> }
+  readonly from: { readonly movable: Pick<MovableBlobs, 'list' | 'has'>; readonly blobs: Pick<BlobStore, 'read'> }
   readonly to: {
     readonly copied: Pick<CopiedObjects, 'list' | 'note' | 'discard'>
     readonly blobs: Pick<BlobStore, 'openWriter'>
@@ -100,7 +100,7 @@ async function copyOne(needs: CopyNeeds, blob: MovableBlob, watch: CopyWatch): P
 
 async function attempt({ from, to, clock }: CopyNeeds, blob: MovableBlob, watch: CopyWatch): Promise<Outcome> {
   const { digest, sizeBytes, storageKey: sourceKey } = blob
-  const bytes = await at('old', from.blobs.open(sourceKey, sizeBytes))
+  const bytes = await at('old', from.blobs.read(sourceKey, sizeBytes))
   if (bytes === undefined) return 'missing'
   const key = clock.freshId() as StorageKey
   const writer = await at('new', to.blobs.openWriter(key, { sizeBytes: 0, notes: undefined }))
@@ -131,9 +131,9 @@ async function attempt({ from, to, clock }: CopyNeeds, blob: MovableBlob, watch:
   }
 }
 
-async function* readOld(bytes: OutgoingBytes): AsyncGenerator<Uint8Array> {
+async function* readOld(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
-    yield* chunksOf(bytes)
+    yield* bytes
   } catch (error) {
     throw withPlace(error, 'old')
   }
@@ -152,8 +152,4 @@ function withPlace(error: unknown, place: 'old' | 'new'): unknown {
   return error instanceof Unavailable
     ? new Unavailable(`${error.what} of the ${place} place`, { cause: error.cause })
     : error
-}
-
-function chunksOf(bytes: OutgoingBytes): AsyncIterable<Uint8Array> {
-  return bytes instanceof Blob ? bytes.stream() : bytes
 }

@@ -93,10 +93,10 @@ async function hashOfStored(
   if (object.isCertain && turn.hash?.algorithm === algorithm) return `${algorithm}:${turn.hash.hex()}`
   const isCovered = receivedDigest === digest && received.sizeBytes === turn.sizeBytes
   if (object.isCertain && isCovered) return receivedDigest
-  const bytes = await needs.blobs.open(object.key, turn.sizeBytes)
+  const bytes = await needs.blobs.read(object.key, turn.sizeBytes)
   if (bytes === undefined) throw new Unavailable('the blob store', { cause: new Error('an upload is not all there') })
   const hash = startHash(algorithm)
-  for await (const chunk of bytes instanceof Blob ? bytes.stream() : bytes) hash.update(chunk)
+  for await (const chunk of bytes) hash.update(chunk)
   return `${algorithm}:${hash.hex()}`
 }
 

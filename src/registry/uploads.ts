@@ -10,7 +10,7 @@ import type { RegistrySettings } from './settings.ts'
 import { type IncomingChunk, turnMs, type WritingNeeds, WritingTurn } from './upload-writing.ts'
 
 export interface UploadNeeds extends WritingNeeds {
-  readonly blobs: Pick<BlobStore, 'openWriter' | 'open'>
+  readonly blobs: Pick<BlobStore, 'openWriter' | 'read'>
   readonly metadata: Pick<MetadataStore, 'uploads' | 'transaction'>
   readonly clock: Clock
   readonly running: RunningUploads

@@ -23,6 +23,7 @@ function reading(open: () => Promise<OpenedBlobStore>): void {
     const key = await storeWhole(store, bytes)
 
     expect(await readAll(await store.open(key, 1_000))).toEqual(bytes)
+    expect(await readAll(await store.read(key, 1_000))).toEqual(bytes)
   })
 
   test('gives a complete object back after it was opened anew', async () => {
@@ -50,6 +51,7 @@ function reading(open: () => Promise<OpenedBlobStore>): void {
     const key = await storeWhole(store, new Uint8Array())
 
     expect(await readAll(await store.open(key, 0))).toEqual(new Uint8Array())
+    expect(await readAll(await store.read(key, 0))).toEqual(new Uint8Array())
   })
 
   test('does not give an object that is shorter or longer than was promised', async () => {
@@ -58,6 +60,8 @@ function reading(open: () => Promise<OpenedBlobStore>): void {
 
     expect(await store.open(key, 999)).toBeUndefined()
     expect(await store.open(key, 1_001)).toBeUndefined()
+    expect(await store.read(key, 999)).toBeUndefined()
+    expect(await store.read(key, 1_001)).toBeUndefined()
     expect(await store.open(key, 1_001, { first: 0, last: 9 })).toBeUndefined()
   })
 
@@ -65,6 +69,21 @@ function reading(open: () => Promise<OpenedBlobStore>): void {
     const { store } = await open()
 
     expect(await store.open(freshKey(), 0)).toBeUndefined()
+    expect(await store.read(freshKey(), 0)).toBeUndefined()
+  })
+
+  test('lets go of a reading that is given up in its middle', async () => {
+    const { store } = await open()
+    const whole = generatedBytes(3_000_000)
+    const key = await storeWhole(store, whole)
+
+    for (let round = 0; round < 20; round += 1) {
+      for await (const chunk of (await store.read(key, whole.length)) ?? []) {
+        expect(chunk.length).toBeGreaterThan(0)
+        break
+      }
+    }
+    expect(await readAll(await store.read(key, whole.length))).toEqual(whole)
   })
 
   test('keeps two objects apart, though their bytes are the same', async () => {

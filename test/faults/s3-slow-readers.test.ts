@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { connect, type Socket } from 'node:net'
 import type { S3BlobStoreSettings } from '../../src/adapters/blobs-s3/s3-blob-store.ts'
 import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
-import { ask, authorization, checkBlob, pushBlob } from '../support/registry-client.ts'
+import { ask, authorization, checkBlob, finish, openSession, pushBlob } from '../support/registry-client.ts'
 import { startS3Stub } from '../support/s3-stub.ts'
 import { openS3World, type S3World, tinyPlan } from '../support/s3-world.ts'
 import { useTemporaryFolders } from '../support/temporary-folders.ts'
@@ -100,6 +100,16 @@ describe('while all places are held by readers that hardly read', () => {
     // What is a little longer takes a place: they are all held, and nobody is cut in this world.
     const longer = await pushBlob(unguarded, repository, generatedBytes(256 * kibi + 1, 7))
     expect((await ask(unguarded, 'GET', `/v2/${repository}/blobs/${longer}`)).status).toBe(503)
+  })
+
+  test('an upload is read back whose digest is of another kind than was counted on', async () => {
+    const bytes = generatedBytes(600_000, 5)
+    const session = await openSession(unguarded, repository)
+    const { headers } = await ask(unguarded, 'PATCH', session, { body: bytes })
+    await takeAllPlaces(unguarded)
+
+    const digest = `sha512:${new Bun.CryptoHasher('sha512').update(bytes).digest('hex')}`
+    expect((await finish(unguarded, headers.get('location') ?? session, digest)).status).toBe(201)
   })
 
   test('an upload goes on behind its tail', async () => {

@@ -44,7 +44,7 @@ interface Seen {
 }
 
 export interface Change {
-  readonly source?: Pick<BlobStore, 'open'>
+  readonly source?: Pick<BlobStore, 'read'>
   readonly target?: Pick<BlobStore, 'openWriter'>
   readonly copied?: (copied: CopiedObjects) => CopiedObjects
   readonly atOnce?: number

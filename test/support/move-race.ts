@@ -235,7 +235,7 @@ export function held(point: Point, gate: Gate, meanwhile: () => Promise<void>): 
         if ((await readFreeze(end.metadata))?.phase === 'moved') await passAt('source is told')
         return result
       }),
-      blobs: around(end.blobs, 'open', async (open) => {
+      blobs: around(end.blobs, 'read', async (open) => {
         if (isFrozen) await passAt('last bytes')
         return open()
       }),

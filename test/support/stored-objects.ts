@@ -13,9 +13,13 @@ export function freshKey(): StorageKey {
   return Bun.randomUUIDv7() as StorageKey
 }
 
-export async function readAll(bytes: OutgoingBytes | undefined): Promise<Uint8Array | undefined> {
+export async function readAll(
+  bytes: OutgoingBytes | AsyncIterable<Uint8Array> | undefined,
+): Promise<Uint8Array | undefined> {
   if (bytes === undefined) return undefined
-  return new Uint8Array(await new Response(bytes).arrayBuffer())
+  const chunks: Uint8Array[] = []
+  for await (const chunk of bytes instanceof Blob ? bytes.stream() : bytes) chunks.push(chunk)
+  return new Uint8Array(Buffer.concat(chunks))
 }
 
 export async function storeWhole(store: BlobStore, bytes: Uint8Array): Promise<StorageKey> {

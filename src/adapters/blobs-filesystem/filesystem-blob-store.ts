@@ -52,6 +52,12 @@ export class FilesystemBlobStore implements BlobStore {
     return range === undefined ? file : file.slice(range.first, range.last + 1)
   }
 
+  async read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined> {
+    const path = pathOf(this.#root, key)
+    const found = statSync(path, { throwIfNoEntry: false })
+    return found === undefined || found.size !== sizeBytes ? undefined : bytesIn(path)
+  }
+
   async remove(key: StorageKey): Promise<void> {
     await trouble(async () => {
       try {
@@ -125,6 +131,19 @@ async function writeSynced(path: string, text: string): Promise<void> {
 
 function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}
+
+async function* bytesIn(path: string): AsyncGenerator<Uint8Array> {
+  const reader = Bun.file(path).stream().getReader()
+  try {
+    for (;;) {
+      const { done, value } = await trouble(() => reader.read())
+      if (done) return
+      yield value
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined)
+  }
 }
 
 /** The file system's errors become ours, with theirs as the cause. */

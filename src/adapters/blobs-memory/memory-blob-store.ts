@@ -28,6 +28,11 @@ export class MemoryBlobStore implements BlobStore {
     return new Blob([part.slice()])
   }
 
+  async read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined> {
+    const bytes = this.#objects.get(key)
+    return bytes === undefined || bytes.length !== sizeBytes ? undefined : new Blob([bytes.slice()]).stream()
+  }
+
   async remove(key: StorageKey): Promise<void> {
     this.#objects.delete(key)
   }

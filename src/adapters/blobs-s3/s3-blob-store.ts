@@ -83,6 +83,11 @@ export class S3BlobStore implements BlobStore {
   }
 
   /** An upload's key stands for all that its writers have made: no blob has a name of theirs, or it would not be here. */
+  async read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined> {
+    const bytes = await trouble(() => this.#client.read(this.#nameOf(key), sizeBytes))
+    return bytes && troubled(bytes)
+  }
+
   async remove(key: StorageKey, notes: string | undefined): Promise<void> {
     const { multipart } = readNotes(notes)
     await trouble(async () => {
@@ -221,11 +226,16 @@ async function trouble<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
-async function* troubled<T>(pages: AsyncIterable<T>): AsyncIterable<T> {
-  const iterator = pages[Symbol.asyncIterator]()
-  for (;;) {
-    const next = await trouble(() => iterator.next())
-    if (next.done) return
-    yield next.value
+async function* troubled<T>(items: AsyncIterable<T>): AsyncIterable<T> {
+  const iterator = items[Symbol.asyncIterator]()
+  try {
+    for (;;) {
+      const next = await trouble(() => iterator.next())
+      if (next.done) return
+      yield next.value
+    }
+  } finally {
+    // Whoever stops in the middle needs the rest no more: a request that runs on would keep its slot.
+    await iterator.return?.()
   }
 }

@@ -76,8 +76,8 @@ describe('trouble', () => {
 
   test('in the middle of a blob drops what was written, into the trash', async () => {
     const world = await openWorld(1)
-    const source: Pick<BlobStore, 'open'> = {
-      async open() {
+    const source: Pick<BlobStore, 'read'> = {
+      async read() {
         let isFirst = true
         return new ReadableStream({
           pull(controller) {

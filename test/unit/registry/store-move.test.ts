@@ -27,10 +27,10 @@ describe('copying the blobs', () => {
     await copy(world)
     await store(world.from, world.shelf, generatedBytes(500, 99))
     const read: string[] = []
-    const source: Pick<BlobStore, 'open'> = {
-      open: (key, size) => {
+    const source: Pick<BlobStore, 'read'> = {
+      read: (key, size) => {
         read.push(key)
-        return world.from.blobs.open(key, size)
+        return world.from.blobs.read(key, size)
       },
     }
 
@@ -102,9 +102,9 @@ describe('bytes that are bad', () => {
   test('of a blob that was collected meanwhile are no loss', async () => {
     const world = await openWorld(3)
     const [gone] = world.stored
-    const source: Pick<BlobStore, 'open'> = {
-      async open(key, size) {
-        if (key !== gone?.key) return world.from.blobs.open(key, size)
+    const source: Pick<BlobStore, 'read'> = {
+      async read(key, size) {
+        if (key !== gone?.key) return world.from.blobs.read(key, size)
         const behind = new SqliteDatabase(world.from.path)
         await behind.run('DELETE FROM blobs WHERE storage_key = $1', [key])
         await behind.close()
@@ -119,12 +119,12 @@ describe('bytes that are bad', () => {
   test('on the way, once, are read again', async () => {
     const world = await openWorld(2)
     let isFirst = true
-    const source: Pick<BlobStore, 'open'> = {
-      async open(key, size) {
-        const whole = await world.from.blobs.open(key, size)
+    const source: Pick<BlobStore, 'read'> = {
+      async read(key, size) {
+        const whole = await world.from.blobs.read(key, size)
         if (!isFirst) return whole
         isFirst = false
-        return new Blob(['x'.repeat(size)])
+        return new Blob(['x'.repeat(size)]).stream()
       },
     }
 

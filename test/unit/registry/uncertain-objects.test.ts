@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { RegistryRefusal, Spoiled, Unavailable } from '../../../src/oci/errors.ts'
-import type { BlobStore, BlobWriter, OutgoingBytes } from '../../../src/ports/blob-store.ts'
+import type { BlobStore, BlobWriter } from '../../../src/ports/blob-store.ts'
 import { uploadAtOnce } from '../../../src/registry/upload-finish.ts'
 import { openWorld } from '../../support/deed-world.ts'
 import { digestOf, generatedBytes } from '../../support/generated-bytes.ts'
@@ -14,14 +14,14 @@ const digest = digestOf(bytes)
 
 interface Ending {
   readonly complete: (writer: BlobWriter) => ReturnType<BlobWriter['complete']>
-  readonly read?: () => OutgoingBytes
+  readonly read?: () => AsyncIterable<Uint8Array>
 }
 
 /** A world whose writers end as they are told to, and the number of objects that were read in it. */
 async function openEnding({ complete, read }: Ending) {
   const world = await openWorld(temporaryFolder())
   let reads = 0
-  const blobs: Pick<BlobStore, 'openWriter' | 'open'> = {
+  const blobs: Pick<BlobStore, 'openWriter' | 'read'> = {
     async openWriter(key, from) {
       const writer = await world.blobs.openWriter(key, from)
       return new Proxy(writer, {
@@ -32,9 +32,9 @@ async function openEnding({ complete, read }: Ending) {
         },
       })
     },
-    async open(...asked) {
+    async read(...asked) {
       reads += 1
-      return read?.() ?? world.blobs.open(...asked)
+      return read?.() ?? world.blobs.read(...asked)
     },
   }
   const push = async () => {
@@ -59,7 +59,10 @@ describe('an object of which it is not certain what it was made of', () => {
   })
 
   test('is refused when other bytes stand there', async () => {
-    const { push } = await openEnding({ complete: uncertain, read: () => new Blob([generatedBytes(1_000, 2)]) })
+    const { push } = await openEnding({
+      complete: uncertain,
+      read: () => new Blob([generatedBytes(1_000, 2)]).stream(),
+    })
 
     const error = await errorOf(push())
     expect(error instanceof RegistryRefusal && error.refusal).toBe('digest-mismatch')

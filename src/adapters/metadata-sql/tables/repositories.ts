@@ -3,11 +3,7 @@ import type { RepositoryPattern } from '../../../oci/repository-pattern.ts'
 import type { Repositories, RepositoryRow, Scope } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
-import { type NameStep, planNames } from './name-ranges.ts'
-
-interface NameRow {
-  readonly name: string | null
-}
+import { type NamedStep, planNames, type Stretch } from './name-ranges.ts'
 
 const namesBetween = `
 SELECT name FROM repositories WHERE account_id = $1 AND name >= $2 AND name < $3
@@ -81,25 +77,26 @@ export class SqlRepositories implements Repositories {
     const found: RepositoryName[] = []
     for (const step of planNames(within, after)) {
       if (found.length >= limit) break
-      found.push(...(await this.#listStep(accountId, step, limit - found.length)))
+      const left = limit - found.length
+      const names = await ('names' in step
+        ? this.#listNamed(accountId, step)
+        : this.#listBetween(accountId, step, left))
+      for (const name of names.slice(0, left)) found.push(name)
     }
     return found
   }
 
+  async #listNamed(accountId: RowId, { names }: NamedStep): Promise<RepositoryName[]> {
+    const rows = await this.#queries.all<{ name: string | null }>(namesThatAre, [accountId, JSON.stringify(names)])
+    return rows.flatMap(({ name }) => (name === null ? [] : [name as RepositoryName])).toSorted()
+  }
+
   /** One bound at each end of a stretch: of two, the engine takes either for its way into the index. */
-  async #listStep(accountId: RowId, step: NameStep, limit: number): Promise<RepositoryName[]> {
-    const rows =
-      'names' in step
-        ? await this.#queries.all<NameRow>(namesThatAre, [accountId, JSON.stringify(step.names)])
-        : await this.#queries.all<NameRow>(namesBetween, [
-            accountId,
-            step.from,
-            step.before,
-            JSON.stringify(step.patterns.map(toLike)),
-            limit,
-          ])
-    const names = rows.flatMap(({ name }) => (name === null ? [] : [name as RepositoryName]))
-    return names.toSorted().slice(0, limit)
+  async #listBetween(accountId: RowId, step: Stretch, limit: number): Promise<RepositoryName[]> {
+    const patterns = JSON.stringify(step.patterns.map(toLike))
+    const values = [accountId, step.from, step.before, patterns, limit]
+    const rows = await this.#queries.all<{ name: string }>(namesBetween, values)
+    return rows.map((row) => row.name as RepositoryName)
   }
 
   async addManifests(repository: RepositoryRow, change: 1 | -1): Promise<number> {
