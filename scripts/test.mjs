@@ -52,21 +52,30 @@ function run(name, args, output) {
 /** The first is seen while it runs; what the others print follows when it has ended, so that no lines are mixed. */
 async function sideBySide([first, ...others]) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-npm-test-'))
-  const started = others.map(([name, args], index) => {
+  const hidden = others.map(([name, args], index) => {
     const file = join(folder, String(index))
     const descriptor = openSync(file, 'w')
-    const { child, ended } = run(name, args, descriptor)
+    const started = run(name, args, descriptor)
     closeSync(descriptor)
-    return { name, file, child, ended }
+    return { name, file, ...started }
   })
-  process.once('exit', () => {
-    for (const { child } of started) child.kill()
-    rmSync(folder, { recursive: true, force: true })
-  })
-  await run(...first, 'inherit').ended
-  for (const { name, file, ended } of started) {
-    await ended
+  const show = ({ name, file }) => {
     console.error(`\n--- what was printed by ${name}`)
     process.stdout.write(readFileSync(file))
   }
+  const seen = run(...first, 'inherit')
+  // Whoever ends us wants to know what hung, and nothing of it goes on.
+  const giveUp = () => {
+    for (const { child } of [seen, ...hidden]) child.kill()
+    hidden.forEach(show)
+    rmSync(folder, { recursive: true, force: true })
+    process.exit(1)
+  }
+  process.once('SIGTERM', giveUp).once('SIGINT', giveUp)
+  await seen.ended
+  for (const one of hidden) {
+    await one.ended
+    show(one)
+  }
+  rmSync(folder, { recursive: true, force: true })
 }

@@ -16,6 +16,8 @@ export interface RunningServer {
 }
 
 const drainPollMs = 20
+/** For what is left when no request runs any more. Whoever stops us waits a little longer than delay and drain. */
+const closingMs = 10_000
 
 export async function runServer(config: Config): Promise<RunningServer> {
   const format = config.logFormat === 'auto' ? (process.stdout.isTTY ? 'text' : 'json') : config.logFormat
@@ -60,19 +62,23 @@ async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, co
   const deadline = performance.now() + config.drainMs
   while (http.pending > 0 && performance.now() < deadline) await Bun.sleep(drainPollMs)
   // Uploads that are still running keep what they received; their clients can go on elsewhere. A store that does not answer
-  // has as long as the requests had.
-  await within(config.drainMs, built.app.running.stopAll())
-  await http.close()
-  await within(config.drainMs, jobs.stop())
-  await within(config.drainMs, built.close())
+  // must not keep us: what is cut here is as after a crash, which loses nothing.
+  await within(closingMs, closeAll(built, http, jobs))
   log.write('info', 'stopped')
   log.flush()
+}
+
+async function closeAll(built: Built, http: HttpServer, jobs: Jobs): Promise<void> {
+  await built.app.running.stopAll()
+  await http.close()
+  await jobs.stop()
+  await built.close()
 }
 
 /** Resolves when the work is done, or has had its time. */
 async function within(ms: number, work: Promise<void>): Promise<void> {
   const over = Promise.withResolvers<void>()
-  const timer = setTimeout(over.resolve, Math.max(ms, 1_000))
+  const timer = setTimeout(over.resolve, ms)
   await Promise.race([work, over.promise])
   clearTimeout(timer)
 }

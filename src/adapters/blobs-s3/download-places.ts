@@ -32,6 +32,7 @@ interface Waiter {
 export class DownloadPlaces {
   readonly #settings: PlacesSettings
   readonly #now: () => number
+  readonly #windowMs: number
   readonly #taken = new Set<DownloadPlace>()
   readonly #waiting = new Set<Waiter>()
   #timer: Timer | undefined
@@ -39,6 +40,7 @@ export class DownloadPlaces {
   constructor(settings: PlacesSettings, now: () => number = () => performance.now()) {
     this.#settings = settings
     this.#now = now
+    this.#windowMs = settings.pace?.windowMs ?? Number.POSITIVE_INFINITY
   }
 
   /** Rejects with `NoSlot` where too many wait already, or the wait was too long. */
@@ -63,7 +65,7 @@ export class DownloadPlaces {
   }
 
   #newPlace(): DownloadPlace {
-    const place: DownloadPlace = new DownloadPlace(this.#settings.pace?.windowMs, this.#now, () => {
+    const place: DownloadPlace = new DownloadPlace(this.#windowMs, this.#now, () => {
       this.#taken.delete(place)
       // Handed on at once: nobody who comes just now can slip in between.
       const [next] = this.#waiting
@@ -114,7 +116,7 @@ export class DownloadPlace {
   #readerMs = 0
   #waitsSince: number | undefined
 
-  constructor(windowMs = Number.POSITIVE_INFINITY, now: () => number, leave: () => void) {
+  constructor(windowMs: number, now: () => number, leave: () => void) {
     this.#windowMs = windowMs
     this.#now = now
     this.#leave = leave
