@@ -1,12 +1,19 @@
 // What Berth has promised, and whether this run keeps it.
-import { ratioOfCost, ratioOfYield, type Samples, type Spread } from './rounds.ts'
+import { ratioOfCost, ratioOfSpeed, ratioOfYield, type Samples, type Spread } from './rounds.ts'
+
+/**
+ * `yield` compares work for a CPU second, `speed` work for a second of the clock (more is better), `cost` CPU seconds for
+ * the same work (less is better).
+ */
+export type Figure = 'yield' | 'speed' | 'cost'
+
+const ratioOf = { yield: ratioOfYield, speed: ratioOfSpeed, cost: ratioOfCost } as const
 
 export interface Comparison {
   readonly title: string
   readonly subject: string
   readonly peer: string
-  /** `yield` compares work for a CPU second (more is better), `cost` CPU seconds for the same work (less is better). */
-  readonly figure: 'yield' | 'cost'
+  readonly figure: Figure
   /** Without a bar the figure is printed for the reader only. */
   readonly bar?: { readonly atLeast: number } | { readonly atMost: number }
 }
@@ -50,17 +57,13 @@ export const uploadComparisons: readonly Comparison[] = [
   note('blob upload by PATCH', 'berth by PATCH', 'bare loop', 'cost'),
 ]
 
-function note(title: string, subject: string, peer: string, figure: 'yield' | 'cost'): Comparison {
+function note(title: string, subject: string, peer: string, figure: Figure): Comparison {
   return { title, subject, peer, figure }
 }
 
 export function judge(comparisons: readonly Comparison[], samples: Samples): Verdict[] {
   return comparisons.flatMap((comparison) => {
-    const ratio = (comparison.figure === 'yield' ? ratioOfYield : ratioOfCost)(
-      samples,
-      comparison.subject,
-      comparison.peer,
-    )
+    const ratio = ratioOf[comparison.figure](samples, comparison.subject, comparison.peer)
     // A note about somebody who is absent says nothing; a bar that was not measured is a bar that was not met.
     if (comparison.bar === undefined && ratio === undefined) return []
     return [{ comparison, ratio, outcome: decide(comparison, ratio) }]

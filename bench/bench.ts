@@ -1,4 +1,4 @@
-// `npm run bench -- [--quick] [--control]`: the hot paths, beside those they have promised to keep up with.
+// `npm run bench -- [--fleet] [--quick] [--control]`: the hot paths, beside those they have promised to keep up with.
 // Exit code: 0 all bars met; 1 a bar missed; 2 could not measure; 3 the control met a bar, so the harness is broken.
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { cpus, loadavg, release, tmpdir } from 'node:os'
@@ -8,14 +8,15 @@ import { createBlobSource } from './blob-source.ts'
 import type { Contestant } from './contestants.ts'
 import { type Cores, findCores, pinProcess } from './cores.ts'
 import { startField } from './field.ts'
+import { measureFleet } from './fleet/fleet.ts'
 import { chooseLoadGenerator } from './manifest-load.ts'
+import { observeOthers } from './others.ts'
 import { measureDownloads, measureManifests, measureUploads, uploadFirstBlob } from './phases.ts'
 import { type Plan, parsePlan } from './plan.ts'
-import { canMeasureProcesses, readCpuSeconds, readMachineCpuSeconds, readPeakResidentBytes } from './process-cost.ts'
+import { canMeasureProcesses, readPeakResidentBytes } from './process-cost.ts'
 import { formatByteTable, formatMemory, formatRequestTable, formatVerdict } from './report.ts'
 
 const tmpfsMagic = 0x01021994
-const crowdedShare = 0.15
 
 async function main(): Promise<number> {
   const plan = parsePlan(Bun.argv.slice(2))
@@ -30,6 +31,7 @@ async function main(): Promise<number> {
   const interrupt = () => void cleanUp().finally(() => process.exit(2))
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
   try {
+    if (plan.fleet) return conclude(plan, await measureFleet(plan, folder, running))
     checkFolder(folder, plan)
     return conclude(plan, await measure(plan, folder, running))
   } finally {
@@ -93,20 +95,6 @@ function describeRun(plan: Plan, loadName: string, cores: Cores | undefined): st
     'log and health checks: all in its favour. "With password" is the same program behind htpasswd with bcrypt at its',
     'lowest cost: printed, but no fair rival, so no bar is set against it.',
   ].join('\n')
-}
-
-/** How much of the machine others took while we measured: what to think of the figures. */
-function observeOthers(): () => string {
-  const startedAt = performance.now()
-  const readOthers = () => readMachineCpuSeconds() - readCpuSeconds(process.pid)
-  const before = readOthers()
-  return () => {
-    const seconds = (performance.now() - startedAt) / 1000
-    // The two counts are taken by different clocks and may cross.
-    const share = Math.max(0, (readOthers() - before) / seconds / cpus().length)
-    const advice = share > crowdedShare ? ' - ROUGH FIGURES: run it again on a quiet machine' : ''
-    return `Measured in ${Math.round(seconds)} s; others took ${Math.round(share * 100)} % of the machine${advice}`
-  }
 }
 
 function checkFolder(folder: string, plan: Plan): void {

@@ -10,13 +10,18 @@ export interface Contestant {
   /** What a request needs to be let in. */
   readonly headers: Readonly<Record<string, string>>
   readonly pid: number
+  /** Of the server that it works through, and that is counted to it. */
+  readonly helperPid?: number
   stop(): Promise<void>
 }
 
-export async function startBerthContestant(folder: string): Promise<Contestant> {
+export async function startBerthContestant(
+  folder: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Contestant> {
   const dataDir = join(folder, 'berth')
   mkdirSync(dataDir)
-  const berth = await startBerth({ dataDir })
+  const berth = await startBerth({ dataDir, settings })
   return {
     name: 'berth',
     url: berth.url,
@@ -49,7 +54,7 @@ export function startBareUpload(path: string): Promise<Contestant> {
   return startScript('bare loop', 'bare-upload', [path])
 }
 
-async function startScript(name: string, script: string, args: readonly string[]): Promise<Contestant> {
+export async function startScript(name: string, script: string, args: readonly string[]): Promise<Contestant> {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, 'servers', `${script}.ts`), ...args], {
     stdin: 'ignore',
     stdout: 'pipe',

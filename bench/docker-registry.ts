@@ -1,6 +1,7 @@
 // The peer: Debian's docker-registry 2.8.2, set up as well as it can be for speed.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { S3Server } from '../test/support/s3-server.ts'
 import type { Contestant } from './contestants.ts'
 import { freePort, stopChild } from './contestants.ts'
 
@@ -17,6 +18,8 @@ export interface DockerRegistryOptions {
   readonly folder: string
   /** With bcrypt at its lowest cost; the registry checks the password afresh for each request. */
   readonly withPassword: boolean
+  /** Where its blobs go, if not below the folder. */
+  readonly s3?: S3Server
 }
 
 export async function startDockerRegistry(program: string, options: DockerRegistryOptions): Promise<Contestant> {
@@ -24,7 +27,9 @@ export async function startDockerRegistry(program: string, options: DockerRegist
   const configPath = join(options.folder, `${options.name.replaceAll(/\W+/g, '-')}.yml`)
   mkdirSync(join(options.folder, 'docker-registry'), { recursive: true })
   writeFileSync(configPath, await formatConfig(options, port))
-  const child = Bun.spawn([program, 'serve', configPath], { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
+  // Its S3 driver ends at once where the environment names certificates of its owner's.
+  const env = { PATH: process.env['PATH'] }
+  const child = Bun.spawn([program, 'serve', configPath], { env, stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
   const url = `http://127.0.0.1:${port}`
   const stop = () => stopChild(child)
   try {
@@ -43,13 +48,29 @@ async function formatConfig(options: DockerRegistryOptions, port: number): Promi
     log: { level: 'error', accesslog: { disabled: true } },
     storage: {
       cache: { blobdescriptor: 'inmemory' },
-      filesystem: { rootdirectory: join(options.folder, 'docker-registry') },
+      ...(options.s3 === undefined
+        ? { filesystem: { rootdirectory: join(options.folder, 'docker-registry') } }
+        : { s3: formatS3(options.s3), redirect: { disable: true } }),
       maintenance: { uploadpurging: { enabled: false } },
     },
     http: { addr: `127.0.0.1:${port}` },
     ...(options.withPassword && { auth: { htpasswd: { realm: 'bench', path: await writePasswords(options.folder) } } }),
   }
   return Bun.YAML.stringify(config, null, 2)
+}
+
+/** One copy by the store in place of many of parts of it: 5 GiB is the most that S3 copies at once. */
+function formatS3(s3: S3Server) {
+  return {
+    regionendpoint: s3.url,
+    region: s3.region,
+    bucket: s3.bucket,
+    accesskey: s3.accessKey,
+    secretkey: s3.secretKey,
+    rootdirectory: '/docker-registry',
+    secure: false,
+    multipartcopythresholdsize: 5 * 2 ** 30,
+  }
 }
 
 async function writePasswords(folder: string): Promise<string> {

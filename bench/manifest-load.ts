@@ -8,6 +8,7 @@ export interface Load {
   readonly headers: Readonly<Record<string, string>>
   readonly seconds: number
   readonly connections: number
+  readonly method?: 'GET' | 'HEAD'
 }
 
 export interface LoadGenerator {
@@ -19,7 +20,8 @@ export interface LoadGenerator {
 export function chooseLoadGenerator(folder: string): LoadGenerator {
   const wrk = Bun.which('wrk')
   if (wrk === null) return { name: 'own client (wrk is not installed)', run: runRawLoad }
-  return { name: 'wrk', run: (load) => runWrk(wrk, folder, load) }
+  // wrk waits for the body that the answer to a HEAD only speaks of.
+  return { name: 'wrk', run: (load) => (load.method === 'HEAD' ? runRawLoad(load) : runWrk(wrk, folder, load)) }
 }
 
 async function runWrk(wrk: string, folder: string, load: Load): Promise<number> {

@@ -8,7 +8,11 @@ export const canMeasureProcesses = existsSync('/proc/self/stat')
 
 /** utime + stime in seconds, good to a hundredth. */
 export function readCpuSeconds(pid: number): number {
-  return listProcessTree(pid).reduce((sum, member) => sum + readTicks(member), 0) / ticksPerSecond
+  const [self = pid, ...others] = listProcessTree(pid)
+  // What a child that ends between two of these reads has used counts with its parent the next time.
+  return (
+    [readTicks(self), ...others.map((member) => unlessGone(() => readTicks(member), 0))].reduce(sum) / ticksPerSecond
+  )
 }
 
 /** What all processes of the machine together have used, the kernel's own work included. */
@@ -22,7 +26,9 @@ export function readMachineCpuSeconds(): number {
 
 /** VmHWM: the most memory the process has ever had resident. */
 export function readPeakResidentBytes(pid: number): number {
-  return listProcessTree(pid).reduce((sum, member) => sum + readHighWaterMark(member), 0)
+  return listProcessTree(pid)
+    .map((member) => unlessGone(() => readHighWaterMark(member), 0))
+    .reduce(sum)
 }
 
 function readTicks(pid: number): number {
@@ -30,7 +36,7 @@ function readTicks(pid: number): number {
   // The second field is the command in brackets and may itself hold blanks and brackets: count from its end.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   // utime, stime, and the same two of children that have ended.
-  return [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0)
+  return [11, 12, 13, 14].reduce((ticks, index) => ticks + Number(fields[index]), 0)
 }
 
 function readHighWaterMark(pid: number): number {
@@ -38,20 +44,31 @@ function readHighWaterMark(pid: number): number {
   return Number(found?.[1] ?? 0) * 1024
 }
 
-function listProcessTree(pid: number): number[] {
+/** The process itself comes first. */
+export function listProcessTree(pid: number): number[] {
   const tree = [pid]
   for (const member of tree) {
-    for (const thread of readdirSync(`/proc/${member}/task`))
+    for (const thread of unlessGone(() => readdirSync(`/proc/${member}/task`), []))
       tree.push(...readChildren(`/proc/${member}/task/${thread}`))
   }
   return tree
 }
 
+// A thread may end between two reads, and a kernel may be built without this file.
 function readChildren(threadFolder: string): number[] {
+  const read = () => readFileSync(`${threadFolder}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  return unlessGone(read, [])
+}
+
+/** A process or thread may end while we look. */
+function unlessGone<T>(read: () => T, otherwise: T): T {
   try {
-    return readFileSync(`${threadFolder}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+    return read()
   } catch {
-    // A thread may end between the two reads, and a kernel may be built without this file.
-    return []
+    return otherwise
   }
+}
+
+function sum(left: number, right: number): number {
+  return left + right
 }

@@ -6,6 +6,7 @@ interface Connection {
   head: string
   /** Bytes of the body still to come, or undefined while the head is incomplete. */
   missing: number | undefined
+  readonly isHead: boolean
 }
 
 interface Progress {
@@ -19,19 +20,25 @@ export async function runRawLoad(load: Load): Promise<number> {
   const { hostname, port } = new URL(load.url)
   const progress: Progress = { answered: 0, failed: undefined, deadline: performance.now() + load.seconds * 1000 }
   const connections = Array.from({ length: load.connections }, () =>
-    runConnection(hostname, Number(port), request, progress),
+    runConnection({ hostname, port: Number(port), isHead: load.method === 'HEAD' }, request, progress),
   )
   await Promise.all(connections)
   if (progress.failed !== undefined) throw new Error(`${load.url}: ${progress.failed}`)
   return progress.answered
 }
 
-function runConnection(hostname: string, port: number, request: Uint8Array, progress: Progress): Promise<void> {
+interface Target {
+  readonly hostname: string
+  readonly port: number
+  readonly isHead: boolean
+}
+
+function runConnection({ hostname, port, isHead }: Target, request: Uint8Array, progress: Progress): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   Bun.connect<Connection>({
     hostname,
     port,
-    data: { head: '', missing: undefined },
+    data: { head: '', missing: undefined, isHead },
     socket: {
       open: (socket) => {
         socket.write(request)
@@ -60,7 +67,8 @@ function takeChunk(connection: Connection, chunk: Uint8Array, progress: Progress
     const length = /\r\ncontent-length: *(\d+)/i.exec(connection.head.slice(0, end))?.[1]
     if (!connection.head.startsWith('HTTP/1.1 200 ') || length === undefined)
       progress.failed ??= connection.head.slice(0, end)
-    connection.missing = Number(length ?? 0) - (connection.head.length - end - 4)
+    const bodyBytes = connection.isHead ? 0 : Number(length ?? 0)
+    connection.missing = bodyBytes - (connection.head.length - end - 4)
   } else {
     connection.missing -= chunk.byteLength
   }
@@ -74,5 +82,5 @@ function takeChunk(connection: Connection, chunk: Uint8Array, progress: Progress
 function formatRequest(load: Load): Uint8Array {
   const { host, pathname } = new URL(load.url)
   const headers = Object.entries({ Host: host, ...load.headers }).map(([name, value]) => `${name}: ${value}\r\n`)
-  return Buffer.from(`GET ${pathname} HTTP/1.1\r\n${headers.join('')}\r\n`)
+  return Buffer.from(`${load.method ?? 'GET'} ${pathname} HTTP/1.1\r\n${headers.join('')}\r\n`)
 }

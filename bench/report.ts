@@ -17,6 +17,22 @@ const byteColumns: readonly Column[] = [
   ['side note: MiB a second', (samples) => count(spreadOf(samples.map(workPerWallSecond)).median / mebibyte)],
 ]
 
+const fleetRequestColumns: readonly Column[] = [
+  ['requests a second (lowest-highest)', (samples) => formatSpread(samples.map(workPerWallSecond), count)],
+  ['CPU ms a request', (samples) => milliseconds(spreadOf(samples.map(cpuSecondsPerWork)).median)],
+  ["PostgreSQL's among them", (samples) => milliseconds(spreadOf(samples.map(helperSecondsPerWork)).median)],
+]
+
+const fleetByteColumns: readonly Column[] = [
+  ['MiB a second (lowest-highest)', (samples) => formatSpread(samples.map(mebibytesPerWallSecond), count)],
+  ['CPU seconds a GiB', (samples) => decimal(spreadOf(samples.map(cpuSecondsPerGibibyte)).median)],
+  ["PostgreSQL's among them", (samples) => decimal(spreadOf(samples.map(helperSecondsPerWork)).median * gibibyte)],
+]
+
+export function formatFleetTable(title: string, samples: Samples, unit: 'requests' | 'bytes'): string {
+  return formatTable(title, samples, unit === 'requests' ? fleetRequestColumns : fleetByteColumns)
+}
+
 export function formatRequestTable(title: string, samples: Samples): string {
   return formatTable(title, samples, requestColumns)
 }
@@ -35,11 +51,13 @@ export function formatMemory(peaks: readonly (readonly [name: string, bytes: num
   return ['Peak resident memory over the whole run', ...alignRows(rows)].join('\n')
 }
 
+const units = { yield: 'requests a CPU second', speed: 'speed', cost: 'CPU' } as const
+
 export function formatVerdict({ comparison, ratio, outcome }: Verdict): string {
   const { title, subject, peer, figure, bar } = comparison
   const asked =
     bar === undefined ? '' : 'atLeast' in bar ? `; bar: at least ${bar.atLeast}x` : `; bar: at most ${bar.atMost}x`
-  const unit = figure === 'yield' ? 'requests a CPU second' : 'CPU'
+  const unit = units[figure]
   const what = `${outcome}  ${title}: ${subject} against ${peer}: `
   if (ratio === undefined) return `${what}not measured, since ${peer} is not here${asked}`
   const rounds = ratio.values.map((value) => digits(value)).join(' ')
@@ -71,12 +89,28 @@ function workPerWallSecond(sample: Sample): number {
   return sample.work / sample.wallSeconds
 }
 
+function mebibytesPerWallSecond(sample: Sample): number {
+  return workPerWallSecond(sample) / mebibyte
+}
+
+function cpuSecondsPerWork(sample: Sample): number {
+  return sample.cpuSeconds / sample.work
+}
+
+function helperSecondsPerWork(sample: Sample): number {
+  return sample.helperCpuSeconds / sample.work
+}
+
 function cpuSecondsPerGibibyte(sample: Sample): number {
   return sample.cpuSeconds / (sample.work / gibibyte)
 }
 
 function count(value: number): string {
   return Math.round(value).toLocaleString('en-US')
+}
+
+function milliseconds(seconds: number): string {
+  return (seconds * 1000).toFixed(3)
 }
 
 function decimal(value: number): string {

@@ -4,6 +4,8 @@ import { readCpuSeconds } from './process-cost.ts'
 export interface Slice {
   readonly name: string
   readonly pid: number
+  /** Of the server that it works through: what that has used is counted to it. */
+  readonly helperPid?: number | undefined
   /** What has to be in place before the clock starts. */
   prepare?(): void
   /** Does the work and says how much it was: requests, or bytes. */
@@ -12,7 +14,9 @@ export interface Slice {
 
 export interface Sample {
   readonly work: number
+  /** The helper's among them. */
   readonly cpuSeconds: number
+  readonly helperCpuSeconds: number
   readonly wallSeconds: number
 }
 
@@ -42,13 +46,19 @@ async function measureSlice(slice: Slice): Promise<Sample> {
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {
     slice.prepare?.()
     const startedAt = performance.now()
-    const before = readCpuSeconds(slice.pid)
+    const before = readCosts(slice)
     const work = await slice.run()
-    const cpuSeconds = readCpuSeconds(slice.pid) - before
     const wallSeconds = (performance.now() - startedAt) / 1000
-    if (cpuSeconds >= cpuSecondsMin) return { work, cpuSeconds, wallSeconds }
+    const after = readCosts(slice)
+    const helperCpuSeconds = after.helper - before.helper
+    const cpuSeconds = after.server - before.server + helperCpuSeconds
+    if (cpuSeconds >= cpuSecondsMin) return { work, cpuSeconds, helperCpuSeconds, wallSeconds }
   }
   throw new Error(`${slice.name}: less than ${cpuSecondsMin} CPU seconds in each of ${attemptsMax} slices`)
+}
+
+function readCosts({ pid, helperPid }: Slice) {
+  return { server: readCpuSeconds(pid), helper: helperPid === undefined ? 0 : readCpuSeconds(helperPid) }
 }
 
 export function spreadOf(values: readonly number[]): Spread {
@@ -66,13 +76,27 @@ export function spreadOf(values: readonly number[]): Spread {
 
 /** Work for a CPU second, `subject` as a multiple of `peer`, round by round. */
 export function ratioOfYield(samples: Samples, subject: string, peer: string): Spread | undefined {
+  return ratioOf(samples, subject, peer, ({ work, cpuSeconds }) => work / cpuSeconds)
+}
+
+/** Work for a second of the clock, `subject` as a multiple of `peer`, round by round. */
+export function ratioOfSpeed(samples: Samples, subject: string, peer: string): Spread | undefined {
+  return ratioOf(samples, subject, peer, ({ work, wallSeconds }) => work / wallSeconds)
+}
+
+function ratioOf(
+  samples: Samples,
+  subject: string,
+  peer: string,
+  figureOf: (sample: Sample) => number,
+): Spread | undefined {
   const peers = samples.get(peer)
   const subjects = samples.get(subject)
   if (peers === undefined || subjects === undefined) return undefined
   return spreadOf(
     subjects.flatMap((sample, round) => {
       const other = peers[round]
-      return other === undefined ? [] : [sample.work / sample.cpuSeconds / (other.work / other.cpuSeconds)]
+      return other === undefined ? [] : [figureOf(sample) / figureOf(other)]
     }),
   )
 }

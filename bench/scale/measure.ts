@@ -128,10 +128,17 @@ export function describe({ name, kind, grows }: Probe, sql: string, statements: 
   return { probe: name, kind, grows, sql, statement: statements > 1 ? `${at + 1} ${firstWords(sql)}` : undefined }
 }
 
-/** `2 INSERT blob_queue`: enough to tell apart what one method asks. */
+/** `2 INSERT blob_queue`: enough to tell apart what one method asks. Of what is nested only where nothing else has a name. */
 function firstWords(sql: string): string {
-  const [, verb = '', , table = ''] = /^\s*(\w+)[\s\S]*?\b(INTO|FROM|UPDATE)\s+(\w+)/i.exec(` ${sql}`) ?? []
-  return /^\s*UPDATE/.test(sql) ? `UPDATE ${/UPDATE\s+(\w+)/.exec(sql)?.[1]}` : `${verb} ${table}`
+  if (/^\s*UPDATE/.test(sql)) return `UPDATE ${/UPDATE\s+(\w+)/.exec(sql)?.[1]}`
+  const named = /^\s*(\w+)[\s\S]*?\b(INTO|FROM|UPDATE)\s+(?!AS\b)(\w+)/i
+  const [, verb = '', , table = ''] = named.exec(withoutNested(sql)) ?? named.exec(sql) ?? []
+  return `${verb} ${table}`
+}
+
+function withoutNested(sql: string): string {
+  const without = sql.replaceAll(/\([^()]*\)/g, '')
+  return without === sql ? sql : withoutNested(without)
 }
 
 function spread(micros: readonly number[]): Pick<Figure, 'p50' | 'p95' | 'p99'> {

@@ -2,17 +2,20 @@
 import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, openCourse, type PlanMode } from './measure.ts'
-import { probes } from './probes.ts'
+import { type Probe, probes } from './probes.ts'
 import type { ScaleServer } from './server.ts'
 
 export interface KnownPlan {
   readonly name: string
   readonly file: string
+  readonly probe: string
+  /** As the adapter has it, and as the server was asked. */
+  readonly source: string
   readonly sql: string
   readonly plan: string
   /** What the nodes have in common however many rows they met. */
   readonly shape: string
-  /** Pages of 8 KiB that the statement touched, foreign keys aside: no machine, however busy, changes that. */
+  /** Pages of 8 KiB that the statement touched, foreign keys aside: no machine, however busy, changes that. The median. */
   readonly pages: number
 }
 
@@ -33,34 +36,35 @@ export async function readPlans(server: ScaleServer, size: number, mode: PlanMod
   const plans: KnownPlan[] = []
   for (const probe of probes) {
     if (!probe.name.includes(process.env['SCALE_ONLY'] ?? '')) continue
-    let from = 0
-    let texts: string[] = []
+    // Not every time the same ones are asked, nor of the same rows.
+    const noted = new Map<string, LoggedPlan[]>()
     for (let run = 0; run < Math.min(runs, probe.runs ?? runs); run += 1) {
-      await course.say('begin')
-      from = statSync(server.logPath).size
-      texts = []
-      await course.run(probe, (taken) => texts.push(...taken.map(({ sql }) => sql)))
-      await course.say('end')
-    }
-    const logged = readLogged(await Bun.file(server.logPath).slice(from).text())
-    const distinct = [...new Set(texts)]
-    for (const [at, sql] of distinct.entries()) {
-      const plan = logged.findLast(({ query }) => isSame(query, sql))
-      if (plan === undefined) throw new Error(`no plan was noted for ${probe.name}: ${sql}`)
-      const { statement } = describe(probe, sql, distinct.length, at)
-      const name = statement === undefined ? probe.name : `${probe.name}: ${statement}`
-      plans.push({
-        name,
-        file: fileOf(name),
-        sql: plan.query,
-        plan: plan.plan,
-        shape: shapeOf(plan.plan),
-        pages: pagesOf(plan.plan),
+      const from = statSync(server.logPath).size
+      const asked = new Set<string>()
+      await course.run(probe, (taken) => {
+        for (const { sql } of taken) asked.add(sql)
       })
+      await course.say('end')
+      const logged = readLogged(await Bun.file(server.logPath).slice(from).text())
+      for (const sql of asked) {
+        const plan = logged.findLast(({ query }) => isSame(query, sql))
+        if (plan === undefined) throw new Error(`no plan was noted for ${probe.name}: ${sql}`)
+        noted.set(sql, [...(noted.get(sql) ?? []), plan])
+      }
     }
+    plans.push(...[...noted].map(([sql, logged], at) => toKnown(probe, sql, logged, noted.size, at)))
   }
   await course.close()
   return plans
+}
+
+function toKnown(probe: Probe, sql: string, logged: readonly LoggedPlan[], statements: number, at: number): KnownPlan {
+  const { query = '', plan = '' } = logged.at(-1) ?? {}
+  const { statement } = describe(probe, sql, statements, at)
+  const name = statement === undefined ? probe.name : `${probe.name}: ${statement}`
+  const touched = logged.map((each) => pagesOf(each.plan)).toSorted((one, other) => one - other)
+  const pages = touched[Math.floor(touched.length / 2)] ?? Number.NaN
+  return { name, file: fileOf(name), probe: probe.name, source: sql, sql: query, plan, shape: shapeOf(plan), pages }
 }
 
 export function writePlans(
@@ -70,8 +74,8 @@ export function writePlans(
   custom: readonly KnownPlan[],
 ): void {
   mkdirSync(folder, { recursive: true })
-  for (const { file, sql, plan, shape } of generic) {
-    const other = custom.find((each) => each.file === file)
+  for (const { file, probe, source, sql, plan, shape } of generic) {
+    const other = custom.find((each) => each.probe === probe && each.source === source)
     const comparison =
       other === undefined || other.shape === shape
         ? 'The plan for one set of values has the same shape.'
@@ -81,11 +85,16 @@ export function writePlans(
   }
 }
 
+interface LoggedPlan {
+  readonly query: string
+  readonly plan: string
+}
+
 const loggedPlan =
   /plan:\n\tQuery Text: ([\s\S]*?)\n\t((?:Limit|Sort|Unique|LockRows|[A-Z][A-Za-z ]*?)(?: on | using | {2}\(cost)[\s\S]*)$/
 
 /** A logged plan goes on over lines that begin with a tab. */
-function readLogged(log: string): { query: string; plan: string }[] {
+function readLogged(log: string): LoggedPlan[] {
   return log.split(/^(?=\d{4}-\d\d-\d\d )/m).flatMap((entry) => {
     const found = loggedPlan.exec(entry)
     if (found === null) return []

@@ -2,6 +2,7 @@
 import type { GarbageAges } from '../../src/ports/garbage.ts'
 import type { Asked, Probe } from './probes.ts'
 import { drawnDigest, freshKey } from './probes-of-pushes.ts'
+import { shapeOf } from './shape.ts'
 
 const day = 86_400_000
 const ages: GarbageAges = {
@@ -20,9 +21,9 @@ function candidateOf({ key }: Asked) {
 /** As registry/garbage-rows.ts asks. */
 const linksAtOnce = 200
 
-/** Between any two accounts or repositories. */
-function somewhere({ key }: Asked) {
-  return { accountId: key.accountId, id: key.repositoryId }
+/** Where accounts are small: their repositories stand in as many pages, whatever the size. */
+function somewhere({ world }: Asked) {
+  return { accountId: 2 + world.chance(shapeOf(world.size).accounts / 2), id: 0 }
 }
 
 export const keepingProbes: readonly Probe[] = [
@@ -150,19 +151,19 @@ export const keepingProbes: readonly Probe[] = [
       })
       return watch(() => tables.garbage.trashStrays(strays))
     },
-    runs: 6,
+    runs: 60,
   },
   {
     name: 'garbage.expireUploads',
     kind: 'collector',
-    grows: 'passes what disabled accounts have left, once a collection',
+    grows: 'passes what disabled accounts have left, at every look',
     act: ({ tables, watch }) => watch(() => tables.garbage.expireUploads(ages, 100)),
     runs: 40,
   },
   {
     name: 'garbage.expireUploads, nothing has expired',
     kind: 'collector',
-    grows: 'passes what disabled accounts have left, once a collection',
+    grows: 'passes what disabled accounts have left, at every look',
     act: ({ tables, watch }) => {
       const never = { ...ages, uploadIdleMs: 15 * day, uploadMaxMs: 15 * day, uploadDoneMs: 15 * day }
       return watch(() => tables.garbage.expireUploads(never, 100))

@@ -4,6 +4,9 @@ import type { KnownPlan } from './plans.ts'
 
 const nameOf = ({ probe, statement }: Figure) => (statement === undefined ? probe : `${probe}: ${statement}`)
 
+const keyOf = ({ probe, sql }: Figure) => `${probe}\n${sql}`
+const isOf = (plan: KnownPlan, { probe, sql }: Figure) => plan.probe === probe && plan.source === sql
+
 /**
  * Ten times the rows, twice the time or the pages, and more than this apart: not flat. Each of a list's 100 rows may stand
  * in a page of its own, or in none that has to be looked at, as the last VACUUM will have it.
@@ -18,17 +21,20 @@ export function formatFigures(
 ): string {
   const sizes = [...bySize.keys()]
   const named = sizes.map((size) => size.toLocaleString('en-US'))
-  const names = [...new Set([...bySize.values()].flatMap((figures) => figures.map(nameOf)))]
+  // At one size a method may ask more than at another, so the numbers before its statements may differ.
+  const statements = new Map(
+    [...bySize.values()].flatMap((figures) => figures.map((figure) => [keyOf(figure), figure])),
+  )
   const heading = [
     'statement',
     ...named.map((size) => `p50 / p99 at ${size}`),
     ...named.map((size) => `pages at ${size}`),
     '',
   ]
-  const lines = names.map((name) => {
-    const found = sizes.map((size) => bySize.get(size)?.find((figure) => nameOf(figure) === name))
-    const pages = sizes.map((size) => plans.get(size)?.find((plan) => plan.name === name)?.pages)
-    return [name, ...found.map(formatFigure), ...pages.map((count) => count ?? ''), judge(found, pages)]
+  const lines = [...statements].map(([key, asked]) => {
+    const found = sizes.map((size) => bySize.get(size)?.find((figure) => keyOf(figure) === key))
+    const pages = sizes.map((size) => plans.get(size)?.find((plan) => isOf(plan, asked))?.pages)
+    return [nameOf(asked), ...found.map(formatFigure), ...pages.map((count) => count ?? ''), judge(found, pages)]
   })
   const rule = heading.map((_, at) => (at === 0 || at === heading.length - 1 ? '---' : '---:'))
   return [heading, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')

@@ -28,8 +28,8 @@ export interface World {
   readonly huge: { readonly id: number; readonly name: string; readonly names: readonly RepositoryName[] }
   /** The repository with a hundredth of all manifests, and some of its tags. */
   readonly big: Key & { readonly tags: readonly Tag[] }
-  /** The blob that most repositories of the huge account link. */
-  readonly liked: { readonly id: number; readonly digest: Digest; readonly links: number }
+  /** The blob that most repositories of the huge account link, and they. */
+  readonly liked: { readonly id: number; readonly digest: Digest; readonly holders: readonly number[] }
   /** The manifest that most others name as their subject. */
   readonly subject: { readonly digest: Digest; readonly digests: readonly Digest[] }
   readonly users: number
@@ -120,10 +120,14 @@ async function findBig(sql: Bun.SQL): Promise<World['big']> {
 
 async function findLiked(sql: Bun.SQL): Promise<World['liked']> {
   const [row] = await sql.unsafe(
-    `SELECT b.id, b.digest, l.links FROM blobs b JOIN (SELECT blob_id, count(*) AS links FROM blob_links
+    `SELECT b.id, b.digest FROM blobs b JOIN (SELECT blob_id, count(*) AS links FROM blob_links
        WHERE account_id = 1 GROUP BY 1 ORDER BY 2 DESC LIMIT 1) l ON l.blob_id = b.id WHERE b.account_id = 1`,
   )
-  return { id: Number(row.id), digest: row.digest, links: Number(row.links) }
+  const id = Number(row.id)
+  const rows: { repository_id: number }[] = await sql.unsafe(
+    `SELECT repository_id FROM blob_links WHERE account_id = 1 AND blob_id = ${id} ORDER BY repository_id`,
+  )
+  return { id, digest: row.digest, holders: rows.map((link) => Number(link.repository_id)) }
 }
 
 async function findSubject(sql: Bun.SQL, big: Key): Promise<World['subject']> {
