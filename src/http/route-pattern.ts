@@ -30,15 +30,20 @@ export function matchPattern(pattern: RoutePattern, segments: readonly string[])
   const { tail, hasName } = pattern
   const start = segments.length - tail.length
   if (hasName ? start < 1 : start !== 0) return undefined
+  // Nearly every pattern is another one's, and every request asks several: nothing is made before it is known.
+  for (let index = 0; index < tail.length; index += 1) {
+    const expected = tail[index]
+    const segment = segments[start + index]
+    if (expected !== undefined && ('literal' in expected ? segment !== expected.literal : segment === ''))
+      return undefined
+  }
+  return takeValues(pattern, segments, start)
+}
+
+function takeValues({ tail, hasName }: RoutePattern, segments: readonly string[], start: number): PathValues {
   const values: Record<string, string> = {}
   for (const [index, expected] of tail.entries()) {
-    const segment = segments[start + index] ?? ''
-    if ('literal' in expected) {
-      if (segment !== expected.literal) return undefined
-    } else {
-      if (segment === '') return undefined
-      values[expected.value] = segment
-    }
+    if ('value' in expected) values[expected.value] = segments[start + index] ?? ''
   }
   if (hasName) values['name'] = segments.slice(0, start).join('/')
   return values
