@@ -53,11 +53,12 @@ export const keepingProbes: readonly Probe[] = [
     runs: 60,
   },
   {
-    name: 'garbage.putOffDisabled, 100 places of the queue',
+    name: 'garbage.putOff',
     kind: 'collector',
     async act({ tables, watch }) {
       const first = await tables.garbage.lockNextDue(ages.leaseMs, 0, linksAtOnce)
-      await watch(() => tables.garbage.putOffDisabled(ages.leaseMs, first?.queuedAt ?? 0, 100))
+      if (first === undefined) throw new Error('nothing is due')
+      await watch(() => tables.garbage.putOff(first))
     },
     runs: 60,
   },

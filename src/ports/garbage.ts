@@ -19,6 +19,14 @@ export interface DueBlob extends BlobCandidate {
   readonly hasMoreLinks: boolean
 }
 
+/** What became of some links of a blob. */
+export interface DroppedLinks {
+  /** The last that was looked at; undefined where there are no more. */
+  readonly next: RowId | undefined
+  /** Some were held by pushes, which may fail: somebody has to look again. */
+  readonly hasPassedOver: boolean
+}
+
 /** What became of some repositories, and where to go on: nowhere if they were the last. */
 export interface TidiedBatch {
   readonly removed: number
@@ -58,11 +66,8 @@ export interface Garbage {
   /** Locks the same blob once more; false if it is not queued as it was, or somebody is using it right now. */
   lockDue(blob: DueBlob): Promise<boolean>
 
-  /**
-   * Of the next `looks` in the queue, from `queuedFrom` on, those of disabled accounts go to its end, so that they are met
-   * once a lease and not by every look. Gives the moment as of which they stand there.
-   */
-  putOffDisabled(leaseMs: number, queuedFrom: number, looks: number): Promise<number>
+  /** Sends a blob to the queue's end, if it is queued as it was. Gives its place there. It need not be locked. */
+  putOff(blob: DueBlob): Promise<number | undefined>
 
   /**
    * Whether anything needs the blob: a manifest, or a link whose lease still runs. Must be asked after the lock, as a
@@ -72,10 +77,10 @@ export interface Garbage {
 
   /**
    * Of the blob's next `limit` links, in the order of their repositories and behind `after`, those go whose repository does
-   * not use the blob and whose lease is over. Gives the last that was looked at, or `undefined` when there are no more. The
-   * blob need not be locked: a link that a push holds is passed over, and a push that meets one which goes waits for it alone.
+   * not use the blob and whose lease is over. The blob need not be locked: a link that a push holds is passed over, and a push
+   * that meets one which goes waits for it alone.
    */
-  dropUnusedLinks(candidate: BlobCandidate, leaseMs: number, after: RowId, limit: number): Promise<RowId | undefined>
+  dropUnusedLinks(candidate: BlobCandidate, leaseMs: number, after: RowId, limit: number): Promise<DroppedLinks>
 
   /** Lets a live blob be: off the queue if a manifest names it (the end of that manifest queues it again), else to its end. */
   keep(candidate: BlobCandidate): Promise<void>

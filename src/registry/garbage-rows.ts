@@ -8,9 +8,8 @@ import type { RowId } from '../ports/row-id.ts'
 type Needs = { readonly metadata: Pick<MetadataStore, 'transaction'> }
 type Ages = Pick<GarbageAges, 'leaseMs'>
 
-/** How many links one transaction looks at, and how many places of the queue. */
+/** How many links one transaction looks at. */
 const linksAtOnce = 200
-const looksAtOnce = 100
 
 /** How many looks at repositories one collection takes; the next goes on from there. */
 const repositoryLooks = 20
@@ -34,12 +33,9 @@ export async function buryBlobs(needs: Needs, { leaseMs }: Ages, shouldStop: () 
     if (look === undefined) break
     const { blob } = look
     queuedFrom = blob.queuedAt
-    let { outcome } = look
-    if (outcome === 'has many links') {
-      outcome = await lookByPortions(needs, blob, leaseMs, shouldStop)
-      // Somebody is using it: it waits for the next collection, and so does what was queued in the same millisecond.
-      if (outcome === 'left') queuedFrom += 1
-    }
+    const isLarge = look.outcome === 'has many links'
+    const outcome = isLarge ? await lookByPortions(needs, blob, leaseMs, shouldStop) : look.outcome
+    if (outcome === 'stopped') break
     if (typeof outcome === 'number') queueEnd = Math.min(queueEnd, outcome)
     if (outcome === 'buried') {
       buried.blobs += 1
@@ -51,21 +47,26 @@ export async function buryBlobs(needs: Needs, { leaseMs }: Ages, shouldStop: () 
   return buried
 }
 
-/** As of which moment the queue holds again what was put off, or what became of the blob. */
-type Outcome = 'kept' | 'buried' | 'left' | 'has many links' | number
+/** What became of the blob; a number is its new place in the queue, where it was sent for a later look. */
+type Outcome = 'kept' | 'buried' | number
 
 async function lookAtNext(
   tables: Tables,
   leaseMs: number,
   queuedFrom: number,
-): Promise<{ readonly blob: DueBlob; readonly outcome: Outcome } | undefined> {
+): Promise<{ readonly blob: DueBlob; readonly outcome: Outcome | 'has many links' } | undefined> {
   const { garbage } = tables
   if (!(await mayChange(tables))) return undefined
   const blob = await garbage.lockNextDue(leaseMs, queuedFrom, linksAtOnce)
   if (blob === undefined) return undefined
-  if (blob.isDisabled) return { blob, outcome: await garbage.putOffDisabled(leaseMs, blob.queuedAt, looksAtOnce) }
+  if (blob.isDisabled) return { blob, outcome: await putOff(garbage, blob) }
   if (blob.hasMoreLinks) return { blob, outcome: 'has many links' }
   return { blob, outcome: await settle(garbage, blob, leaseMs) }
+}
+
+/** One that is queued no more as it was, somebody else has looked at. */
+async function putOff(garbage: Garbage, blob: DueBlob): Promise<number | 'kept'> {
+  return (await garbage.putOff(blob)) ?? 'kept'
 }
 
 async function settle(garbage: Garbage, blob: DueBlob, leaseMs: number): Promise<'kept' | 'buried'> {
@@ -81,23 +82,29 @@ async function settle(garbage: Garbage, blob: DueBlob, leaseMs: number): Promise
 /**
  * Half of an account may link a base layer. Its links are looked at first, some in a transaction, while the blob itself can
  * be used; only then is it locked and judged. It stays in the queue until that is done, so a crash leaves nothing behind.
+ * One that is in use just now, or a link of which is, is looked at again a lease later.
  */
 async function lookByPortions(
   { metadata }: Needs,
   blob: DueBlob,
   leaseMs: number,
   shouldStop: () => boolean,
-): Promise<'kept' | 'buried' | 'left'> {
+): Promise<Outcome | 'stopped'> {
+  let hasPassedOver = false
   for (let after: RowId | undefined = 0; after !== undefined; ) {
-    if (shouldStop()) return 'left'
+    if (shouldStop()) return 'stopped'
     const from: RowId = after
-    after = await metadata.transaction(async (tables) =>
+    const dropped = await metadata.transaction(async (tables) =>
       (await mayChange(tables)) ? tables.garbage.dropUnusedLinks(blob, leaseMs, from, linksAtOnce) : undefined,
     )
+    if (dropped === undefined) return 'stopped'
+    hasPassedOver ||= dropped.hasPassedOver
+    after = dropped.next
   }
   return metadata.transaction(async (tables) => {
-    const isOurs = (await mayChange(tables)) && (await tables.garbage.lockDue(blob))
-    return isOurs ? settle(tables.garbage, blob, leaseMs) : 'left'
+    if (!(await mayChange(tables))) return 'stopped'
+    const canJudge = !hasPassedOver && (await tables.garbage.lockDue(blob))
+    return canJudge ? settle(tables.garbage, blob, leaseMs) : putOff(tables.garbage, blob)
   })
 }
 

@@ -4,8 +4,10 @@ import type { Database } from '../../src/adapters/metadata-sql/database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { buryBlobs, removeEmptyRepositories } from '../../src/registry/garbage-rows.ts'
 import { type Engine, useEngines } from '../support/both-engines.ts'
-import { afterCommit, crash } from '../support/gates.ts'
+import { afterCommit, crash, Gate, SimulatedCrash } from '../support/gates.ts'
 import { addBlob, addManifest, hourMs, openShelf, type Shelf } from '../support/metadata-rows.ts'
+import { testNeeding } from '../support/needs.ts'
+import { postgres } from '../support/postgres-server.ts'
 
 const engines = useEngines('garbage-rows')
 const ages = { leaseMs: hourMs }
@@ -162,9 +164,9 @@ engines.each('what disabled accounts have queued is met once a lease, not once a
     return buryBlobs({ metadata: counting }, { leaseMs }, never)
   }
 
-  // Three of a hundred, three of a blob each, and one that finds nothing.
+  // One for each blob, and one that finds nothing.
   expect(await collect(hourMs)).toMatchObject({ blobs: 3 })
-  expect(transactions).toBe(7)
+  expect(transactions).toBe(254)
   expect(await collect(hourMs)).toMatchObject({ blobs: 0 })
   expect(transactions).toBe(1)
   // Without a lease all is due again at once, and a collection ends all the same.
@@ -174,6 +176,61 @@ engines.each('what disabled accounts have queued is met once a lease, not once a
   await metadata.accounts.setState('off', 'enabled')
   await grow()
   expect(await collect(hourMs)).toMatchObject({ blobs: 250 })
+})
+
+engines.each('what was queued in one moment, as by a move, is met all the same', async (engine) => {
+  const { metadata, grow, count, run, liker, blob } = await openLiked(engine)
+  const off = await openShelf(metadata, 'off')
+  for (const text of ['one', 'two', 'three']) {
+    await addBlob(off, text)
+    await addBlob(await liker(1), text)
+  }
+  await grow()
+  await run('UPDATE blob_queue SET queued_at = 1')
+  await metadata.accounts.setState('off', 'disabled')
+  const pushing = await liker(450)
+  let looks = 0
+  const held = afterCommit(metadata, async () => {
+    // As its links have been looked at, the base layer is used: by a lease that is not over.
+    looks += 1
+    if (looks < 40) await metadata.transaction(({ blobs }) => blobs.link(pushing.repository, blob.id, blob.digest))
+  })
+
+  expect(await buryBlobs({ metadata: held }, ages, never)).toMatchObject({ blobs: 3 })
+
+  expect(await count('blob_queue WHERE queued_at = 1')).toBe(0)
+  expect(await count('blob_queue')).toBe(4)
+})
+
+/** Only on PostgreSQL can a push hold a link while the others go. */
+testNeeding(postgres, 'a link that a push has held, and that it left unused, goes with the next look', async () => {
+  const { metadata, shelf, blob, liker, links, count, grow } = await openLiked(engines.postgres)
+  await addManifest(shelf, 'image', { blobs: [blob] })
+  const failing = await liker(7)
+  const held = new Gate()
+  let pushing: Promise<unknown> = Promise.resolve()
+  let transactions = 0
+  const disturbed = afterCommit(metadata, async () => {
+    transactions += 1
+    if (transactions === 1) {
+      pushing = metadata.transaction(async (tables) => {
+        await tables.blobs.lockByDigests(failing.repository, [blob.digest])
+        await held.pass()
+        await crash()
+      })
+      await held.reached
+    } else if (transactions === 2) {
+      held.open()
+      await expect(pushing).rejects.toThrow(SimulatedCrash)
+    }
+  })
+
+  await buryBlobs({ metadata: disturbed }, ages, never)
+  expect([await links(), await count('blob_queue')]).toEqual([2, 1])
+
+  await grow()
+  await buryBlobs({ metadata }, ages, never)
+  expect([await links(), await count('blob_queue')]).toEqual([1, 0])
 })
 
 engines.each('repositories are looked at over several collections, if there are many', async (engine) => {

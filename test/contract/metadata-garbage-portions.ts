@@ -1,6 +1,7 @@
 // The contract of what the collector does some at a time: a blob's many links, what disabled accounts have queued, and
 // repositories in which there is nothing.
 import { expect, test } from 'bun:test'
+import type { DueBlob } from '../../src/ports/garbage.ts'
 import type { RepositoryRow } from '../../src/ports/repositories.ts'
 import type { RowId } from '../../src/ports/row-id.ts'
 import {
@@ -55,13 +56,13 @@ function droppingLinks(open: OpenMetadataStore): void {
     const drop = (leaseMs: number, after: RowId) =>
       shelf.metadata.transaction(({ garbage }) => garbage.dropUnusedLinks(candidateOf(shelf, blob), leaseMs, after, 3))
 
-    expect(await drop(hourMs, 0)).toBe(shelves[2]?.repository.id)
+    expect(await drop(hourMs, 0)).toEqual({ next: shelves[2]?.repository.id, hasPassedOver: false })
     expect(await holdersOf(shelves, blob)).toHaveLength(8)
-    expect(await drop(0, 0)).toBe(shelves[2]?.repository.id)
+    expect(await drop(0, 0)).toMatchObject({ next: shelves[2]?.repository.id })
     expect(await holdersOf(shelves, blob)).toEqual([2, 3, 4, 5, 6, 7])
-    expect(await drop(0, shelves[2]?.repository.id ?? 0)).toBe(shelves[5]?.repository.id)
+    expect(await drop(0, shelves[2]?.repository.id ?? 0)).toMatchObject({ next: shelves[5]?.repository.id })
     expect(await holdersOf(shelves, blob)).toEqual([2, 6, 7])
-    expect(await drop(0, shelves[5]?.repository.id ?? 0)).toBeUndefined()
+    expect(await drop(0, shelves[5]?.repository.id ?? 0)).toEqual({ next: undefined, hasPassedOver: false })
     expect(await holdersOf(shelves, blob)).toEqual([2, 6])
   })
 
@@ -71,11 +72,11 @@ function droppingLinks(open: OpenMetadataStore): void {
     const rival = await openShelf(shelf.metadata, 'rival')
     const theirs = await addBlob(rival, 'layer')
 
-    const next = await shelf.metadata.transaction(({ garbage }) =>
+    const dropped = await shelf.metadata.transaction(({ garbage }) =>
       garbage.dropUnusedLinks(candidateOf(shelf, blob), 0, 0, 100),
     )
 
-    expect(next).toBeUndefined()
+    expect(dropped).toEqual({ next: undefined, hasPassedOver: false })
     expect(await holdersOf([shelf], blob)).toEqual([])
     expect(await holdersOf([shelf], other)).toEqual([0])
     expect(await holdersOf([rival], theirs)).toEqual([0])
@@ -145,7 +146,7 @@ function lookingAgain(open: OpenMetadataStore): void {
 }
 
 function puttingOff(open: OpenMetadataStore): void {
-  test('what disabled accounts have queued goes to the end, some at a time, and nothing else does', async () => {
+  test('of what is queued it is told whose account is disabled, and one that is put off goes to the end alone', async () => {
     const metadata = await open()
     const [off, on] = [await openShelf(metadata, 'off'), await openShelf(metadata, 'on')]
     const queued: RowId[] = []
@@ -171,17 +172,20 @@ function puttingOff(open: OpenMetadataStore): void {
     }
     const before = await list()
     expect(before.map(({ blob, isDisabled }) => (isDisabled ? -blob : blob))).toEqual([-1, -2, 3, -4, 5])
-    const place = (at: number) => before[at]?.at ?? Number.NaN
+    const putOff = (changed: Partial<DueBlob>) =>
+      metadata.transaction(async ({ garbage }) => {
+        const second = await garbage.lockNextDue(0, before[1]?.at ?? Number.NaN, 10)
+        return second && garbage.putOff({ ...second, ...changed })
+      })
 
-    const untouched = await metadata.transaction(({ garbage }) => garbage.putOffDisabled(hourMs, 0, 10))
+    expect(await putOff({ queuedAt: 1 })).toBeUndefined()
     expect(await list()).toEqual(before)
-    expect(untouched).toBeGreaterThan(place(4))
-
-    const moment = await metadata.transaction(({ garbage }) => garbage.putOffDisabled(0, place(1), 2))
+    const moment = await putOff({})
 
     const after = await list()
     expect(after.map(({ blob }) => blob)).toEqual([1, 3, 4, 5, 2])
-    expect(after.at(-1)?.at).toBe(moment)
+    expect(after.at(-1)?.at).toBe(moment ?? Number.NaN)
+    expect(moment).toBeGreaterThan(before[4]?.at ?? Number.NaN)
     expect(after.slice(0, 4)).toEqual(before.filter(({ blob }) => blob !== 2))
   })
 }

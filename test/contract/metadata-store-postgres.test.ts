@@ -63,7 +63,8 @@ function nobodyWaitsContract(): void {
 
     await metadata.transaction(async (tables) => {
       await tables.blobs.lockByDigests(pushing.repository, [blob.digest])
-      await metadata.transaction(({ garbage }) => garbage.dropUnusedLinks(candidate, 0, 0, 10))
+      const dropped = await metadata.transaction(({ garbage }) => garbage.dropUnusedLinks(candidate, 0, 0, 10))
+      expect(dropped).toEqual({ next: undefined, hasPassedOver: true })
       expect(await metadata.transaction(({ garbage }) => garbage.lockNextDue(0, 0, 10))).toBeUndefined()
       await saveManifest(tables, pushing, 'image', { blobs: [blob] })
     })
@@ -81,7 +82,10 @@ function nobodyWaitsContract(): void {
     const candidate = { accountId: gone.accountId, blobId: blob.id, storageKey: blob.key, sizeBytes: 5 }
 
     await metadata.transaction(async ({ garbage }) => {
-      expect(await garbage.dropUnusedLinks(candidate, 0, 0, 1)).toBe(gone.repository.id)
+      expect(await garbage.dropUnusedLinks(candidate, 0, 0, 1)).toEqual({
+        next: gone.repository.id,
+        hasPassedOver: false,
+      })
       await addManifest(pushing, 'image', { blobs: [blob] })
     })
 

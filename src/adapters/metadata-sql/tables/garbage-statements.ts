@@ -22,13 +22,9 @@ SELECT 1 AS found FROM blob_queue q
 JOIN blobs b ON b.account_id = q.account_id AND b.id = q.blob_id
 WHERE q.account_id = $1 AND q.blob_id = $2 AND q.queued_at = $3 {lock q, b skip}`
 
-export const findHead = `
-SELECT max(q.queued_at) AS until, {now} AS now FROM (
-  SELECT queued_at FROM blob_queue WHERE queued_at >= $2 AND queued_at <= {now} - $1 ORDER BY queued_at LIMIT $3) AS q`
-
-export const requeueDisabled = `
-UPDATE blob_queue SET queued_at = $3 WHERE queued_at >= $1 AND queued_at <= $2
-  AND (SELECT a.state FROM accounts a WHERE a.id = blob_queue.account_id) = 'disabled'`
+/** To the end of the queue. */
+export const putOff = `
+UPDATE blob_queue SET queued_at = {now} WHERE account_id = $1 AND blob_id = $2 AND queued_at = $3 RETURNING queued_at`
 
 export const findUse = `
 SELECT 1 AS found FROM blobs b

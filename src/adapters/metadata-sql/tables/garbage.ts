@@ -1,6 +1,7 @@
 import type { RemovableObject, StorageKey, StrayObject } from '../../../ports/blob-store.ts'
 import type {
   BlobCandidate,
+  DroppedLinks,
   DueBlob,
   Garbage,
   GarbageAges,
@@ -71,15 +72,10 @@ export class SqlGarbage implements Garbage {
     return (await this.#queries.first(statements.lockDue, [accountId, blobId, queuedAt])) !== undefined
   }
 
-  async putOffDisabled(leaseMs: number, queuedFrom: number, looks: number): Promise<number> {
-    const head = await this.#queries.first<{ until: number | null; now: number }>(statements.findHead, [
-      leaseMs,
-      queuedFrom,
-      looks,
-    ])
-    if (head === undefined) throw new Error('a maximum has no row')
-    if (head.until !== null) await this.#queries.run(statements.requeueDisabled, [queuedFrom, head.until, head.now])
-    return head.now
+  async putOff({ accountId, blobId, queuedAt }: DueBlob): Promise<number | undefined> {
+    const values = [accountId, blobId, queuedAt]
+    const [row] = await this.#queries.returning<{ queued_at: number }>(statements.putOff, values)
+    return row?.queued_at
   }
 
   async isLive(candidate: BlobCandidate, leaseMs: number): Promise<boolean> {
@@ -92,20 +88,21 @@ export class SqlGarbage implements Garbage {
     leaseMs: number,
     after: RowId,
     limit: number,
-  ): Promise<RowId | undefined> {
+  ): Promise<DroppedLinks> {
     const blob = [accountId, blobId, leaseMs]
     const links = await this.#queries.all<LinkRow>(statements.listLinks, [...blob, after, limit])
-    await this.#drop(
-      blob,
-      links.filter((link) => link.is_unused === 1),
-    )
-    return links.length < limit ? undefined : links.at(-1)?.repository_id
+    const unused = links.filter((link) => link.is_unused === 1)
+    const dropped = await this.#drop(blob, unused)
+    return {
+      next: links.length < limit ? undefined : links.at(-1)?.repository_id,
+      hasPassedOver: dropped < unused.length,
+    }
   }
 
-  async #drop(blob: readonly number[], unused: readonly LinkRow[]): Promise<void> {
-    if (unused.length === 0) return
+  async #drop(blob: readonly number[], unused: readonly LinkRow[]): Promise<number> {
+    if (unused.length === 0) return 0
     const locked = await this.#queries.all<LinkRow>(statements.lockUnusedLinks, [...blob, ...toRange(unused)])
-    if (locked.length > 0) await this.#queries.run(statements.dropUnusedLinks, [...blob, ...toRange(locked)])
+    return locked.length === 0 ? 0 : this.#queries.run(statements.dropUnusedLinks, [...blob, ...toRange(locked)])
   }
 
   async keep({ accountId, blobId }: BlobCandidate): Promise<void> {
