@@ -52,10 +52,12 @@ export class FilesystemBlobStore implements BlobStore {
     return range === undefined ? file : file.slice(range.first, range.last + 1)
   }
 
-  async read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined> {
-    const path = pathOf(this.#root, key)
-    const found = statSync(path, { throwIfNoEntry: false })
-    return found === undefined || found.size !== sizeBytes ? undefined : bytesIn(path)
+  read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined> {
+    return trouble(async () => {
+      const path = pathOf(this.#root, key)
+      const found = statSync(path, { throwIfNoEntry: false })
+      return found === undefined || found.size !== sizeBytes ? undefined : bytesIn(path)
+    })
   }
 
   async remove(key: StorageKey): Promise<void> {

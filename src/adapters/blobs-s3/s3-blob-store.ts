@@ -82,12 +82,12 @@ export class S3BlobStore implements BlobStore {
     })
   }
 
-  /** An upload's key stands for all that its writers have made: no blob has a name of theirs, or it would not be here. */
   async read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined> {
     const bytes = await trouble(() => this.#client.read(this.#nameOf(key), sizeBytes))
     return bytes && troubled(bytes)
   }
 
+  /** An upload's key stands for all that its writers have made: no blob has a name of theirs, or it would not be here. */
   async remove(key: StorageKey, notes: string | undefined): Promise<void> {
     const { multipart } = readNotes(notes)
     await trouble(async () => {
