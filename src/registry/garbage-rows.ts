@@ -69,12 +69,14 @@ async function putOff(garbage: Garbage, blob: DueBlob): Promise<number | 'kept'>
   return (await garbage.putOff(blob)) ?? 'kept'
 }
 
-async function settle(garbage: Garbage, blob: DueBlob, leaseMs: number): Promise<'kept' | 'buried'> {
+/** A link that somebody holds may be left unused by whoever holds it: then the blob is looked at again. */
+async function settle(garbage: Garbage, blob: DueBlob, leaseMs: number): Promise<Outcome> {
   if (!(await garbage.isLive(blob, leaseMs))) {
     await garbage.bury(blob)
     return 'buried'
   }
-  if (!blob.hasMoreLinks) await garbage.dropUnusedLinks(blob, leaseMs, 0, linksAtOnce)
+  const dropped = blob.hasMoreLinks ? undefined : await garbage.dropUnusedLinks(blob, leaseMs, 0, linksAtOnce)
+  if (dropped?.hasPassedOver) return putOff(garbage, blob)
   await garbage.keep(blob)
   return 'kept'
 }

@@ -233,6 +233,25 @@ testNeeding(postgres, 'a link that a push has held, and that it left unused, goe
   expect([await links(), await count('blob_queue')]).toEqual([1, 0])
 })
 
+testNeeding(postgres, 'so does one that somebody holds, of a blob that few repositories link', async () => {
+  const { metadata, shelf, grow, count } = await openRows(engines.postgres)
+  const other = await openShelf(metadata, 'acme', 'other')
+  const blob = await addBlob(shelf, 'layer')
+  await addManifest(shelf, 'image', { blobs: [blob] })
+  await metadata.transaction(({ blobs }) => blobs.link(other.repository, blob.id, blob.digest))
+  await grow()
+
+  await metadata.transaction(async ({ blobs }) => {
+    await blobs.isUsed(other.repository, blob.id)
+    await buryBlobs({ metadata }, ages, never)
+  })
+  expect([await count('blob_links'), await count('blob_queue')]).toEqual([2, 1])
+
+  await grow()
+  await buryBlobs({ metadata }, ages, never)
+  expect([await count('blob_links'), await count('blob_queue')]).toEqual([1, 0])
+})
+
 engines.each('repositories are looked at over several collections, if there are many', async (engine) => {
   const { metadata, shelf, count, run } = await openRows(engine)
   await run(
