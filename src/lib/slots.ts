@@ -21,18 +21,41 @@ export class Slots {
     this.#waitMaxMs = waitMaxMs
   }
 
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
   /** As `work` ends; rejects with `NoSlot`, and nothing is begun, when the queue is full or the wait was too long. */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running < this.#atOnceMax) this.#running += 1
-    else await this.#wait()
+    if (!this.#begin()) await this.#wait()
     try {
       return await work()
     } finally {
-      // Handed on without being given up: nobody who comes just now can slip in between.
-      const [next] = this.#waiting
-      if (next === undefined) this.#running -= 1
-      else next()
+      this.#end()
     }
+  }
+
+  /** The same for work that ends when the function is called that this gives. Calling it again does nothing. */
+  async take(): Promise<() => void> {
+    if (!this.#begin()) await this.#wait()
+    let isHeld = true
+    return () => {
+      if (isHeld) this.#end()
+      isHeld = false
+    }
+  }
+
+  #begin(): boolean {
+    if (this.#running >= this.#atOnceMax) return false
+    this.#running += 1
+    return true
+  }
+
+  #end(): void {
+    // Handed on without being given up: nobody who comes just now can slip in between.
+    const [next] = this.#waiting
+    if (next === undefined) this.#running -= 1
+    else next()
   }
 
   #wait(): Promise<void> {

@@ -1,4 +1,4 @@
-import { NoSlot } from '../../lib/slots.ts'
+import { Slots } from '../../lib/slots.ts'
 
 /** What readers are held to elsewhere: so many bytes a second, looked at over so long. */
 export interface ReaderPace {
@@ -19,57 +19,33 @@ const scarceFactor = 16
 
 const looksPerWindow = 6
 
-interface Waiter {
-  /** Ends the wait. */
-  take(place: DownloadPlace): void
-}
-
 /**
  * The places of downloads, which last as long as their readers like: a few hundred that hardly read would be enough to keep
  * everybody else out. So while somebody waits, the reader that took least is cut, if that was too little. Its client can go
  * on with `Range`. As long as there are places, nobody is cut for being slow.
  */
 export class DownloadPlaces {
-  readonly #settings: PlacesSettings
+  readonly #pace: ReaderPace | undefined
+  readonly #slots: Slots
   readonly #now: () => number
-  readonly #windowMs: number
   readonly #taken = new Set<DownloadPlace>()
-  readonly #waiting = new Set<Waiter>()
   #timer: Timer | undefined
 
   constructor(settings: PlacesSettings, now: () => number = () => performance.now()) {
-    this.#settings = settings
+    this.#pace = settings.pace
+    this.#slots = new Slots(settings.placesMax, settings.queueMax, settings.waitMaxMs)
     this.#now = now
-    this.#windowMs = settings.pace?.windowMs ?? Number.POSITIVE_INFINITY
   }
 
   /** Rejects with `NoSlot` where too many wait already, or the wait was too long. */
   async take(): Promise<DownloadPlace> {
-    if (this.#taken.size < this.#settings.placesMax) return this.#newPlace()
-    if (this.#waiting.size >= this.#settings.queueMax) throw new NoSlot()
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#waiting.delete(waiter)
-        reject(new NoSlot())
-      }, this.#settings.waitMaxMs)
-      const waiter: Waiter = {
-        take: (place) => {
-          clearTimeout(timer)
-          this.#waiting.delete(waiter)
-          resolve(place)
-        },
-      }
-      this.#waiting.add(waiter)
-      this.#makeRoom()
-    })
-  }
-
-  #newPlace(): DownloadPlace {
-    const place: DownloadPlace = new DownloadPlace(this.#windowMs, this.#now, () => {
+    const taking = this.#slots.take()
+    this.#makeRoom()
+    const release = await taking
+    const windowMs = this.#pace?.windowMs ?? Number.POSITIVE_INFINITY
+    const place: DownloadPlace = new DownloadPlace(windowMs, this.#now, () => {
       this.#taken.delete(place)
-      // Handed on at once: nobody who comes just now can slip in between.
-      const [next] = this.#waiting
-      next?.take(this.#newPlace())
+      release()
     })
     this.#taken.add(place)
     return place
@@ -77,13 +53,13 @@ export class DownloadPlaces {
 
   /** Looks again and again, as long as anybody waits. */
   #makeRoom(): void {
-    const { pace } = this.#settings
-    if (pace === undefined) return
-    const bytesMin = (pace.bytesPerSecondMin * scarceFactor * pace.windowMs) / 1000
+    if (this.#pace === undefined) return
+    const { bytesPerSecondMin, windowMs } = this.#pace
+    const bytesMin = (bytesPerSecondMin * scarceFactor * windowMs) / 1000
     let isCut = true
-    while (isCut && this.#waiting.size > 0) isCut = this.#cutSlowest(bytesMin)
-    if (this.#waiting.size > 0) {
-      this.#timer ??= setInterval(() => this.#makeRoom(), pace.windowMs / looksPerWindow)
+    while (isCut && this.#slots.waiting > 0) isCut = this.#cutSlowest(bytesMin)
+    if (this.#slots.waiting > 0) {
+      this.#timer ??= setInterval(() => this.#makeRoom(), windowMs / looksPerWindow)
     } else {
       clearInterval(this.#timer)
       this.#timer = undefined
@@ -108,7 +84,7 @@ export class DownloadPlaces {
 export class DownloadPlace {
   readonly #windowMs: number
   readonly #now: () => number
-  #leave: (() => void) | undefined
+  readonly #leave: () => void
   #end: (() => void) | undefined
   /** In the window that runs, and in the one before it. */
   #bytes = 0
@@ -165,8 +141,6 @@ export class DownloadPlace {
 
   /** Gives the place back. Safe to call twice. */
   leave(): void {
-    const leave = this.#leave
-    this.#leave = undefined
-    leave?.()
+    this.#leave()
   }
 }

@@ -76,7 +76,7 @@ export class PieceRoom {
 
   async #settle(piece: Piece): Promise<Piece> {
     try {
-      this.#places.set(piece, await this.#takePlace())
+      this.#places.set(piece, await this.#slots.take())
       return piece
     } catch (error) {
       if (!(error instanceof NoSlot)) throw error
@@ -101,13 +101,6 @@ export class PieceRoom {
     await piece.discard().catch(() => undefined)
     this.#places.get(piece)?.()
     this.#places.delete(piece)
-  }
-
-  /** Resolves when there is a place; what it gives ends the stay. */
-  #takePlace(): Promise<() => void> {
-    return new Promise((resolve, reject) => {
-      this.#slots.run(() => new Promise<void>((leave) => resolve(leave))).catch(reject)
-    })
   }
 
   /** Made when first needed, which for most servers is never. Files of processes that died are taken away. */

@@ -121,9 +121,9 @@ export class S3Calls {
     return this.#repeat(call, (signed) => this.#begin(call, signed))
   }
 
-  /** A slot for as long as `work` takes. */
-  hold<T>(work: () => Promise<T>): Promise<T> {
-    return this.#slots.run(work)
+  /** A slot, until the function is called that this gives. */
+  takeSlot(): Promise<() => void> {
+    return this.#slots.take()
   }
 
   /** Waits before the next try; false where the server wants more patience than there is. */

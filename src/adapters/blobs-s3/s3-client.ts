@@ -98,7 +98,7 @@ export class S3Client {
       place?.leave()
     }
     try {
-      release = await this.#takeRequestSlot()
+      release = await this.#calls.takeSlot()
       const begun = await this.#begin(name, sizeBytes, wanted, this.#settings.triesMax)
       if (begun === undefined || wanted.last < wanted.first) {
         begun?.abandon()
@@ -117,13 +117,6 @@ export class S3Client {
       finish()
       throw error
     }
-  }
-
-  /** One of all requests', until the function that it gives is called. */
-  #takeRequestSlot(): Promise<() => void> {
-    return new Promise((resolve, reject) => {
-      this.#calls.hold(() => new Promise<void>((release) => resolve(release))).catch(reject)
-    })
   }
 
   async #begin(

@@ -141,4 +141,27 @@ describe('slots', () => {
     end('b')
     expect(await second).toBe('b')
   })
+
+  test('are held by who took one until it is given back, once', async () => {
+    const slots = new Slots(1, 9)
+    const release = await slots.take()
+    const began: string[] = []
+    const taking = slots.take().then((next) => {
+      began.push('b')
+      return next
+    })
+    const last = slots.run(async () => void began.push('c'))
+    await settle()
+    expect([began, slots.waiting]).toEqual([[], 2])
+
+    release()
+    release()
+    const next = await taking
+    await settle()
+    expect([began, slots.waiting]).toEqual([['b'], 1])
+
+    next()
+    await last
+    expect([began, slots.waiting]).toEqual([['b', 'c'], 0])
+  })
 })
