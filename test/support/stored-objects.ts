@@ -1,5 +1,11 @@
 // Objects in a blob store, put there and read back in one line.
-import type { BlobStore, OutgoingBytes, StorageKey, UnfinishedObject } from '../../src/ports/blob-store.ts'
+import type {
+  BlobStore,
+  CompleteObject,
+  OutgoingBytes,
+  StorageKey,
+  UnfinishedObject,
+} from '../../src/ports/blob-store.ts'
 
 export interface OpenedBlobStore {
   readonly store: BlobStore
@@ -22,13 +28,38 @@ export async function readAll(
   return new Uint8Array(Buffer.concat(chunks))
 }
 
-export async function storeWhole(store: BlobStore, bytes: Uint8Array): Promise<StorageKey> {
-  const key = freshKey()
-  const writer = await store.openWriter(key, emptyObject)
+/** One writer's life: what it is given, and a pause. */
+export async function append(
+  store: BlobStore,
+  key: StorageKey,
+  from: UnfinishedObject,
+  bytes: Uint8Array,
+): Promise<UnfinishedObject> {
+  const writer = await store.openWriter(key, from)
   try {
     await writer.write(bytes)
-    return (await writer.complete()).key
+    return await writer.flush()
   } finally {
     await writer.close()
   }
+}
+
+/** The life of the last one. */
+export async function complete(
+  store: BlobStore,
+  key: StorageKey,
+  from: UnfinishedObject,
+  last: Uint8Array = new Uint8Array(),
+): Promise<CompleteObject> {
+  const writer = await store.openWriter(key, from)
+  try {
+    await writer.write(last)
+    return await writer.complete()
+  } finally {
+    await writer.close()
+  }
+}
+
+export async function storeWhole(store: BlobStore, bytes: Uint8Array): Promise<StorageKey> {
+  return (await complete(store, freshKey(), emptyObject, bytes)).key
 }

@@ -3,7 +3,6 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import fc from 'fast-check'
 import type { S3BlobStore } from '../../../../src/adapters/blobs-s3/s3-blob-store.ts'
 import { Unavailable } from '../../../../src/oci/errors.ts'
-import type { CompleteObject, StorageKey, UnfinishedObject } from '../../../../src/ports/blob-store.ts'
 import { generatedBytes } from '../../../support/generated-bytes.ts'
 import { errorOf } from '../../../support/outcomes.ts'
 import { auditWrites, listThere } from '../../../support/s3-audit.ts'
@@ -11,7 +10,7 @@ import { startS3FaultProxy } from '../../../support/s3-fault-proxy.ts'
 import { openS3Store, s3StoreSettings } from '../../../support/s3-store.ts'
 import { startS3Stub } from '../../../support/s3-stub.ts'
 import { tinyPlan } from '../../../support/s3-world.ts'
-import { emptyObject, freshKey, readAll } from '../../../support/stored-objects.ts'
+import { append, complete, emptyObject, freshKey, readAll } from '../../../support/stored-objects.ts'
 import { useTemporaryFolders } from '../../../support/temporary-folders.ts'
 
 const stub = startS3Stub({ partBytesMin: tinyPlan.minBytes })
@@ -47,27 +46,6 @@ function asked(): Readonly<Record<string, number>> {
   return Object.fromEntries([...requests].map(([name, its]) => [name, its.length]))
 }
 
-/** One writer's life: what it is given, and perhaps a flush. */
-async function append(key: StorageKey, from: UnfinishedObject, bytes: Uint8Array): Promise<UnfinishedObject> {
-  const writer = await store.openWriter(key, from)
-  try {
-    await writer.write(bytes)
-    return await writer.flush()
-  } finally {
-    await writer.close()
-  }
-}
-
-async function complete(key: StorageKey, from: UnfinishedObject, last = new Uint8Array()): Promise<CompleteObject> {
-  const writer = await store.openWriter(key, from)
-  try {
-    await writer.write(last)
-    return await writer.complete()
-  } finally {
-    await writer.close()
-  }
-}
-
 async function names(): Promise<string[]> {
   return (await listThere(store)).map(({ storageKey, notes }) => (notes === undefined ? '' : 'upload ') + storageKey)
 }
@@ -79,7 +57,7 @@ function joined(...chunks: readonly Uint8Array[]): Uint8Array {
 describe('what is asked of S3', () => {
   test.each([0, 1, 60 * kibi])('is one PUT for %d bytes', async (size) => {
     const bytes = generatedBytes(size)
-    const { key } = await complete(freshKey(), emptyObject, bytes)
+    const { key } = await complete(store, freshKey(), emptyObject, bytes)
 
     expect(asked()).toEqual({ PutObject: 1 })
     expect(await readAll(await store.open(key, size))).toEqual(bytes)
@@ -87,7 +65,7 @@ describe('what is asked of S3', () => {
 
   test('is one PUT for a few bytes that come first and are closed afterwards, as docker does it', async () => {
     const [key, bytes] = [freshKey(), generatedBytes(1_000)]
-    const { key: name, leftovers } = await complete(key, await append(key, emptyObject, bytes))
+    const { key: name, leftovers } = await complete(store, key, await append(store, key, emptyObject, bytes))
 
     expect(asked()).toEqual({ PutObject: 1 })
     expect(leftovers).toEqual([])
@@ -96,7 +74,7 @@ describe('what is asked of S3', () => {
 
   test('is begin, parts, end and a look for a larger one', async () => {
     const bytes = generatedBytes(200 * kibi)
-    const { key } = await complete(freshKey(), emptyObject, bytes)
+    const { key } = await complete(store, freshKey(), emptyObject, bytes)
 
     expect(asked()).toEqual({ CreateMultipartUpload: 1, UploadPart: 4, CompleteMultipartUpload: 1, HeadObject: 1 })
     expect(await readAll(await store.open(key, bytes.length))).toEqual(bytes)
@@ -104,20 +82,20 @@ describe('what is asked of S3', () => {
 
   test('is no more when it comes in chunks that are parts', async () => {
     const [key, bytes] = [freshKey(), generatedBytes(64 * kibi)]
-    const first = await append(key, emptyObject, bytes)
-    const second = await append(key, first, bytes)
-    await complete(key, second)
+    const first = await append(store, key, emptyObject, bytes)
+    const second = await append(store, key, first, bytes)
+    await complete(store, key, second)
 
     expect(asked()).toEqual({ CreateMultipartUpload: 1, UploadPart: 2, CompleteMultipartUpload: 1, HeadObject: 1 })
   })
 
   test('is a tail for what is no part yet, read once and removed when another stands in its place', async () => {
     const [key, bytes] = [freshKey(), generatedBytes(10 * kibi)]
-    const first = await append(key, emptyObject, bytes)
-    const second = await append(key, first, bytes)
+    const first = await append(store, key, emptyObject, bytes)
+    const second = await append(store, key, first, bytes)
     expect(asked()).toEqual({ PutObject: 2, GetObject: 1 })
     expect(await names()).toHaveLength(2)
-    const { key: name, leftovers } = await complete(key, second, bytes)
+    const { key: name, leftovers } = await complete(store, key, second, bytes)
 
     expect(asked()).toMatchObject({ PutObject: 3, GetObject: 2, DeleteObject: 1 })
     expect(leftovers).toHaveLength(1)
@@ -139,8 +117,8 @@ describe('a writer that goes back', () => {
     const stands = await writer.flush()
     await writer.close()
     const tail = generatedBytes(50, 3)
-    const next = await append(key, stands, tail)
-    const { key: name, leftovers } = await complete(key, next)
+    const next = await append(store, key, stands, tail)
+    const { key: name, leftovers } = await complete(store, key, next)
 
     expect(leftovers.map((one) => one.storageKey)).not.toContain(name)
     expect(await readAll(await store.open(name, head.length + tail.length))).toEqual(joined(head, tail))
@@ -226,28 +204,28 @@ describe('a writer that fails', () => {
       await writer.close()
     }
     proxy.clear()
-    const { key } = await complete(freshKey(), emptyObject, tooMuch)
+    const { key } = await complete(store, freshKey(), emptyObject, tooMuch)
 
     expect(await readAll(await store.open(key, tooMuch.length))).toEqual(tooMuch)
   })
 
   test('at a tail that is gone says so, and gives back its places', async () => {
     const key = freshKey()
-    const stands = await append(key, emptyObject, generatedBytes(60 * kibi))
+    const stands = await append(store, key, emptyObject, generatedBytes(60 * kibi))
     await store.remove(key, undefined)
     for (let round = 0; round < 5; round += 1) {
       const writer = await store.openWriter(key, stands)
       expect(await errorOf(writer.write(tooMuch))).toBeInstanceOf(Unavailable)
       await writer.close()
     }
-    const { key: name } = await complete(freshKey(), emptyObject, tooMuch)
+    const { key: name } = await complete(store, freshKey(), emptyObject, tooMuch)
 
     expect(await readAll(await store.open(name, tooMuch.length))).toEqual(tooMuch)
   })
 
   test('is good again once it has gone back', async () => {
     const [key, head] = [freshKey(), generatedBytes(70 * kibi, 4)]
-    const writer = await store.openWriter(key, await append(key, emptyObject, head))
+    const writer = await store.openWriter(key, await append(store, key, emptyObject, head))
     proxy.inject({ fault: '500', operation: 'UploadPart' })
     await errorOf(writer.write(tooMuch).then(() => writer.flush()))
     await writer.rewind()

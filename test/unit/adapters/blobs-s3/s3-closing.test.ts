@@ -3,14 +3,13 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test'
 import { readdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { S3BlobStore, S3BlobStoreSettings } from '../../../../src/adapters/blobs-s3/s3-blob-store.ts'
-import type { StorageKey, UnfinishedObject } from '../../../../src/ports/blob-store.ts'
 import { generatedBytes } from '../../../support/generated-bytes.ts'
 import { type HoldingProxy, startHoldingProxy } from '../../../support/holding-proxy.ts'
 import { listThere } from '../../../support/s3-audit.ts'
 import { openS3Store, s3StoreSettings } from '../../../support/s3-store.ts'
 import { startS3Stub } from '../../../support/s3-stub.ts'
 import { tinyPlan } from '../../../support/s3-world.ts'
-import { emptyObject, freshKey, readAll } from '../../../support/stored-objects.ts'
+import { append, emptyObject, freshKey, readAll } from '../../../support/stored-objects.ts'
 import { useTemporaryFolders } from '../../../support/temporary-folders.ts'
 
 const stub = startS3Stub({ partBytesMin: tinyPlan.minBytes })
@@ -36,14 +35,6 @@ function openBehindProxy(): S3BlobStore {
   return openS3Store({ ...settings, endpoint: proxy.url })
 }
 
-async function append(store: S3BlobStore, key: StorageKey, from: UnfinishedObject): Promise<UnfinishedObject> {
-  const writer = await store.openWriter(key, from)
-  await writer.write(generatedBytes(1_000, from.sizeBytes))
-  const stands = await writer.flush()
-  await writer.close()
-  return stands
-}
-
 /** Whether it is done by the time that all that could be done here was done. */
 async function isDone(work: Promise<unknown>): Promise<boolean> {
   const done = work.then(() => true)
@@ -53,7 +44,8 @@ async function isDone(work: Promise<unknown>): Promise<boolean> {
 test('a writer does not wait for the removal of old tails; the store does, when it is closed', async () => {
   const store = openBehindProxy()
   const key = freshKey()
-  const twice = await append(store, key, await append(store, key, emptyObject))
+  const once = await append(store, key, emptyObject, generatedBytes(1_000, 0))
+  const twice = await append(store, key, once, generatedBytes(1_000, 1))
   const held = proxy.hold((line) => line.startsWith('DELETE'))
   const writer = await store.openWriter(key, twice)
   const { key: name } = await writer.complete()

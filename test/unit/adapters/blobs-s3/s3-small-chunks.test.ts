@@ -1,12 +1,11 @@
 // What it costs when a client adds a few bytes at a time to an upload that has megabytes behind its last part.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readNotes } from '../../../../src/adapters/blobs-s3/upload-notes.ts'
-import type { StorageKey, UnfinishedObject } from '../../../../src/ports/blob-store.ts'
 import { generatedBytes } from '../../../support/generated-bytes.ts'
 import { openS3Store, s3StoreSettings } from '../../../support/s3-store.ts'
 import { startS3Stub } from '../../../support/s3-stub.ts'
 import { tinyPlan } from '../../../support/s3-world.ts'
-import { emptyObject, freshKey, readAll } from '../../../support/stored-objects.ts'
+import { append, complete, emptyObject, freshKey, readAll } from '../../../support/stored-objects.ts'
 import { useTemporaryFolders } from '../../../support/temporary-folders.ts'
 
 const stub = startS3Stub({ partBytesMin: tinyPlan.minBytes })
@@ -16,28 +15,18 @@ afterAll(async () => {
   await stub.stop()
 })
 
-async function append(key: StorageKey, from: UnfinishedObject, bytes: Uint8Array): Promise<UnfinishedObject> {
-  const writer = await store.openWriter(key, from)
-  try {
-    await writer.write(bytes)
-    return await writer.flush()
-  } finally {
-    await writer.close()
-  }
-}
-
 describe('a client that adds a few bytes at a time', () => {
   const first = generatedBytes(31_000, 1)
 
   async function putBytesOf(rounds: number, sizeOf: (round: number) => number) {
     const key = freshKey()
-    let stands = await append(key, emptyObject, first)
+    let stands = await append(store, key, emptyObject, first)
     let whole: Uint8Array = first
     let tailsMax = 0
     const before = stub.requests().length
     for (let round = 0; round < rounds; round += 1) {
       const bytes = generatedBytes(sizeOf(round), round + 2)
-      stands = await append(key, stands, bytes)
+      stands = await append(store, key, stands, bytes)
       whole = new Uint8Array(Buffer.concat([whole, bytes]))
       const sizes = readNotes(stands.notes).tails.map((tail) => tail.sizeBytes)
       for (const [at, size] of sizes.entries()) expect(size).toBeGreaterThan(2 * (sizes[at + 1] ?? 0))
@@ -47,9 +36,7 @@ describe('a client that adds a few bytes at a time', () => {
       .requests()
       .slice(before)
       .filter(({ operation }) => operation === 'PutObject')
-    const writer = await store.openWriter(key, stands)
-    const { key: name } = await writer.complete()
-    await writer.close()
+    const { key: name } = await complete(store, key, stands)
     expect(await readAll(await store.open(name, whole.length))).toEqual(whole)
     return { putBytes: puts.reduce((sum, { headers }) => sum + Number(headers['content-length']), 0), tailsMax }
   }
