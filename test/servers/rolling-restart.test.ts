@@ -1,4 +1,4 @@
-// Two replicas behind an nginx are restarted one after the other while clients pull and push: no pull fails.
+// Two replicas behind an nginx are restarted one after the other while clients pull and push: what they notice of it.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
 import { type Need, testNeeding } from '../support/needs.ts'
@@ -15,21 +15,35 @@ const need: Need = nginx.isMet ? sharedStoresNeed : nginx
 /** Of both replicas. */
 const restarts = Number(process.env['RESTARTS'] ?? 5)
 const mebi = 1024 * 1024
-let replicas: Replicas
-let balancer: NginxServer
 
+interface Fleet {
+  readonly replicas: Replicas
+  readonly balancer: NginxServer
+  stop(): Promise<void>
+}
+
+/** Two replicas that go on for so long once they are told to stop. */
+async function startFleet(delay: string): Promise<Fleet> {
+  const replicas = await startReplicas({
+    settings: { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1', BERTH_SERVER__SHUTDOWN_DELAY: delay },
+  })
+  const balancer = await startNginx(replicas.all.map(({ url }) => url))
+  const stop = async () => {
+    await balancer.stop()
+    await replicas.stop()
+  }
+  return { replicas, balancer, stop }
+}
+
+let fleet: Fleet
 beforeAll(async () => {
-  if (!need.isMet) return
-  replicas = await startReplicas({ settings: { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1' } })
-  balancer = await startNginx(replicas.all.map(({ url }) => url))
+  if (need.isMet) fleet = await startFleet('0s')
 }, 60_000)
 afterAll(async () => {
-  if (!need.isMet) return
-  await balancer.stop()
-  await replicas.stop()
+  if (need.isMet) await fleet.stop()
 }, 60_000)
 
-async function makeImage(which: number): Promise<PullableImage> {
+async function makeImage({ replicas }: Pick<Fleet, 'replicas'>, which: number): Promise<PullableImage> {
   const [repository, tag] = ['pulled/app', `tag-${which}`]
   const layers = [generatedBytes(20_000, which), generatedBytes(3 * mebi, which + 100)]
   const pushed = await pushImage(replicas.a, repository, tag, layers)
@@ -37,8 +51,8 @@ async function makeImage(which: number): Promise<PullableImage> {
 }
 
 /** Those that are served at the front door by either replica; gives what the clients saw while `act` ran. */
-async function underLoad(act: () => Promise<void>) {
-  const images = [await makeImage(1), await makeImage(2)]
+async function underLoad({ replicas, balancer }: Fleet, act: () => Promise<void>) {
+  const images = [await makeImage({ replicas }, 1), await makeImage({ replicas }, 2)]
   const pullers = new OneShotPullers(balancer)
   const pushers = new RetryingPushers(balancer)
   let isOver = false
@@ -72,7 +86,10 @@ function report(how: string, { pulls, pushes, losses }: Awaited<ReturnType<typeo
   )
 }
 
-async function eachInTurn(restart: (replica: Replica) => Promise<void>): Promise<void> {
+async function eachInTurn(
+  { replicas }: Fleet,
+  restart: (replica: Replica) => Promise<void> = (replica) => replica.restart(),
+): Promise<void> {
   for (let round = 0; round < restarts; round += 1) {
     for (const replica of replicas.all) {
       await restart(replica)
@@ -84,9 +101,27 @@ async function eachInTurn(restart: (replica: Replica) => Promise<void>): Promise
 describe(`a rolling restart of two replicas, ${restarts} times`, () => {
   testNeeding(
     need,
+    'with SIGTERM, and a second in which all goes on: no request fails at all',
+    async () => {
+      const delayed = await startFleet('1s')
+      try {
+        const seen = await underLoad(delayed, () => eachInTurn(delayed))
+        report(`${restarts * 2} times by SIGTERM, with a delay of a second`, seen)
+        expect(seen.pulls.failures).toEqual([])
+        expect(seen.pushes).toMatchObject({ retries: 0, failures: [] })
+        expect({ losses: seen.losses, faults: seen.faults }).toEqual({ losses: [], faults: [] })
+      } finally {
+        await delayed.stop()
+      }
+    },
+    120_000 + restarts * 20_000,
+  )
+
+  testNeeding(
+    need,
     'with nothing but SIGTERM: no pull fails, and every push succeeds when it is tried again',
     async () => {
-      const seen = await underLoad(() => eachInTurn((replica) => replica.restart()))
+      const seen = await underLoad(fleet, () => eachInTurn(fleet))
       report(`${restarts * 2} times by SIGTERM alone`, seen)
       expect(seen.pulls.failures).toEqual([])
       expect({ failed: seen.pushes.failures, losses: seen.losses, faults: seen.faults }).toEqual({
@@ -102,8 +137,9 @@ describe(`a rolling restart of two replicas, ${restarts} times`, () => {
     need,
     'taken out of the balancer before: no request fails at all',
     async () => {
-      const seen = await underLoad(() =>
-        eachInTurn(async (replica) => {
+      const { replicas, balancer } = fleet
+      const seen = await underLoad(fleet, () =>
+        eachInTurn(fleet, async (replica) => {
           const others = replicas.all.filter((one) => one !== replica)
           await balancer.reload(others.map(({ url }) => url))
           await replica.restart()
@@ -122,8 +158,8 @@ describe(`a rolling restart of two replicas, ${restarts} times`, () => {
     need,
     'control: both at the same moment are noticed by who pulls',
     async () => {
-      const seen = await underLoad(async () => {
-        await Promise.all(replicas.all.map((replica) => replica.restart()))
+      const seen = await underLoad(fleet, async () => {
+        await Promise.all(fleet.replicas.all.map((replica) => replica.restart()))
       })
       report('control, both at the same moment', seen)
       expect(seen.pulls.failures.length).toBeGreaterThan(0)
@@ -133,10 +169,10 @@ describe(`a rolling restart of two replicas, ${restarts} times`, () => {
   )
 
   testNeeding(need, 'control: one byte that is not as it was pushed is noticed', async () => {
-    const image = await makeImage(3)
+    const image = await makeImage(fleet, 3)
     const [[digest, bytes] = ['', new Uint8Array()]] = image.contents
     const altered = bytes.with(100, (bytes[100] ?? 0) ^ 1)
-    const pullers = new OneShotPullers(balancer)
+    const pullers = new OneShotPullers(fleet.balancer)
     let looks = 0
     await pullers.pullUntil({ ...image, contents: new Map([[digest, altered]]) }, () => looks++ > 0)
     expect(pullers.figures.failures).toEqual([`/v2/pulled/app/blobs/${digest}: ${bytes.length} other bytes`])
