@@ -16,8 +16,8 @@ export interface RunningServer {
 }
 
 const drainPollMs = 20
-/** For what is left when no request runs any more. Whoever stops us waits a little longer than delay and drain. */
-const closingMs = 10_000
+/** For what is left when no request runs any more. Whoever stops us has to wait for it too. */
+export const closingMs = 10_000
 
 export async function runServer(config: Config): Promise<RunningServer> {
   const format = config.logFormat === 'auto' ? (process.stdout.isTTY ? 'text' : 'json') : config.logFormat

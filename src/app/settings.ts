@@ -50,7 +50,7 @@ export const settingsTable = {
     duration('0s'),
     'How long to go on serving after SIGTERM, while /readyz says no, before the port closes.',
   ),
-  drainMs: setting('server.drain', duration('30s'), 'How long running requests may go on after SIGTERM.'),
+  drainMs: setting('server.drain', duration('30s'), 'How long running requests may go on after the port has closed.'),
 
   rootMount: setting(
     'registry.root_mount',

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { closingMs } from '../../src/app/run.ts'
 import { settingsTable } from '../../src/app/settings.ts'
 import { parseDuration } from '../../src/lib/quantities.ts'
 import { projectRoot } from '../support/berth-process.ts'
@@ -12,6 +13,7 @@ import {
   findNginxDifferences,
   findSchemaGaps,
   findSecretsNotByReference,
+  findSecretsNotRefused,
   findStrangeSettings,
   findUnknownSettings,
   findUnknownVariables,
@@ -102,6 +104,12 @@ describe('secrets', () => {
     expect(read('deploy/.gitignore')).toContain('\n.env\n')
   })
 
+  test('the chart refuses every secret among the settings', () => {
+    const names = read('deploy/helm/berth/templates/_names.tpl')
+    expect(findSecretsNotRefused(names)).toEqual([])
+    expect(findSecretsNotRefused(names.replace('$s3.session_token', ''))).toEqual(['storage.s3.session_token'])
+  })
+
   test('the chart gives secrets by reference alone', () => {
     const templates = files.filter((path) => path.includes('/templates/')).map(read)
     expect(templates.flatMap(findSecretsNotByReference)).toEqual([])
@@ -154,22 +162,30 @@ describe('stopping', () => {
   const given = { BERTH_SERVER__SHUTDOWN_DELAY: '10s', BERTH_SERVER__DRAIN: '2m' }
 
   test('the time that a stop takes comes from the settings', () => {
-    expect(stopMs(given)).toBe(130_000)
-    expect(stopMs({})).toBe(settingsTable.shutdownDelayMs.kind.fallback + settingsTable.drainMs.kind.fallback)
+    expect(stopMs(given)).toBe(140_000)
+    const { shutdownDelayMs, drainMs } = settingsTable
+    expect(stopMs({})).toBe(shutdownDelayMs.kind.fallback + drainMs.kind.fallback + 10_000)
   })
 
   for (const service of ['berth-1', 'berth-2']) {
-    test(`compose.yaml gives ${service} longer than its drain`, () => {
+    test(`compose.yaml gives ${service} the time that it may take`, () => {
       const environment = environmentOf(service)
       const { BERTH_SERVER__SHUTDOWN_DELAY = '', BERTH_SERVER__DRAIN = '' } = environment
       const grace = parseDuration(String(mapAt(compose, 'services', service)['stop_grace_period'])) ?? 0
-      expect(grace).toBeGreaterThan(stopMs({ BERTH_SERVER__SHUTDOWN_DELAY, BERTH_SERVER__DRAIN }))
+      expect(grace).toBeGreaterThanOrEqual(stopMs({ BERTH_SERVER__SHUTDOWN_DELAY, BERTH_SERVER__DRAIN }))
     })
   }
 
-  test('the systemd unit gives Berth longer than its drain', () => {
+  test('the systemd unit gives Berth the time that it may take', () => {
     const [, seconds] = /^TimeoutStopSec=(\d+)s$/m.exec(read('deploy/systemd/berth.service')) ?? []
-    expect(Number(seconds) * 1_000).toBeGreaterThan(stopMs({}))
+    expect(Number(seconds) * 1_000).toBeGreaterThanOrEqual(stopMs({}))
+  })
+
+  test('so does the chart, and refuses less', () => {
+    const names = read('deploy/helm/berth/templates/_names.tpl')
+    const closing = /add \(include "berth.seconds" [^)]*\) \(include "berth.seconds" [^)]*\) (\d+)/.exec(names)?.[1]
+    expect(Number(closing) * 1_000).toBe(closingMs)
+    expect(names).toContain('lt (int64 .Values.terminationGracePeriodSeconds) $needed')
   })
 
   test('in the chart, readiness is told before the port closes', () => {

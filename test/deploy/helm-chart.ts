@@ -244,6 +244,11 @@ describe('the chart', () => {
     expect(await checksum(merge(shared, { config: { log: { level: 'debug' } } }))).not.toBe(before)
   })
 
+  test('takes a grace period that is just enough', async () => {
+    const documents = await render(merge(shared, { terminationGracePeriodSeconds: 82 }))
+    expect(podOf(documents)['terminationGracePeriodSeconds']).toBe(82)
+  })
+
   const refused: readonly (readonly [string, Document, string])[] = [
     ['no image', merge(shared, { image: { repository: '' } }), 'image.repository'],
     ['two replicas without PostgreSQL', merge(shared, { database: { existingSecret: '' } }), 'more than one replica'],
@@ -253,10 +258,11 @@ describe('the chart', () => {
       'more than one replica',
     ],
     ['autoscaling over a volume', merge(single, { autoscaling: { enabled: true } }), 'more than one replica'],
-    ['a grace period that is too short', merge(shared, { terminationGracePeriodSeconds: 72 }), '72 seconds'],
+    ['a grace period that is too short', merge(shared, { terminationGracePeriodSeconds: 81 }), '82 seconds'],
     ['a drain in no unit', merge(shared, { config: { server: { drain: '60 parsecs' } } }), 'drain'],
     ['a password in the settings', merge(shared, { config: { metadata: { url: 'postgres://a:b@c/d' } } }), 'secrets'],
     ['a key in the settings', merge(shared, { config: { identity: { admin_api_key: 'a'.repeat(20) } } }), 'secrets'],
+    ['a token in the settings', merge(shared, { config: { storage: { s3: { credentials_token: 'x' } } } }), 'secrets'],
     ['a port in the settings', merge(shared, { config: { server: { port: 80 } } }), "the chart's own"],
     ['keys for S3 without a bucket', merge(single, { s3: { existingSecret: 'x' } }), 's3.existingSecret'],
     ['a Job for SQLite', merge(single, { migrationJob: { enabled: true } }), 'migrationJob'],

@@ -1,5 +1,6 @@
 // What deploy/ must hold to, as rules over texts, so that a planted fault can prove each of them.
 import { readConfig } from '../../src/app/config.ts'
+import { closingMs } from '../../src/app/run.ts'
 import { settingsTable } from '../../src/app/settings.ts'
 import { parseDuration } from '../../src/lib/quantities.ts'
 
@@ -61,10 +62,18 @@ export function findLooseImages(text: string): string[] {
   return images.filter((image) => !/(?::[\w.-]*\d[\w.-]*|@sha256:[0-9a-f]{64})$/.test(image))
 }
 
-/** How long a server may take to stop with these variables: what the grace period must be above. */
+/** Settings whose values are secret, and that the chart's check does not look for in what becomes a ConfigMap. */
+export function findSecretsNotRefused(template: string): string[] {
+  const refused = /if or (.*) -}}\n{{- fail "secrets/.exec(template)?.[1] ?? ''
+  const looked = new Set(refused.split(' ').map((word) => word.slice(word.lastIndexOf('.') + 1)))
+  const secrets = settings.filter(({ kind }) => kind.isSecret).map(({ name }) => name)
+  return secrets.filter((name) => !looked.has(name.slice(name.lastIndexOf('.') + 1)))
+}
+
+/** How long a server may take to stop with these variables: no grace period may be shorter. */
 export function stopMs(environment: Readonly<Record<string, string>>): number {
   const { shutdownDelayMs, drainMs } = readConfig('/dev/null', environment)
-  return shutdownDelayMs + drainMs
+  return shutdownDelayMs + drainMs + closingMs
 }
 
 /** nginx's directives about bodies and upstreams, by name; headers by their name too. */

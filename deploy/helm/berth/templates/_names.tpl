@@ -57,13 +57,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and .Values.database.existingSecret .Values.config.storage.s3.bucket -}}true{{- end -}}
 {{- end -}}
 
-{{- define "berth.graceSeconds" -}}
+{{/* The delay, the drain, and what is left then. */}}
+{{- define "berth.stopSeconds" -}}
 {{- $server := .Values.config.server -}}
-{{- $needed := add (include "berth.seconds" $server.shutdown_delay | int64) (include "berth.seconds" $server.drain | int64) -}}
+{{- add (include "berth.seconds" $server.shutdown_delay | int64) (include "berth.seconds" $server.drain | int64) 10 -}}
+{{- end -}}
+
+{{- define "berth.graceSeconds" -}}
+{{- $needed := include "berth.stopSeconds" . | int64 -}}
 {{- if kindIs "invalid" .Values.terminationGracePeriodSeconds -}}
-{{- add $needed 15 -}}
-{{- else if le (int64 .Values.terminationGracePeriodSeconds) $needed -}}
-{{- fail (printf "terminationGracePeriodSeconds must be above server.shutdown_delay and server.drain together, which are %d seconds: else running requests are cut" $needed) -}}
+{{- add $needed 5 -}}
+{{- else if lt (int64 .Values.terminationGracePeriodSeconds) $needed -}}
+{{- fail (printf "terminationGracePeriodSeconds must not be below server.shutdown_delay, server.drain and ten seconds more, which are %d seconds: else running requests are cut" $needed) -}}
 {{- else -}}
 {{- int64 .Values.terminationGracePeriodSeconds -}}
 {{- end -}}
@@ -75,7 +80,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $s3 := $v.config.storage.s3 -}}
 {{- $metadata := $v.config.metadata -}}
 {{- $identity := default dict $v.config.identity -}}
-{{- if or $metadata.url $s3.secret_access_key $s3.session_token $s3.access_key_id $identity.admin_api_key $identity.admin_password -}}
+{{- if or $metadata.url $s3.secret_access_key $s3.session_token $s3.credentials_token $s3.access_key_id $identity.admin_api_key $identity.admin_password -}}
 {{- fail "secrets do not belong into config, which becomes a ConfigMap: use database, s3 and admin, with Secrets of yours" -}}
 {{- end -}}
 {{- if or $v.config.data_dir $v.config.server.host $v.config.server.port $metadata.migrate -}}
