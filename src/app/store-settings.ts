@@ -33,7 +33,7 @@ export const storeSettings = {
   databaseQueue: setting(
     'metadata.queue',
     wholeNumber(1_000, 0, 100_000),
-    'Most statements that wait for one of them; 503 above.',
+    'Most transactions that wait for one of them, and most look-ups; 503 above.',
   ),
   databaseStatementMs: setting(
     'metadata.statement_timeout',
