@@ -1,0 +1,61 @@
+// SIGTERM while the blob store says nothing any more: nobody waits for it for long, and what was acknowledged is there.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { startBerth } from '../support/berth-process.ts'
+import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import {
+  checkBlob,
+  completeUpload,
+  expectStatus,
+  openSession,
+  patch,
+  receivedBytes,
+} from '../support/registry-client.ts'
+import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-fault-proxy.ts'
+import { startS3Stub } from '../support/s3-stub.ts'
+import { beginRequest } from '../support/slow-request.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { freshPrefix } from '../support/test-s3.ts'
+import { s3Variables } from '../support/test-stores.ts'
+
+const repository = 'stop/app'
+const whole = generatedBytes(400_000, 1)
+const temporaryFolder = useTemporaryFolders('shutdown-silent')
+const stub = startS3Stub()
+let proxy: S3FaultProxy
+beforeAll(async () => {
+  proxy = await startS3FaultProxy(stub.url)
+})
+afterAll(async () => {
+  await proxy.stop()
+  await stub.stop()
+})
+
+describe('SIGTERM while the blob store is silent', () => {
+  // By the store's own times, one attempt would take ten minutes.
+  test('ends with 0 all the same, and what was acknowledged can be continued', async () => {
+    const dataDir = temporaryFolder()
+    const settings = {
+      ...s3Variables({ ...stub, url: proxy.url }, freshPrefix()),
+      BERTH_SERVER__DRAIN: '1s',
+      BERTH_STORAGE__S3__TIMEOUT: '10m',
+    }
+    const berth = await startBerth({ dataDir, settings })
+    const session = await openSession(berth, repository)
+    await expectStatus(202, patch(berth, session, whole.subarray(0, 100_000)))
+    const request = await beginRequest(berth, 'PATCH', session, 'content-length', whole.length - 100_000)
+    await request.send(whole.subarray(100_000, 200_000))
+    const silence = proxy.inject({ fault: 'timeout before effect' })
+
+    expect(await berth.stop()).toBe(0)
+
+    expect(silence.hits()).toBeGreaterThan(0)
+    expect(berth.output()).toContain('"msg":"stopped"')
+    request.vanish()
+    proxy.clear()
+    const again = await startBerth({ dataDir, settings })
+    expect(await receivedBytes(again, session)).toBe(100_000)
+    await completeUpload(again, session, whole)
+    expect(await checkBlob(again, repository, digestOf(whole))).toBe('whole')
+    await again.stop()
+  }, 60_000)
+})
