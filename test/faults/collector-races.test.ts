@@ -14,6 +14,7 @@ import {
   type World,
 } from '../support/deed-world.ts'
 import { after, before, crash, Gate } from '../support/gates.ts'
+import { hourMs } from '../support/metadata-rows.ts'
 import { auditStores, listFiles } from '../support/store-audit.ts'
 import { useTemporaryFolders } from '../support/temporary-folders.ts'
 
@@ -51,6 +52,22 @@ async function sound(world: World): Promise<void> {
 }
 
 describe('I05: HEAD and the collector', () => {
+  test.each([
+    { part: 0.6, asks: describeBlob, isKept: true },
+    { part: 0.4, asks: describeBlob, isKept: false },
+    { part: 0.6, asks: pull, isKept: false },
+  ])('$asks.name of a lease of which $part are over makes it begin anew: $isKept', async ({ part, asks, isKept }) => {
+    const { world, scope, digest } = await openWithOldBlob()
+    await describeBlob(world, scope, digest)
+
+    grow(world, part * hourMs)
+    await asks(world, scope, digest)
+    grow(world, 0.7 * hourMs)
+    await collect(world)
+
+    expect(await pull(world, scope, digest)).toBe(isKept ? 'layer' : 'blob-unknown')
+  })
+
   test('HEAD comes first: the blob is kept', async () => {
     const { world, scope, digest } = await openWithOldBlob()
 
