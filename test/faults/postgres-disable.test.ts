@@ -50,38 +50,58 @@ function disabling(): void {
   const switchTo = async (verb: 'enable' | 'disable', index: number) =>
     (await ask(of(index), 'POST', `/api/2023-12-28/${verb}`)).status
 
-  test(`nothing appears once it is answered, ${flips} times under load`, async () => {
+  /** All push until `act` is done; gives how they were answered, by status. */
+  const underLoad = async (act: (statuses: ReadonlyMap<number, number>) => Promise<void>) => {
     for (let index = 0; index < pushers; index += 1) await pushBlob(of(0), `app/${index}`, config)
     const statuses = new Map<number, number>()
     let isOver = false
     const push = async (index: number) => {
       for (let round = 0; !isOver; round += 1) {
-        const bytes = manifestOfBlobs(config, [], `${index} ${round}`)
+        const bytes = manifestOfBlobs(config, [], `${Bun.randomUUIDv7()} ${round}`)
         const { status } = await putManifest(of(index), `app/${index}`, 'latest', bytes)
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
       }
     }
     const pushing = Promise.all(Array.from({ length: pushers }, (_, index) => push(index)))
-
-    const late: string[] = []
-    for (let flip = 0; flip < flips; flip += 1) {
-      const pushed = statuses.get(201) ?? 0
-      await until('there are pushes', () => (statuses.get(201) ?? 0) >= pushed + pushers)
-      expect(await switchTo('disable', flip)).toBe(200)
-      const seen = await look()
-      const refused = statuses.get(403) ?? 0
-      await until('all are refused', () => (statuses.get(403) ?? 0) >= refused + 2 * pushers)
-      const after = await look()
-      if (after !== seen) late.push(`${seen} -> ${after}`)
-      expect(await switchTo('enable', flip)).toBe(200)
-    }
-    isOver = true
+    await act(statuses).finally(() => {
+      isOver = true
+    })
     await pushing
+    return statuses
+  }
+
+  /** What is seen now, and once so many more were answered so. */
+  const lookAround = async (statuses: ReadonlyMap<number, number>, status: number) => {
+    const seen = await look()
+    const before = statuses.get(status) ?? 0
+    await until(`${status} is answered`, () => (statuses.get(status) ?? 0) >= before + 2 * pushers)
+    return [seen, await look()]
+  }
+
+  test(`nothing appears once it is answered, ${flips} times under load`, async () => {
+    const late: string[] = []
+    const statuses = await underLoad(async (answered) => {
+      for (let flip = 0; flip < flips; flip += 1) {
+        const pushed = answered.get(201) ?? 0
+        await until('there are pushes', () => (answered.get(201) ?? 0) >= pushed + pushers)
+        expect(await switchTo('disable', flip)).toBe(200)
+        const [seen, after] = await lookAround(answered, 403)
+        if (after !== seen) late.push(`${seen} -> ${after}`)
+        expect(await switchTo('enable', flip)).toBe(200)
+      }
+    })
 
     console.log(`postgres disable: ${flips} times, answers`, statuses)
     expect(late).toEqual([])
     expect([...statuses.keys()].toSorted()).toEqual([201, 403])
   }, 60_000)
+
+  test('control: what is pushed while nobody disables it is seen', async () => {
+    await underLoad(async (answered) => {
+      const [seen, after] = await lookAround(answered, 201)
+      expect(after).not.toBe(seen)
+    })
+  })
 }
 
 if (postgres.isMet) describe('an account that is disabled while many push', disabling)

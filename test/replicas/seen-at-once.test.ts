@@ -148,22 +148,51 @@ testNeeding(
   60_000 + rounds * 300,
 )
 
+/** What is seen of the account at the one after each deed at the other. */
+async function switchAccount(writer: Target, reader: Target): Promise<string[]> {
+  const seen: string[] = []
+  for (const verb of ['disable', 'enable'] as const) {
+    await expectStatus(200, ask(writer, 'POST', `/api/2023-12-28/${verb}`))
+    const answer = await ask(reader, 'GET', '/v2/_catalog')
+    await answer.arrayBuffer()
+    looks += 1
+    seen.push(`after ${verb} ${answer.status}`)
+  }
+  return seen
+}
+
 testNeeding(sharedStoresNeed, 'an account that is disabled, and enabled again', async () => {
   const { a, b } = replicas
   const seen = new Set<string>()
   for (let round = 0; round < rounds; round += 1) {
-    for (const [writer, reader] of [
-      [a, b],
-      [b, a],
-    ] as const) {
-      for (const verb of ['disable', 'enable'] as const) {
-        await expectStatus(200, ask(writer, 'POST', `/api/2023-12-28/${verb}`))
-        const answer = await ask(reader, 'GET', '/v2/_catalog')
-        await answer.arrayBuffer()
-        looks += 1
-        seen.add(`after ${verb} ${answer.status}`)
-      }
-    }
+    for (const each of [...(await switchAccount(a, b)), ...(await switchAccount(b, a))]) seen.add(each)
   }
   expect([...seen]).toEqual(['after disable 403', 'after enable 200'])
+})
+
+testNeeding(sharedStoresNeed, 'control: a reader that says again what it said before is noticed', async () => {
+  const { a, b } = replicas
+  const said = new Map<string, { readonly status: number; readonly body: ArrayBuffer }>()
+  const forgetful = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch({ method, url, headers }) {
+      const { pathname, search } = new URL(url)
+      const key = `${method} ${pathname}${search}`
+      if (!said.has(key)) {
+        const answer = await fetch(b.url + pathname + search, { method, headers })
+        said.set(key, { status: answer.status, body: await answer.arrayBuffer() })
+      }
+      const { status = 500, body } = said.get(key) ?? {}
+      return new Response(body, { status })
+    },
+  })
+  try {
+    const reader = { ...b, url: forgetful.url.origin }
+    await expect(new Pair(a, reader, 'seen/stale').round(0)).rejects.toThrow('expect')
+    await ask(reader, 'GET', '/v2/_catalog')
+    expect(await switchAccount(a, reader)).toEqual(['after disable 200', 'after enable 200'])
+  } finally {
+    await forgetful.stop(true)
+  }
 })
