@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
 import { buildApplication, openStores } from '../../../src/app/build.ts'
 import { readConfig } from '../../../src/app/config.ts'
-import { nameStore } from '../../../src/app/move-marks.ts'
+import { freeze, markAborted, nameStore, thaw } from '../../../src/app/move-marks.ts'
 import { useTemporaryFolders } from '../../support/temporary-folders.ts'
 
 const temporaryFolder = useTemporaryFolders('owner')
@@ -18,12 +19,16 @@ async function serveOnce(dataDir: string): Promise<void> {
   await built.close()
 }
 
-/** As a move does to whose `target` the blobs go, and dies; `abortedTo` is what an abort has noted. */
-async function claimFor(target: string, dataDir: string, abortedTo: string): Promise<void> {
+const target = 'the copy'
+
+/** A move that is aborted while it claims the blobs for `claimant`, and dies before it sees that. */
+async function abortLate(dataDir: string, claimant: string, keepsBlobStore = true): Promise<void> {
   const { metadata, blobs } = await openStores(configOf(dataDir))
   const id = await nameStore(metadata)
-  expect(await blobs.claim(target, { mayBeNew: false, formerOwner: id })).toBe(target)
-  await metadata.transaction(({ marks }) => marks.put('aborted-to', abortedTo))
+  const { move } = await freeze(metadata, { targetId: target, place: 'elsewhere', keepsBlobStore }, systemClock)
+  await markAborted(metadata, () => undefined)
+  await thaw(metadata, move)
+  expect(await blobs.claim(claimant, { mayBeNew: false, formerOwner: id })).toBe(claimant)
   await metadata.close()
   await blobs.close()
 }
@@ -64,17 +69,36 @@ describe('a registry and its blob store', () => {
   test('find together again when a move claims the blobs that was aborted meanwhile, and dies', async () => {
     const dataDir = temporaryFolder()
     await serveOnce(dataDir)
-    await claimFor('the copy', dataDir, 'the copy')
+    await abortLate(dataDir, target)
 
     expect(await refusal(dataDir)).toBe('none')
     expect(await refusal(dataDir)).toBe('none')
   })
 
-  test('control: nobody else loses them for that', async () => {
+  test('control: nobody else loses them for that, nor by a move to a blob store of its own', async () => {
+    for (const [claimant, keepsBlobStore] of [
+      ['somebody', true],
+      [target, false],
+    ] as const) {
+      const dataDir = temporaryFolder()
+      await serveOnce(dataDir)
+      await abortLate(dataDir, claimant, keepsBlobStore)
+
+      expect(await refusal(dataDir)).toContain(`belongs to another registry, ${claimant}`)
+    }
+  })
+
+  test('the next move to the same place may keep them', async () => {
     const dataDir = temporaryFolder()
     await serveOnce(dataDir)
-    await claimFor('somebody', dataDir, 'the copy')
+    await abortLate(dataDir, 'somebody')
+    const { metadata, blobs } = await openStores(configOf(dataDir))
 
-    expect(await refusal(dataDir)).toContain('belongs to another registry, somebody')
+    expect(await metadata.marks.find('aborted-to')).toBe(target)
+    await freeze(metadata, { targetId: target, place: 'elsewhere', keepsBlobStore: true }, systemClock)
+    expect(await metadata.marks.find('aborted-to')).toBeUndefined()
+
+    await metadata.close()
+    await blobs.close()
   })
 })

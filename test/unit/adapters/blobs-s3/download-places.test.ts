@@ -82,6 +82,20 @@ describe('where all places are taken', () => {
     expect(await isStillWaiting(waiting)).toBe(false)
   })
 
+  test.each([
+    [enough - 1, true],
+    [enough, false],
+  ])('who has taken %d bytes in the last window is cut: %p', async (bytes, isCut) => {
+    const places = openPlaces({ placesMax: 1 })
+    const one = await begin(places)
+    take(one, bytes, 1_000)
+    const waiting = places.take()
+
+    expect(one.isCut).toBe(isCut)
+    one.place.leave()
+    await waiting
+  })
+
   test('nobody is whose first window is not over; then it is, at the next look', async () => {
     const places = openPlaces({ placesMax: 1 })
     const one = await begin(places)
@@ -98,6 +112,7 @@ describe('where all places are taken', () => {
   test('nobody is whose download has not begun', async () => {
     const places = openPlaces({ placesMax: 1 })
     const place = await places.take()
+    place.gave(1)
     nowMs += 10_000
     const waiting = places.take()
 
@@ -184,11 +199,10 @@ describe('where all places are taken', () => {
 
 test('as long as there are places, nobody is cut, however slow', async () => {
   const places = openPlaces()
-  const one = await begin(places)
+  const [one, other] = [await begin(places), await begin(places)]
   take(one, 0, 1_000_000)
-  const other = await places.take()
-  other.leave()
-  await (await places.take()).leave()
+  take(other, 0, 1_000_000)
+  await Bun.sleep(lookMs)
 
-  expect(one.isCut).toBe(false)
+  expect([one.isCut, other.isCut]).toEqual([false, false])
 })
