@@ -1,8 +1,7 @@
 // The contract of repositories.
 import { describe, expect, test } from 'bun:test'
-import { parseRepositoryPattern, type RepositoryPattern } from '../../src/oci/repository-pattern.ts'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
-import { named, openShelf } from '../support/metadata-rows.ts'
+import { named, openShelf, patterned } from '../support/metadata-rows.ts'
 import { outcomeOf } from '../support/outcomes.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
@@ -163,10 +162,6 @@ async function fill(metadata: MetadataStore, names: readonly string[], account =
     }
   })
   return accountId
-}
-
-function patterned(text: string): RepositoryPattern {
-  return parseRepositoryPattern(text) ?? expect.unreachable(`${text} is no pattern`)
 }
 
 /** Pages until one is not full. */

@@ -2,7 +2,15 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { digestOf } from '../support/generated-bytes.ts'
-import { addBlob, addManifest, freshUploadId, hourMs, openShelf, saveManifest } from '../support/metadata-rows.ts'
+import {
+  addBlob,
+  addManifest,
+  candidateOf,
+  freshUploadId,
+  hourMs,
+  openShelf,
+  saveManifest,
+} from '../support/metadata-rows.ts'
 import { testNeeding } from '../support/needs.ts'
 import { postgres } from '../support/postgres-server.ts'
 import { freshKey } from '../support/stored-objects.ts'
@@ -59,7 +67,7 @@ function nobodyWaitsContract(): void {
     const blob = await addBlob(pushing, 'layer')
     const other = await openShelf(metadata, 'acme', 'other')
     await metadata.transaction(({ blobs }) => blobs.link(other.repository, blob.id, blob.digest))
-    const candidate = { accountId: pushing.accountId, blobId: blob.id, storageKey: blob.key, sizeBytes: 5 }
+    const candidate = candidateOf(pushing, blob)
 
     await metadata.transaction(async (tables) => {
       await tables.blobs.lockByDigests(pushing.repository, [blob.digest])
@@ -79,7 +87,7 @@ function nobodyWaitsContract(): void {
     const blob = await addBlob(gone, 'layer')
     const pushing = await openShelf(metadata, 'acme', 'pushing')
     await metadata.transaction(({ blobs }) => blobs.link(pushing.repository, blob.id, blob.digest))
-    const candidate = { accountId: gone.accountId, blobId: blob.id, storageKey: blob.key, sizeBytes: 5 }
+    const candidate = candidateOf(gone, blob)
 
     await metadata.transaction(async ({ garbage }) => {
       expect(await garbage.dropUnusedLinks(candidate, 0, 0, 1)).toEqual({

@@ -1,15 +1,16 @@
 // Pulls through the registry, with S3 behind it: what S3 is asked for, what of its faults a client sees, and what the
 // clients cost that go away or do not read.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { startBerth } from '../support/berth-process.ts'
 import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
 import { peakMemoryBytes } from '../support/process-memory.ts'
-import { ask, authorization, checkBlob, pushBlob, type Target } from '../support/registry-client.ts'
+import { ask, checkBlob, pushBlob } from '../support/registry-client.ts'
 import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-fault-proxy.ts'
 import type { S3StubRequest } from '../support/s3-stub.ts'
 import { startS3Stub } from '../support/s3-stub.ts'
 import { openS3World, type S3World, tinyPlan } from '../support/s3-world.ts'
+import { beginPull } from '../support/slow-request.ts'
 import { useTemporaryFolders } from '../support/temporary-folders.ts'
 import { s3Variables } from '../support/test-stores.ts'
 import { until } from '../support/until.ts'
@@ -45,17 +46,6 @@ async function heardDuring(act: () => Promise<void>): Promise<readonly S3StubReq
   const before = stub.requests().length
   await act()
   return stub.requests().slice(before)
-}
-
-/** A GET over a socket of its own, of which nothing is read. */
-async function beginPull(target: Target, of = path): Promise<Socket> {
-  const { hostname, port } = new URL(target.url)
-  const socket = connect(Number(port), hostname)
-  socket.on('error', () => undefined)
-  await new Promise((resolve) => socket.once('connect', resolve))
-  socket.pause()
-  socket.write(`GET ${of} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: ${authorization}\r\n\r\n`)
-  return socket
 }
 
 describe('what S3 is asked for', () => {
@@ -141,7 +131,7 @@ describe('an answer of S3 that breaks off', () => {
   test('again and again breaks the connection: nobody takes what came for all', async () => {
     proxy.inject({ fault: 'end mid-response-body', operation: 'GetObject', afterBytes: 1_000_000, occurrence: 1 })
     proxy.inject({ fault: '500', operation: 'GetObject', occurrence: [2, 3, 4, 5] })
-    const socket = await beginPull(world)
+    const socket = await beginPull(world, path)
     let received = ''
     socket.on('data', (bytes) => {
       received += bytes.toString('latin1')
@@ -161,7 +151,7 @@ describe('clients that go away', () => {
     for (let round = 0; round < 50; round += 1) {
       await Promise.all(
         Array.from({ length: 10 }, async (_, index) => {
-          const socket = await beginPull(world)
+          const socket = await beginPull(world, path)
           if (index % 2 === 0) await new Promise((resolve) => socket.once('readable', resolve))
           socket.destroy()
         }),

@@ -25,6 +25,12 @@ function untilStopping(berth: BerthProcess): Promise<true> {
   return until<true>('it says that it is stopping', () => berth.output().includes('"msg":"stopping"'))
 }
 
+/** By the process's own clock, in milliseconds. */
+function loggedAt(berth: BerthProcess, message: string): number {
+  const line = berth.output().match(new RegExp(`^.*"msg":"${message}".*$`, 'm'))?.[0] ?? expect.unreachable()
+  return Date.parse((JSON.parse(line) as { time: string }).time)
+}
+
 describe('SIGTERM', () => {
   test('ends an idle server with 0', async () => {
     const berth = await startBerth()
@@ -132,6 +138,7 @@ describe('SIGTERM', () => {
     expect(pushed.digest).toStartWith('sha256:')
     probe.close()
     expect(await stopped).toBe(0)
+    expect(loggedAt(berth, 'stopped') - loggedAt(berth, 'stopping')).toBeGreaterThanOrEqual(4_990)
   })
 
   test('refuses connections while requests still run: a balancer knows by that to ask another server', async () => {

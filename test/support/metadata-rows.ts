@@ -1,6 +1,7 @@
 // Rows in a metadata store, put there in one line. Everything goes through the port, so every engine can be filled.
 import type { Digest, WellFormedDigest } from '../../src/oci/digest.ts'
 import type { RepositoryName, Tag } from '../../src/oci/names.ts'
+import { parseRepositoryPattern, type RepositoryPattern } from '../../src/oci/repository-pattern.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import type { GarbageAges } from '../../src/ports/garbage.ts'
 import type { NewManifest } from '../../src/ports/manifests.ts'
@@ -44,6 +45,12 @@ export const longAges: GarbageAges = {
 
 export function named(text: string): RepositoryName {
   return text as RepositoryName
+}
+
+export function patterned(text: string): RepositoryPattern {
+  const pattern = parseRepositoryPattern(text)
+  if (pattern === undefined) throw new Error(`${text} is no pattern`)
+  return pattern
 }
 
 export function tagged(text: string): Tag {
@@ -137,4 +144,9 @@ export function freshUploadId(): UploadId {
 /** Sees to it that what comes now is younger, by the store's clock, than what came before. */
 export async function passTime(): Promise<void> {
   await Bun.sleep(5)
+}
+
+/** The blob as the collector takes it, without its place in the queue. */
+export function candidateOf({ accountId }: Shelf, { id, key }: AddedBlob) {
+  return { accountId, blobId: id, storageKey: key, sizeBytes: 5 }
 }

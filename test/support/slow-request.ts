@@ -59,10 +59,17 @@ export async function openKeptConnection(
   }
 }
 
+/** A GET of which nothing is read. */
+export async function beginPull(target: Target, path: string): Promise<Socket> {
+  const { socket } = await openSocket(target, { isPaused: true })
+  socket.pause()
+  await write(socket, `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${authorization}\r\n\r\n`)
+  return socket
+}
+
 /** A download that the test reads as far as it wants to. */
 export async function beginDownload(target: Target, path: string) {
-  const { socket, ended } = await openSocket(target, { isPaused: true })
-  await write(socket, `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${authorization}\r\n\r\n`)
+  const socket = await beginPull(target, path)
   return {
     /** Reads on to the end, the answer's head included, as fast as it can or at a pace; gives what came. */
     async readToEnd({ bytesPerSecond = Infinity } = {}): Promise<Buffer> {
@@ -79,7 +86,7 @@ export async function beginDownload(target: Target, path: string) {
         const length = /^content-length: (\d+)/im.exec(head)?.[1]
         return length === undefined ? Infinity : Number(length) + head.indexOf('\r\n\r\n') + 4
       }
-      while (!ended() && size < expected()) {
+      while (!socket.closed && size < expected()) {
         allowance += bytesPerSecond / 100
         if (size <= allowance) socket.resume()
         await Bun.sleep(10)

@@ -42,7 +42,9 @@ describe('trouble', () => {
       },
     }
 
-    expect(String(await errorOf(copy(world, { target })))).toBe(saidOf('new'))
+    const fault = await errorOf(copy(world, { target }))
+    expect(String(fault)).toBe(saidOf('new'))
+    expect(fault).toHaveProperty('cause.message', 'no space left')
     expect((await lookInto(world)).notes).toHaveLength(5)
     expect((await copy(world)).copied).toBe(4)
     await expectSound(world)
@@ -89,7 +91,9 @@ describe('trouble', () => {
       },
     }
 
-    expect(String(await errorOf(copy(world, { source })))).toBe(saidOf('old'))
+    const fault = await errorOf(copy(world, { source }))
+    expect(String(fault)).toBe(saidOf('old'))
+    expect(fault).toHaveProperty('cause.message', 'no space left')
     const { notes, trash } = await lookInto(world)
     expect([notes.length, trash.length]).toEqual([0, 4])
     expect((await copy(world)).copied).toBe(1)

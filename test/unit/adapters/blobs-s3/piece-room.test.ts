@@ -235,7 +235,7 @@ describe('a piece in memory', () => {
     expect(sent).toHaveLength(0)
   })
 
-  test('of which an attempt still sends when it is discarded ends early, and so is taken for nothing', async () => {
+  test('of which an attempt still sends when it is discarded ends early', async () => {
     const piece = new PieceInMemory(0, 'none')
     await piece.append(generatedBytes(1_000_000, 1))
     const sent = toRequestBody(piece.body())

@@ -21,6 +21,23 @@ test('notes come back as they were written', () => {
   )
 })
 
+test('they read as they stand in rows, of servers beside this one too', () => {
+  const [key, tail, last, old] = [freshKey(), freshKey(), freshKey(), freshKey()]
+  const text = `{"name":"${key}","id":"u","parts":[["\\"e\\"",7]],"tail":["${tail}",5],"old":["${old}"]}`
+  const written = {
+    multipart: { key, uploadId: 'u', parts: [{ etag: '"e"', sizeBytes: 7 }] },
+    tails: [{ key: tail, sizeBytes: 5 }],
+    replaced: [old],
+  }
+
+  expect(readNotes(text)).toEqual(written)
+  expect(writeNotes(written)).toBe(text)
+  expect(readNotes(`{"tail":["${tail}",5,"${last}",2]}`).tails).toEqual([
+    { key: tail, sizeBytes: 5 },
+    { key: last, sizeBytes: 2 },
+  ])
+})
+
 test('no notes are notes of nothing', () => {
   expect(readNotes(undefined)).toEqual(noNotes)
   expect(readNotes(writeNotes(noNotes))).toEqual(noNotes)

@@ -1,11 +1,7 @@
 // What is read of a catalog for the patterns of a caller.
 import { expect, test } from 'bun:test'
 import { planNames } from '../../../../src/adapters/metadata-sql/tables/name-ranges.ts'
-import { parseRepositoryPattern, type RepositoryPattern } from '../../../../src/oci/repository-pattern.ts'
-
-function patterned(text: string): RepositoryPattern {
-  return parseRepositoryPattern(text) ?? expect.unreachable(`${text} is no pattern`)
-}
+import { patterned } from '../../../support/metadata-rows.ts'
 
 /** In a word each: `from..before` of a stretch, or the names. */
 function plan(within: readonly string[], after = ''): string[] {
