@@ -23,14 +23,7 @@ export async function runServer(config: Config): Promise<RunningServer> {
   const format = config.logFormat === 'auto' ? (process.stdout.isTTY ? 'text' : 'json') : config.logFormat
   const log = openLog({ format, level: config.logLevel })
   const built = await buildApplication(config)
-  const { app } = built
-  const http = new HttpServer(app, log, {
-    host: config.host,
-    port: config.port,
-    idleSeconds: Math.ceil(config.idleMs / 1000),
-    headerBytesMax: config.headerBytes,
-    readerWindowMs: config.bodyWindowMs,
-  })
+  const http = await listen(built, log, config)
   if (config.anonymousPull.length > 0 && config.challenge === 'basic') {
     log.write('warn', 'docker does not pull without credentials unless auth.challenge is bearer')
   }
@@ -48,6 +41,29 @@ export async function runServer(config: Config): Promise<RunningServer> {
       return stopping
     },
   }
+}
+
+/** Opens the port. If that fails, the stores are closed again and the error names the setting to change. */
+async function listen(built: Built, log: Log, config: Config): Promise<HttpServer> {
+  try {
+    return new HttpServer(built.app, log, {
+      host: config.host,
+      port: config.port,
+      idleSeconds: Math.ceil(config.idleMs / 1000),
+      headerBytesMax: config.headerBytes,
+      readerWindowMs: config.bodyWindowMs,
+    })
+  } catch (error) {
+    await built.close()
+    throw describeListenFault(error, config)
+  }
+}
+
+function describeListenFault(error: unknown, { host, port }: Config): unknown {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'EADDRINUSE') return error
+  return new Error(
+    `cannot listen on ${host}:${port}: another process already uses this port; stop that process, or set server.port to a free port`,
+  )
 }
 
 /** Not ready, then no new connections; running requests finish or are cut with what they have, and nothing is left. */

@@ -40,6 +40,8 @@ export class HttpServer {
       idleTimeout: settings.idleSeconds,
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       development: false,
+      // With `development: false` Bun would let a second process listen on the same port and share its requests.
+      reusePort: false,
       fetch: (request, server) => {
         if (mayHaveBody(request.method)) return handleUntimed(pipeline, request, server, settings.idleSeconds)
         return pipeline.handle(request)
