@@ -8,7 +8,10 @@ import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-s
 import { freeze, markAborted, thaw } from '../../src/app/move-marks.ts'
 import { type Engine, useEngines } from '../support/both-engines.ts'
 import { dumpRows, fillRegistry } from '../support/full-registry.ts'
+import { digestOf } from '../support/generated-bytes.ts'
+import { freshUploadId, hourMs, openShelf } from '../support/metadata-rows.ts'
 import { errorOf } from '../support/outcomes.ts'
+import { freshKey } from '../support/stored-objects.ts'
 
 const engines = useEngines('older-servers')
 const newest = listAll().length
@@ -81,6 +84,25 @@ describe('a server of the version before', () => {
 })
 
 describe('a server of this version', () => {
+  engines.each('does not trust a digest behind which an older server has appended bytes', async (engine) => {
+    const open = await engine.place()
+    const { metadata, repository, owner } = await openShelf(await SqlMetadataStore.open(open()))
+    const { id } = await metadata.transaction((tables) =>
+      tables.uploads.begin(repository, owner.subject, freshUploadId(), freshKey(), 0),
+    )
+    const digest = digestOf('the first bytes')
+    const kept = async () => (await metadata.uploads.claim(owner, id, 0))?.receivedDigest
+    const writer = await metadata.uploads.claim(owner, id, hourMs)
+    if (writer === undefined) throw new Error('the turn was not free')
+    await metadata.uploads.advance(writer, { sizeBytes: 15, notes: undefined }, digest)
+    expect(await kept()).toBe(digest)
+
+    // As version 2 recorded what it had appended.
+    await open().run('UPDATE uploads SET received_bytes = 19, notes = NULL, turn_until = 0, touched_at = {now}', [])
+
+    expect(await kept()).toBeUndefined()
+  })
+
   engines.each('starts while a move goes on, and finds its schema whole', async (engine) => {
     const { metadata, open } = await openAt(engine)
     await freeze(metadata, goal, clock)

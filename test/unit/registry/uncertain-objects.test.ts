@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
 import { RegistryRefusal, Spoiled, Unavailable } from '../../../src/oci/errors.ts'
 import type { BlobStore, BlobWriter } from '../../../src/ports/blob-store.ts'
-import { uploadAtOnce } from '../../../src/registry/upload-finish.ts'
-import { openWorld } from '../../support/deed-world.ts'
+import { RunningUploads } from '../../../src/registry/running-uploads.ts'
+import { finishUpload, uploadAtOnce } from '../../../src/registry/upload-finish.ts'
+import { appendToUpload, startUpload } from '../../../src/registry/uploads.ts'
+import { bodyOf, openWorld, scopeOf } from '../../support/deed-world.ts'
 import { digestOf, generatedBytes } from '../../support/generated-bytes.ts'
 import { named } from '../../support/metadata-rows.ts'
 import { errorOf } from '../../support/outcomes.ts'
@@ -74,6 +77,19 @@ describe('an object of which it is not certain what it was made of', () => {
     expect((await push())?.sizeBytes).toBe(bytes.length)
     expect(reads()).toBe(0)
   })
+})
+
+test('a digest that was kept for fewer bytes than are closed proves nothing', async () => {
+  const world = await openWorld(temporaryFolder())
+  const owner = { ...(await scopeOf(world)), subject: 'alice' }
+  const { id } = await startUpload(world, owner, 'free')
+  await appendToUpload(world, owner, id, bodyOf(bytes))
+  const restarted = { ...world, running: new RunningUploads(systemClock) }
+
+  const error = await errorOf(finishUpload(restarted, owner, id, digest, bodyOf(generatedBytes(4, 2))))
+
+  expect(error).toMatchObject({ refusal: 'digest-mismatch' })
+  expect(await world.metadata.blobs.find(owner, digest)).toBeUndefined()
 })
 
 test('what can never become whole has to be sent again: one request is told to come again', async () => {
