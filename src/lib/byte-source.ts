@@ -3,7 +3,7 @@ interface StreamReader {
   cancel(reason: unknown): Promise<void>
 }
 
-/** How slow a sender may be, and which errors tell that it was too slow or that it went away. */
+/** How slow a sender may be, and which errors say that it was too slow or that it went away. */
 export interface Pace {
   readonly bytesPerSecondMin: number
   readonly windowMs: number
@@ -11,14 +11,21 @@ export interface Pace {
   readonly broken: (cause: unknown) => Error
 }
 
+/** How many times in a window the source looks whether it waits for the sender. */
+const looksPerWindow = 10
+
 /**
- * The bytes of one sender, chunk by chunk, read once. One that sends less than it must within a window is cut off, but
- * only while we wait for it: our own slowness (a busy disk) is not held against the sender.
+ * The bytes of one sender, chunk by chunk, read once. A sender that sends less than it must within a window is cut off.
+ * The window counts only the time in which this source waits for the sender. The time that the reader needs to store a
+ * chunk does not count, so a slow store never makes a sender too slow. The time is measured in samples: a timer looks
+ * `looksPerWindow` times in a window whether the source waits, and this costs nothing for each chunk.
  */
 export class ByteSource implements AsyncIterable<Uint8Array> {
   readonly #reader: StreamReader | undefined
   readonly #pace: Pace
   #bytesInWindow = 0
+  /** Looks in this window that found the source waiting for the sender. */
+  #looksInWindow = 0
   #receivedBytes = 0
   #isWaiting = false
   #isDrained = false
@@ -47,7 +54,7 @@ export class ByteSource implements AsyncIterable<Uint8Array> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
     if (this.#reader === undefined) return
-    const watch = setInterval(() => this.#checkPace(), this.#pace.windowMs)
+    const watch = setInterval(() => this.#checkPace(), this.#pace.windowMs / looksPerWindow)
     try {
       for (;;) {
         const chunk = await this.#next(this.#reader)
@@ -79,8 +86,12 @@ export class ByteSource implements AsyncIterable<Uint8Array> {
   }
 
   #checkPace(): void {
+    if (!this.#isWaiting) return
+    this.#looksInWindow += 1
+    if (this.#looksInWindow < looksPerWindow) return
     const wanted = (this.#pace.bytesPerSecondMin * this.#pace.windowMs) / 1000
-    if (this.#isWaiting && this.#bytesInWindow < wanted) this.cancel(this.#pace.tooSlow())
+    if (this.#bytesInWindow < wanted) this.cancel(this.#pace.tooSlow())
+    this.#looksInWindow = 0
     this.#bytesInWindow = 0
   }
 }

@@ -170,6 +170,26 @@ describe('the pace', () => {
     expect({ bytes, cancelled }).toEqual({ bytes: 2, cancelled: [] })
   })
 
+  test('a sender that the store keeps waiting for most of a window is not cut for it', async () => {
+    const { source, send, end, cancelled } = feed()
+    let bytes = 0
+    const reading = (async () => {
+      for await (const chunk of source) {
+        bytes += chunk.length
+        jest.advanceTimersByTime(0.85 * windowMs)
+      }
+    })()
+    for (let round = 0; round < 5; round += 1) {
+      send(1)
+      await settle()
+      jest.advanceTimersByTime(0.15 * windowMs)
+    }
+    end()
+    await reading
+
+    expect({ bytes, cancelled }).toEqual({ bytes: 5, cancelled: [] })
+  })
+
   test('is not watched any more once the reading has ended, however it ended', async () => {
     const whole = feed()
     whole.end()
