@@ -21,7 +21,7 @@ export const closingMs = 10_000
 
 export async function runServer(config: Config): Promise<RunningServer> {
   const format = config.logFormat === 'auto' ? (process.stdout.isTTY ? 'text' : 'json') : config.logFormat
-  const log = openLog({ format, level: config.logLevel })
+  const log = openLog({ format, level: config.logLevel, bufferBytes: config.logBuffer })
   const built = await buildApplication(config)
   const http = await listen(built, log, config)
   if (config.anonymousPull.length > 0 && config.challenge === 'basic') {
@@ -81,7 +81,7 @@ async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, co
   // must not keep us: what is cut here is as after a crash, which loses nothing.
   await within(closingMs, closeAll(built, http, jobs))
   log.write('info', 'stopped')
-  log.flush()
+  await log.close()
 }
 
 async function closeAll(built: Built, http: HttpServer, jobs: Jobs): Promise<void> {

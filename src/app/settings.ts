@@ -205,6 +205,11 @@ export const settingsTable = {
   ),
 
   logFormat: setting('log.format', choice('auto', 'json', 'text'), 'auto: text on a terminal, JSON elsewhere.'),
+  logBuffer: setting(
+    'log.buffer',
+    byteCount('1MiB', '64KiB', '1GiB'),
+    'How much log text may wait in memory while nobody reads standard output; lines beyond that are dropped and counted.',
+  ),
   logLevel: setting('log.level', choice('info', 'debug', 'warn', 'error', 'silent'), 'What is worth a line.'),
 } as const
 

@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs'
+import { LogOutput } from './log-output.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export type LogFields = Readonly<Record<string, unknown>>
@@ -6,14 +6,20 @@ export type LogFields = Readonly<Record<string, unknown>>
 /** Where the process talks. Nobody passes it a header, a query or a credential: there is nothing to redact. */
 export interface Log {
   write(level: LogLevel, message: string, fields?: LogFields): void
-  /** Writes out what is still gathered. */
+  /** Begins to write what is gathered. */
   flush(): void
+  /** Writes what is gathered, and waits a bounded time for the reader to take it. */
+  close(): Promise<void>
 }
 
 export interface LogOptions {
   readonly format: 'json' | 'text'
   readonly level: LogLevel | 'silent'
+  /** How much text may wait for a reader. Above this, lines are dropped and counted. */
+  readonly bufferBytes?: number
 }
+
+const usualBufferBytes = 1024 * 1024
 
 const severities: Readonly<Record<LogLevel | 'silent', number>> = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 }
 
@@ -21,9 +27,9 @@ const severities: Readonly<Record<LogLevel | 'silent', number>> = { debug: 0, in
  * JSON lines for machines, readable lines for a terminal. Written by hand: with the usual library a line cost three
  * times as much, and the line of a manifest pull is a good part of its whole price (`docs/decisions`, "Log lines").
  */
-export function openLog({ format, level }: LogOptions): Log {
-  const out = new GatheredOutput()
+export function openLog({ format, level, bufferBytes = usualBufferBytes }: LogOptions): Log {
   const toLine = format === 'json' ? toJson : toText
+  const out = new LogOutput(bufferBytes, (lines) => toLine('warn', 'log lines were lost', { lines }))
   const least = severities[level]
   return {
     write(severity, message, fields = {}) {
@@ -32,46 +38,7 @@ export function openLog({ format, level }: LogOptions): Log {
       if (severity === 'warn' || severity === 'error') out.flush()
     },
     flush: () => out.flush(),
-  }
-}
-
-const gatherBytes = 16_384
-const gatherMs = 100
-
-/** Standard output, written to at most every so often: one system call for many lines, and none is kept back for long. */
-class GatheredOutput {
-  #lines: string[] = []
-  #bytes = 0
-  #timer: Timer | undefined
-
-  write(line: string): void {
-    this.#lines.push(line)
-    this.#bytes += line.length
-    if (this.#bytes >= gatherBytes) this.flush()
-    else this.#timer ??= setTimeout(() => this.flush(), gatherMs)
-  }
-
-  flush(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    if (this.#lines.length === 0) return
-    const text = this.#lines.join('')
-    this.#lines = []
-    this.#bytes = 0
-    writeAll(text)
-  }
-}
-
-/** A pipe that is full takes no more until it is read: the lines wait, they are not lost. */
-function writeAll(text: string): void {
-  let rest: Uint8Array = Buffer.from(text)
-  while (rest.length > 0) {
-    try {
-      rest = rest.subarray(writeSync(1, rest))
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error
-      Bun.sleepSync(1)
-    }
+    close: () => out.close(),
   }
 }
 

@@ -80,6 +80,7 @@ export class OutageWorld {
     const log: Log = {
       write: (...line) => void world.logged.push(Bun.inspect(line, { depth: 20 })),
       flush: () => undefined,
+      close: async () => undefined,
     }
     const listen = { host: '127.0.0.1', port: 0, idleSeconds: 30, headerBytesMax: 16_384, readerWindowMs: 30_000 }
     world.#server = new HttpServer({ ...app, identity: wrap(app.identity) }, log, listen)
