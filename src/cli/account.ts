@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { formatBytes } from '../lib/quantities.ts'
 import { findAccount, listAccounts } from '../registry/accounts.ts'
-import { disableAccount, enableAccount } from '../registry/service.ts'
+import { disableAccount, enableAccount, resumeAccount, suspendAccount } from '../registry/service.ts'
 import { parseAccount } from './arguments.ts'
 import { printJson, printTable, warn } from './printing.ts'
 import { asChange, configOption, type Workplace, withStores } from './stores.ts'
@@ -14,8 +14,10 @@ interface Options {
 export function addAccountCommand(program: Command): void {
   const account = program
     .command('account')
-    .summary('switch the registries of accounts on and off, and look into them')
-    .description('The registries of accounts. A running server obeys from the next request on.')
+    .summary('enable, disable and suspend the registries of accounts, and show what they hold')
+    .description(
+      'The registries of accounts. A running server follows from the next request on. To shut an account out, use `suspend`: a disabled account can enable itself.',
+    )
   account
     .command('list')
     .description('list accounts')
@@ -31,15 +33,29 @@ export function addAccountCommand(program: Command): void {
   account
     .command('enable')
     .argument('<account>', 'its name, or that of a new one', parseAccount)
-    .description('switch the registry of an account on')
+    .description('switch the registry of an account on; refused while it is suspended')
     .option(...configOption)
     .action(enable)
   account
     .command('disable')
     .argument('<account>', 'its name', parseAccount)
-    .description('switch the registry of an account off; nothing in it is lost')
+    .description('switch the registry of an account off; nothing is deleted, and the account can enable itself again')
     .option(...configOption)
     .action(disable)
+  account
+    .command('suspend')
+    .argument('<account>', 'its name', parseAccount)
+    .description(
+      'switch the registry of an account off until `resume`; nothing is deleted, and the account cannot enable itself',
+    )
+    .option(...configOption)
+    .action(suspend)
+  account
+    .command('resume')
+    .argument('<account>', 'its name', parseAccount)
+    .description('lift the suspension of an account, which is then enabled or disabled as it was before')
+    .option(...configOption)
+    .action(resume)
 }
 
 /** Where another service keeps the users, nobody here knows who belongs to what. */
@@ -92,10 +108,13 @@ async function enable(name: string, options: Options): Promise<void> {
   await withStores(
     options.config,
     asChange(async (place) => {
-      const isKnown = (await findAccount(place, name, hasOwnUsers(place))) !== undefined
+      const report = await findAccount(place, name, hasOwnUsers(place))
+      if (report?.state === 'suspended') {
+        throw new Error(`${name} is suspended: to lift the suspension, run \`berth account resume ${name}\``)
+      }
       await enableAccount(place, name)
       console.log(`enabled ${name}`)
-      if (!isKnown && hasOwnUsers(place)) warn('nobody belongs to it yet: see `berth user add --account`')
+      if (report === undefined && hasOwnUsers(place)) warn('nobody belongs to it yet: see `berth user add --account`')
     }),
   )
 }
@@ -104,12 +123,39 @@ async function disable(name: string, options: Options): Promise<void> {
   await withStores(
     options.config,
     asChange(async (place) => {
-      // With users of our own, an account that nobody knows is a slip of the pen; and the right one would stay on.
-      if (hasOwnUsers(place) && (await findAccount(place, name, true)) === undefined) {
-        throw new Error(`no such account: ${name}`)
-      }
+      const before = await findToSwitchOff(place, name)
       await disableAccount(place, name)
-      console.log(`disabled ${name}`)
+      const note = before?.state === 'suspended' ? '; it stays suspended until `berth account resume`' : ''
+      console.log(`disabled ${name}${note}`)
     }),
   )
+}
+
+async function suspend(name: string, options: Options): Promise<void> {
+  await withStores(
+    options.config,
+    asChange(async (place) => {
+      await findToSwitchOff(place, name)
+      await suspendAccount({ metadata: place.metadata, settings: place.config }, name)
+      console.log(`suspended ${name}`)
+    }),
+  )
+}
+
+async function resume(name: string, options: Options): Promise<void> {
+  await withStores(
+    options.config,
+    asChange(async (place) => {
+      const state = await resumeAccount(place, name)
+      if (state === undefined) throw new Error(`no such account: ${name}`)
+      console.log(`resumed ${name}, which is ${state}`)
+    }),
+  )
+}
+
+/** Where the users are ours, an unknown account is a misspelt name, and the account that was meant would stay on. */
+async function findToSwitchOff(place: Workplace, name: string) {
+  const report = await findAccount(place, name, hasOwnUsers(place))
+  if (report === undefined && hasOwnUsers(place)) throw new Error(`no such account: ${name}`)
+  return report
 }

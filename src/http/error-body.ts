@@ -36,6 +36,7 @@ export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   denied: { status: 403, code: 'DENIED' },
   'scope-insufficient': { status: 401, code: 'DENIED' },
   'account-disabled': { status: 403, code: 'DENIED' },
+  'account-suspended': { status: 403, code: 'DENIED' },
   'read-only': { status: 503, code: 'UNAVAILABLE' },
   'login-invalid': { status: 401, code: 'UNAUTHORIZED' },
   'too-many-failures': { status: 429, code: 'TOOMANYREQUESTS' },

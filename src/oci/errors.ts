@@ -12,6 +12,7 @@ export const refusalWords = {
   denied: 'requested access to the resource is denied',
   'scope-insufficient': 'requested access to the resource is denied to this token',
   'account-disabled': 'the registry is disabled for this account',
+  'account-suspended': 'the operator of this registry has suspended the account; ask the operator to resume it',
   'read-only': 'the registry is being moved and takes no changes',
   'login-invalid': 'user name or password is wrong',
   'too-many-failures': 'too many bad credentials; try again later',

@@ -40,16 +40,37 @@ export async function checkStillEnabled(tables: Pick<Tables, 'accounts'>, id: Ro
   if (account.isReadOnly) throw new RegistryRefusal('read-only')
 }
 
-/** Idempotent. Refuses with trouble when the stores could not serve the account that it would switch on. */
+/**
+ * Idempotent. Fails with `Unavailable` when the stores could not serve the account, and refuses when the operator has
+ * suspended it.
+ */
 export async function enableAccount({ metadata, blobs }: EnableNeeds, name: string): Promise<void> {
   await metadata.probe()
   await blobs.probe()
-  await metadata.accounts.setState(name, 'enabled')
+  const { state } = await metadata.accounts.setState(name, 'enabled')
+  if (state === 'suspended') throw new RegistryRefusal('account-suspended')
 }
 
-/** Idempotent. Deletes nothing; requests that begin after this has answered are refused. */
+/**
+ * Idempotent. Deletes nothing; requests that begin after this has answered are refused. A suspended account stays
+ * suspended, and is disabled when the suspension is lifted.
+ */
 export async function disableAccount({ metadata }: AccountNeeds, name: string): Promise<void> {
   await metadata.accounts.setState(name, 'disabled')
+}
+
+/**
+ * For operators. The account is refused as a disabled one is, but cannot enable itself. Idempotent. An account that was never
+ * used returns to what it would have been on its first use.
+ */
+export async function suspendAccount({ metadata, settings }: GateNeeds, name: string): Promise<void> {
+  if (settings.autoEnable) await metadata.accounts.ensure(name)
+  await metadata.accounts.suspend(name)
+}
+
+/** For operators. Returns the state that the account has now, or undefined if there is no such account. Idempotent. */
+export async function resumeAccount({ metadata }: AccountNeeds, name: string): Promise<Account['state'] | undefined> {
+  return (await metadata.accounts.resume(name))?.state
 }
 
 export async function countImages({ metadata }: AccountNeeds, name: string): Promise<number> {

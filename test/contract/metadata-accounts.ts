@@ -48,6 +48,37 @@ export function accountsContract(open: OpenMetadataStore): void {
     expect((await accounts.find('off'))?.state).toBe('disabled')
   })
 
+  test.each(['enabled', 'disabled'] as const)('that are suspended while %s are so again afterwards', async (before) => {
+    const { accounts } = await open()
+    await accounts.setState('acme', before)
+
+    for (let time = 0; time < 2; time += 1) await accounts.suspend('acme')
+    expect((await accounts.ensure('acme')).state).toBe('suspended')
+    expect((await accounts.setState('acme', 'enabled')).state).toBe('suspended')
+    expect((await accounts.list(undefined, 9)).map(({ state }) => state)).toEqual(['suspended'])
+
+    for (let time = 0; time < 2; time += 1) expect((await accounts.resume('acme'))?.state).toBe(before)
+    expect((await accounts.find('acme'))?.state).toBe(before)
+  })
+
+  test('that are disabled while they are suspended stay suspended, and are disabled afterwards', async () => {
+    const { accounts } = await open()
+    await accounts.ensure('acme')
+    await accounts.suspend('acme')
+
+    expect((await accounts.setState('acme', 'disabled')).state).toBe('suspended')
+    expect((await accounts.resume('acme'))?.state).toBe('disabled')
+  })
+
+  test('can be suspended before their first use, but not resumed', async () => {
+    const { accounts } = await open()
+
+    expect(await accounts.resume('acme')).toBeUndefined()
+    await accounts.suspend('acme')
+
+    expect((await accounts.find('acme'))?.state).toBe('suspended')
+  })
+
   test('are found by their number within a transaction', async () => {
     const metadata = await open()
     const account = await metadata.accounts.ensure('acme')
@@ -56,11 +87,12 @@ export function accountsContract(open: OpenMetadataStore): void {
     expect(await metadata.transaction((tables) => tables.accounts.findLocked(account.id + 1))).toBeUndefined()
   })
 
-  for (const [end, fails] of [
-    ['commits', false],
-    ['is rolled back', true],
+  for (const [end, fails, verb] of [
+    ['commits', false, 'disabled'],
+    ['is rolled back', true, 'disabled'],
+    ['commits', false, 'suspended'],
   ] as const) {
-    test(`are told to be disabled only when a transaction that saw them enabled ${end}`, async () => {
+    test(`are told to be ${verb} only when a transaction that saw them enabled ${end}`, async () => {
       const metadata = await open()
       const { id } = await metadata.accounts.ensure('acme')
       const order: string[] = []
@@ -68,7 +100,9 @@ export function accountsContract(open: OpenMetadataStore): void {
 
       const work = metadata.transaction(async (tables) => {
         order.push(`saw ${(await tables.accounts.findLocked(id))?.state}`)
-        disabling = metadata.accounts.setState('acme', 'disabled').then(() => void order.push('disabled'))
+        const { accounts } = metadata
+        const act = verb === 'disabled' ? accounts.setState('acme', verb) : accounts.suspend('acme')
+        disabling = act.then(() => void order.push(verb))
         // Long enough for whoever does not wait.
         for (let turn = 0; turn < 20; turn += 1) await tables.accounts.findLocked(id).then(() => Bun.sleep(5))
         order.push('ended')
@@ -77,7 +111,7 @@ export function accountsContract(open: OpenMetadataStore): void {
       await outcomeOf(work)
       await disabling
 
-      expect(order).toEqual(['saw enabled', 'ended', 'disabled'])
+      expect(order).toEqual(['saw enabled', 'ended', verb])
     })
   }
 

@@ -83,6 +83,18 @@ describe('a server of the version before', () => {
   })
 })
 
+describe('a server that knows nothing of suspensions', () => {
+  engines.each('finds a suspended account disabled, and cannot enable it', async (engine) => {
+    const { metadata, open } = await openAt(engine)
+    await metadata.accounts.suspend('acme')
+    const old = open()
+
+    expect(await old.first("SELECT state FROM accounts WHERE name = 'acme'", [])).toEqual({ state: 'disabled' })
+    expect(await errorOf(old.run("UPDATE accounts SET state = 'enabled' WHERE name = 'acme'", []))).toBeDefined()
+    expect((await metadata.accounts.find('acme'))?.state).toBe('suspended')
+  })
+})
+
 describe('a server of this version', () => {
   engines.each('does not trust a digest behind which an older server has appended bytes', async (engine) => {
     const open = await engine.place()

@@ -35,6 +35,7 @@ export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Prom
     keys.push((await addBlob(shelf, `${account} unused`)).key)
   }
   await metadata.accounts.setState('zeta', 'disabled')
+  await metadata.accounts.suspend('zeta')
   const ann = await metadata.users.add({
     name: 'ann',
     passwordHash: '$argon2id$',

@@ -84,6 +84,17 @@ export const whoIsCalling = {
     settings: { BERTH_ACCOUNTS__AUTO_ENABLE: 'false' },
     registry: plain((mount) => get(`${mount}/_catalog`)),
   },
+  'account-suspended': {
+    // A server of its own: it is left suspended.
+    settings: {},
+    service: async (server) => {
+      const { account } = (await server.ask('GET', `${identity}/me`)).json<{ account: string }>()
+      const metadata = await openMetadataOf(server.dataDir)
+      await metadata.accounts.suspend(account)
+      await metadata.close()
+      return { method: 'POST', path: `${api}/enable` }
+    },
+  },
   'read-only': {
     // A server of its own: it is left as it is.
     settings: {},

@@ -16,7 +16,7 @@ export interface CopiedTable {
 export const copiedTables: readonly CopiedTable[] = [
   {
     name: 'accounts',
-    columns: ['id', 'name', 'state', 'image_count', 'created_at', 'changed_at'],
+    columns: ['id', 'name', 'state', 'image_count', 'created_at', 'changed_at', 'resume_state'],
     key: ['id'],
     isNumbered: true,
   },

@@ -2,6 +2,7 @@ import type { Database, Queryable } from './database.ts'
 import { initial } from './migrations/0001-initial.ts'
 import { keysWithLimits } from './migrations/0002-keys-with-limits.ts'
 import { manyReplicas } from './migrations/0003-many-replicas.ts'
+import { suspendedAccounts } from './migrations/0004-suspended-accounts.ts'
 
 interface Migration {
   readonly version: number
@@ -19,6 +20,7 @@ const migrations: readonly Migration[] = [
   { version: 1, sql: initial, oldestCode: 1 },
   { version: 2, sql: keysWithLimits, oldestCode: 1 },
   { version: 3, sql: manyReplicas, oldestCode: 2 },
+  { version: 4, sql: suspendedAccounts, oldestCode: 3 },
 ]
 
 const newestKnown = migrations.length

@@ -4,6 +4,7 @@ import { type ApiServer, api, mounts, startApi } from '../../support/api-server.
 import { addPerson } from '../../support/people.ts'
 import { askFor, emptyStock, exampleOf, fillStock, type Operation, operations } from '../../support/route-examples.ts'
 import { countRows } from '../../support/store-audit.ts'
+import { openMetadataOf } from '../../support/test-stores.ts'
 import { askedBy } from '../../support/wired-registry.ts'
 
 const refused = {
@@ -103,6 +104,31 @@ describe('an account that was never enabled', () => {
 
     expect((await person.ask('GET', '/v2/_catalog')).status).toBe(403)
   })
+})
+
+test('a suspended account is refused like a disabled one, and its users cannot enable it', async () => {
+  const { person, account } = await joinNewAccount(servers.on)
+  expect((await person.ask('GET', '/v2/_catalog')).status).toBe(200)
+  const metadata = await openMetadataOf(servers.on.dataDir)
+  await metadata.accounts.suspend(account)
+  const look = async () => (await person.ask('GET', '/v2/_catalog')).text
+
+  expect(await look()).toBe(JSON.stringify(refused))
+  for (const [verb, status] of [
+    ['enable', 403],
+    ['disable', 200],
+    ['enable', 403],
+  ] as const) {
+    expect([verb, (await person.ask('POST', `${api}/${verb}`)).status]).toEqual([verb, status])
+    expect(await look()).toBe(JSON.stringify(refused))
+  }
+  expect((await person.ask('GET', `${api}/stats`)).status).toBe(200)
+
+  await metadata.accounts.resume(account)
+  await metadata.close()
+  expect(await look()).toBe(JSON.stringify(refused))
+  expect((await person.ask('POST', `${api}/enable`)).status).toBe(200)
+  expect((await person.ask('GET', '/v2/_catalog')).status).toBe(200)
 })
 
 describe('a disabled account', () => {

@@ -124,6 +124,33 @@ describe('berth account enable and disable', () => {
   })
 })
 
+describe('berth account suspend and resume', () => {
+  test('keep an account off, whatever is asked for meanwhile, and bring back the state of before', async () => {
+    const { run, answer } = await newWorkplace()
+    await run('user', 'add', 'bob', '--account', 'home')
+    const stateOf = async () => ((await answer('account', 'show', 'home')) as { state: string }).state
+    const told = async (verb: string) => {
+      const { exitCode, stdout, stderr } = await run('account', verb, 'home')
+      return [exitCode, stdout + stderr]
+    }
+
+    expect(await told('suspend')).toEqual([0, 'suspended home\n'])
+    expect(await told('enable')).toEqual([
+      1,
+      'berth: home is suspended: to lift the suspension, run `berth account resume home`\n',
+    ])
+    expect(await stateOf()).toBe('suspended')
+    expect(await told('resume')).toEqual([0, 'resumed home, which is enabled\n'])
+
+    expect(await told('suspend')).toEqual([0, 'suspended home\n'])
+    expect(await told('disable')).toEqual([0, 'disabled home; it stays suspended until `berth account resume`\n'])
+    expect(await told('resume')).toEqual([0, 'resumed home, which is disabled\n'])
+    for (const verb of ['suspend', 'resume']) {
+      expect((await run('account', verb, 'hom')).stderr).toBe('berth: no such account: hom\n')
+    }
+  })
+})
+
 describe('berth account list', () => {
   test('lists accounts by name, also those that have users and were never enabled', async () => {
     const { run, answer } = await newWorkplace()

@@ -9,7 +9,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   '': ['serve', 'gc', 'config', 'migrate', 'migrate-store', 'user', 'key', 'account', 'signing-key'],
   user: ['add <name>', 'list', 'disable <name>', 'enable <name>', 'passwd <name>', 'roles <name> <role>...'],
   key: ['create <user>', 'list <user>', 'revoke <user> <key>'],
-  account: ['list', 'show <account>', 'enable <account>', 'disable <account>'],
+  account: ['list', 'show <account>', 'enable <account>', 'disable <account>', 'suspend <account>', 'resume <account>'],
   'signing-key': ['list', 'rotate'],
 }
 

@@ -10,7 +10,8 @@ interface AccountRow {
   readonly read_only: number
 }
 
-const columns = `a.id, a.name, a.state, a.image_count,
+const columns = `a.id, a.name, a.image_count,
+  CASE WHEN a.resume_state IS NULL THEN a.state ELSE 'suspended' END AS state,
   (SELECT count(*) FROM marks m WHERE m.name = 'read-only') AS read_only`
 
 function toAccount(row: AccountRow): Account {
@@ -44,21 +45,63 @@ export class SqlAccounts implements Accounts {
        ON CONFLICT (name) DO NOTHING`,
       [name],
     )
-    const made = await this.find(name)
-    if (made === undefined) throw new Error(`account ${name} vanished as it was made`)
-    return made
+    return this.#get(name)
   }
 
-  async setState(name: string, state: Account['state']): Promise<void> {
+  async setState(name: string, state: 'enabled' | 'disabled'): Promise<Account> {
+    if (state === 'enabled') {
+      await this.#queries.run(
+        `INSERT INTO accounts (name, state, created_at, changed_at) VALUES ($1, 'enabled', {now}, {now})
+         ON CONFLICT (name) DO UPDATE SET state = 'enabled', changed_at = excluded.changed_at
+         WHERE accounts.state <> 'enabled' AND accounts.resume_state IS NULL`,
+        [name],
+      )
+      return this.#get(name)
+    }
     await this.#queries.run(
-      `INSERT INTO accounts (name, state, created_at, changed_at) VALUES ($1, $2, {now}, {now})
-       ON CONFLICT (name) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at
-       WHERE accounts.state <> excluded.state`,
-      [name, state],
+      `INSERT INTO accounts (name, state, created_at, changed_at) VALUES ($1, 'disabled', {now}, {now})
+       ON CONFLICT (name) DO UPDATE SET state = 'disabled', changed_at = excluded.changed_at,
+         resume_state = CASE WHEN accounts.resume_state IS NULL THEN NULL ELSE 'disabled' END
+       WHERE accounts.state <> 'disabled' OR accounts.resume_state = 'enabled'`,
+      [name],
     )
-    // `findLocked` does not hold up the write above, nor the counting of images; so whoever saw the account enabled may
-    // still be at work. A lock that nobody else can hold at the same time is given when they all have ended.
-    if (state === 'disabled') await this.#queries.run('SELECT id FROM accounts a WHERE name = $1 {lock a}', [name])
+    await this.#waitForUsers(name)
+    return this.#get(name)
+  }
+
+  async suspend(name: string): Promise<void> {
+    await this.#queries.run(
+      `INSERT INTO accounts (name, state, resume_state, created_at, changed_at)
+       VALUES ($1, 'disabled', 'disabled', {now}, {now})
+       ON CONFLICT (name) DO UPDATE SET state = 'disabled', resume_state = accounts.state,
+         changed_at = excluded.changed_at
+       WHERE accounts.resume_state IS NULL`,
+      [name],
+    )
+    await this.#waitForUsers(name)
+  }
+
+  async resume(name: string): Promise<Account | undefined> {
+    await this.#queries.run(
+      `UPDATE accounts SET state = resume_state, resume_state = NULL, changed_at = {now}
+       WHERE name = $1 AND resume_state IS NOT NULL`,
+      [name],
+    )
+    return this.find(name)
+  }
+
+  /**
+   * Waits until all transactions have ended that saw the account enabled. `findLocked` does not block a write of the state,
+   * so such a transaction may still be running; but it does block this lock.
+   */
+  async #waitForUsers(name: string): Promise<void> {
+    await this.#queries.run('SELECT id FROM accounts a WHERE name = $1 {lock a}', [name])
+  }
+
+  async #get(name: string): Promise<Account> {
+    const account = await this.find(name)
+    if (account === undefined) throw new Error(`the account ${name} has no row after it was written`)
+    return account
   }
 
   async list(after: string | undefined, limit: number): Promise<Account[]> {

@@ -7,9 +7,11 @@ export const serviceOperations: readonly Operation[] = [
     method: 'post',
     path: '/enable',
     summary: 'Switch the registry of the account on',
-    description: 'Idempotent. Refused with 503 when a store that it needs does not answer.',
+    description:
+      'Idempotent. Refused with 503 when a store that it needs does not answer, and with 403 while the operator of the service has suspended the account.',
     caller: 'operate',
     answers: { 200: { description: 'The registry is on.' } },
+    refusals: ['account-suspended'],
   },
   {
     operationId: 'disableService',
