@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { FilesystemBlobStore } from '../adapters/blobs-filesystem/filesystem-blob-store.ts'
 import { S3BlobStore } from '../adapters/blobs-s3/s3-blob-store.ts'
 import { systemClock } from '../adapters/clock-system/system-clock.ts'
+import { StatfsDiskSpace } from '../adapters/disk-space-statfs/statfs-disk-space.ts'
 import type { Database } from '../adapters/metadata-sql/database.ts'
 import { listAll, listMissing, migrate } from '../adapters/metadata-sql/migrate.ts'
 import { PostgresDatabase } from '../adapters/metadata-sql/postgres-database.ts'
@@ -45,6 +46,8 @@ export interface Built {
   readonly app: Application
   /** The administrator's first API key, when it was made just now: to be shown once. */
   readonly firstApiKey: string | undefined
+  /** The local disks, for the log. */
+  readonly disk: StatfsDiskSpace
   readonly uses: KeyUses
   readonly keys: KeyRing
   /** Where several servers share the metadata, their clock. */
@@ -54,9 +57,16 @@ export interface Built {
   close(): Promise<void>
 }
 
+/** What may be opened, and how. */
+interface OpenOptions {
+  readonly mustBeThere?: boolean
+  /** The disks whose reserve is kept. Commands of an operator may use it. */
+  readonly disk?: StatfsDiskSpace
+}
+
 /** `mustBeThere`: a command that is run in the wrong folder is told so, and leaves nothing behind. */
-export async function openStores(config: Config, { mustBeThere = false } = {}): Promise<Stores> {
-  const stores = await openMovableStores(config, { mustBeThere })
+export async function openStores(config: Config, options: OpenOptions = {}): Promise<Stores> {
+  const stores = await openMovableStores(config, options)
   if ((await stores.metadata.marks.find('move-from')) === undefined) return stores
   await stores.metadata.close()
   await stores.blobs.close()
@@ -88,7 +98,10 @@ export async function ownBlobs(
 }
 
 /** As they are, an unfinished move to them included. */
-export async function openMovableStores(config: Config, { mustBeThere = false } = {}): Promise<MovableStores> {
+export async function openMovableStores(
+  config: Config,
+  { mustBeThere = false, disk }: OpenOptions = {},
+): Promise<MovableStores> {
   const { dataDir } = config
   if (mustBeThere && config.databaseUrl === undefined && !existsSync(sqlitePath(config))) {
     throw new Error(`there is no data in ${dataDir} (setting data_dir)`)
@@ -97,7 +110,7 @@ export async function openMovableStores(config: Config, { mustBeThere = false } 
     const made = await mkdir(dataDir, { recursive: true, mode: 0o700 })
     if (made !== undefined) await syncFolder(dirname(made))
   }
-  const blobs = await openBlobs(config)
+  const blobs = await openBlobs(config, disk)
   const metadata = await SqlMetadataStore.open(openDatabase(config), { mayMigrate: config.migrate === 'auto' })
   const signingKeys =
     config.databaseUrl === undefined ? new FilesystemSigningKeys(join(dataDir, 'identity')) : metadata.signingKeys()
@@ -124,10 +137,22 @@ function hasDataHere({ databaseUrl, bucket }: Config): boolean {
   return databaseUrl === undefined || bucket === undefined
 }
 
-async function openBlobs(config: Config): Promise<BlobStore> {
+async function openBlobs(config: Config, disk: StatfsDiskSpace | undefined): Promise<BlobStore> {
   const settings = s3Settings(config)
-  if (settings === undefined) return FilesystemBlobStore.open(join(config.dataDir, 'blobs'))
+  if (settings === undefined) return FilesystemBlobStore.open(blobsPath(config), disk)
   return new S3BlobStore(settings)
+}
+
+/** The local disks that a server writes to; none where both stores are elsewhere. */
+function openDiskSpace(config: Config, clock: Clock): StatfsDiskSpace {
+  const folders: string[] = []
+  if (config.bucket === undefined) folders.push(blobsPath(config))
+  if (config.databaseUrl === undefined) folders.push(config.dataDir)
+  return new StatfsDiskSpace(folders, config.minFreeBytes, clock)
+}
+
+function blobsPath({ dataDir }: Config): string {
+  return join(dataDir, 'blobs')
 }
 
 function sqlitePath({ dataDir }: Config): string {
@@ -147,7 +172,8 @@ function openDatabase(config: Config): Database {
 
 /** With `identity.ts`, the only place that chooses adapters. The clock is a parameter for tests that move it. */
 export async function buildApplication(config: Config, machineClock: Clock = systemClock): Promise<Built> {
-  const { metadata, blobs, signingKeys } = await openStores(config)
+  const disk = openDiskSpace(config, machineClock)
+  const { metadata, blobs, signingKeys } = await openStores(config, { disk })
   const serverLock = hasDataHere(config) ? new SqliteServerLock(join(config.dataDir, 'server.lock')) : undefined
   await ownBlobs({ metadata, blobs }, await nameStore(metadata))
   const isAlone = config.databaseUrl === undefined
@@ -160,6 +186,7 @@ export async function buildApplication(config: Config, machineClock: Clock = sys
     metadata,
     blobs,
     clock,
+    disk,
     ...identity,
     redirects: config.redirect ? toRedirects(config) : undefined,
     running: new RunningUploads(clock),
@@ -177,6 +204,7 @@ export async function buildApplication(config: Config, machineClock: Clock = sys
   }
   return {
     app,
+    disk,
     ...rest,
     sharedClock,
     leave: () => {

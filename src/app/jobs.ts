@@ -8,11 +8,13 @@ import type { Config } from './settings.ts'
 
 const usesEveryMs = 60_000
 const keysEveryMs = 600_000
+/** How soon the log tells of a disk that is nearly full. */
+const diskEveryMs = 10_000
 const clockEveryMs = 60_000
 /** Whose turn it is stands in the store: a server may not live as long as the time between two sweeps. */
 const sweepLooksEveryMs = 3_600_000
 
-type JobNeeds = Pick<Built, 'app' | 'uses' | 'keys' | 'sharedClock'>
+type JobNeeds = Pick<Built, 'app' | 'disk' | 'uses' | 'keys' | 'sharedClock'>
 
 /** The clocks: work that is nobody's request. */
 export class Jobs {
@@ -22,6 +24,7 @@ export class Jobs {
   readonly #timers: Timer[] = []
   readonly #running = new Set<Promise<void>>()
   #isStopped = false
+  #isDiskLow = false
 
   constructor(built: JobNeeds, log: Log, config: Config) {
     this.#built = built
@@ -37,10 +40,24 @@ export class Jobs {
     })
     this.#every(Math.min(this.#config.sweepEveryMs, sweepLooksEveryMs), 'sweeping the blob store', () => this.#sweep())
     if (sharedClock !== undefined) this.#every(clockEveryMs, 'asking for the time', () => sharedClock.look())
+    this.#tellOfDisk()
+    this.#every(diskEveryMs, 'looking at the disk', async () => this.#tellOfDisk())
     this.#every(usesEveryMs, 'noting the uses of API keys', () => uses.flush())
     this.#every(keysEveryMs, 'tending the signing keys', async () => {
       if (!(await isReadOnly(app))) await keys.tend()
     })
+  }
+
+  #tellOfDisk(): void {
+    const { disk } = this.#built
+    const isLow = disk.isLow()
+    if (isLow === this.#isDiskLow) return
+    this.#isDiskLow = isLow
+    if (isLow)
+      this.#log.write('error', 'pushes are refused: a disk has less free space than storage.min_free', {
+        disks: disk.describe(),
+      })
+    else this.#log.write('info', 'pushes are taken again: the disk has free space', { disks: disk.describe() })
   }
 
   /** Once for all servers of the store: each looks at it through everything that is there. */

@@ -96,6 +96,12 @@ export function byteCount(fallback: string, min = '1B', max?: string): Kind<numb
   return bounded(fallback, allowed, parseByteCount, min, max)
 }
 
+/** What must stay free on a disk: an amount, 0 for nothing, or `auto`. */
+export function diskReserve(): Kind<number | 'auto'> {
+  const allowed = 'auto, 0, or an amount such as 500MiB or 10GiB'
+  return kind<number | 'auto'>('auto', 'auto', allowed, (given) => (given === 'auto' ? given : parseByteCount(given)))
+}
+
 function bounded(
   fallback: string,
   allowed: string,

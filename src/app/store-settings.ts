@@ -3,6 +3,7 @@ import {
   choice,
   credentialsPath,
   credentialsUrl,
+  diskReserve,
   duration,
   flag,
   foreignSecret,
@@ -49,6 +50,12 @@ export const storeSettings = {
     'metadata.migrate',
     choice('auto', 'manual'),
     'Whether the schema is brought up to date at the start, or by `berth migrate` alone.',
+  ),
+
+  minFreeBytes: setting(
+    'storage.min_free',
+    diskReserve(),
+    'Free space that pushes must leave on each local disk that holds blobs or metadata. With less, uploads and new manifests get 503; pulls, deletions, the moving of tags, garbage collection and the management of users and keys still work. `auto`: 1 GiB, or 5 % of the disk if that is smaller; 0: no reserve.',
   ),
 
   bucket: setting(

@@ -38,6 +38,7 @@ export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   'account-disabled': { status: 403, code: 'DENIED' },
   'account-suspended': { status: 403, code: 'DENIED' },
   'read-only': { status: 503, code: 'UNAVAILABLE' },
+  'disk-low': { status: 503, code: 'UNAVAILABLE' },
   'login-invalid': { status: 401, code: 'UNAUTHORIZED' },
   'too-many-failures': { status: 429, code: 'TOOMANYREQUESTS' },
   'identity-invalid': { status: 400, code: 'UNSUPPORTED' },
@@ -152,6 +153,7 @@ function refusalHeaders(error: RegistryRefusal, context: ErrorContext): Record<s
     case 'too-many-failures':
       return { 'retry-after': String(detail['retryAfterSeconds']) }
     case 'read-only':
+    case 'disk-low':
     case 'too-many-uploads':
       return { 'retry-after': retryAfterSeconds }
     default:

@@ -14,6 +14,8 @@ export const refusalWords = {
   'account-disabled': 'the registry is disabled for this account',
   'account-suspended': 'the operator of this registry has suspended the account; ask the operator to resume it',
   'read-only': 'the registry is being moved and takes no changes',
+  'disk-low':
+    'the registry takes no pushes: its disk has less free space than storage.min_free; an operator has to free space or enlarge the disk',
   'login-invalid': 'user name or password is wrong',
   'too-many-failures': 'too many bad credentials; try again later',
   // users and keys of the embedded identity service

@@ -102,7 +102,11 @@ export interface BlobStore {
  * whole, whatever is tried again, and with `Unavailable` where it may.
  */
 export interface BlobWriter {
-  /** Appends. The chunk must not be changed afterwards. Awaiting gives backpressure: memory stays bounded. */
+  /**
+   * Appends. The chunk must not be changed afterwards. Awaiting gives backpressure: memory stays bounded. Where the chunk
+   * would go into the reserve of a local disk, it rejects with the refusal `disk-low` and takes nothing of the chunk; what
+   * was written before can still be flushed.
+   */
   write(chunk: Uint8Array): Promise<void>
 
   /** Makes all that was written durable, and tells how to go on later, on this machine or another. */

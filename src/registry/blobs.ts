@@ -3,6 +3,7 @@ import { RegistryRefusal } from '../oci/errors.ts'
 import type { RepositoryName } from '../oci/names.ts'
 import type { BlobStore, ByteRange, OutgoingBytes } from '../ports/blob-store.ts'
 import type { LinkedBlob } from '../ports/blobs.ts'
+import type { DiskSpace } from '../ports/disk-space.ts'
 import type { Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Scope } from '../ports/repositories.ts'
@@ -16,6 +17,10 @@ type DescribeNeeds = FindNeeds & {
   readonly settings: Pick<RegistrySettings, 'leaseMs'>
 }
 type OpenNeeds = FindNeeds & { readonly blobs: Pick<BlobStore, 'open' | 'linkTo'> }
+type MountNeeds = {
+  readonly metadata: Pick<MetadataStore, 'blobs' | 'transaction'>
+  readonly disk: Pick<DiskSpace, 'isLow'>
+}
 type ChangeNeeds = { readonly metadata: Pick<MetadataStore, 'blobs' | 'transaction'> }
 
 /** Automatic mounts look at this many repositories that hold the blob before they give up. */
@@ -88,7 +93,7 @@ async function findBlob({ metadata }: FindNeeds, scope: Scope, digest: Digest): 
  * such, in the same words whether the blob is absent or out of the caller's reach.
  */
 export async function mountBlob(
-  { metadata }: ChangeNeeds,
+  { metadata, disk }: MountNeeds,
   principal: Principal,
   target: Scope,
   digest: Digest,
@@ -97,6 +102,7 @@ export async function mountBlob(
   // Only who has asked and may not have it is left to upload; the other need not.
   if (from !== undefined && hasNotAsked(principal, from))
     throw new RegistryRefusal('scope-insufficient', { right: 'pull' })
+  if (disk.isLow()) throw new RegistryRefusal('disk-low')
   const candidates =
     from === undefined ? await metadata.blobs.listHolders(target.accountId, digest, holdersMax) : [from]
   const source = candidates.find((name) => isAllowed(principal, 'pull', name))

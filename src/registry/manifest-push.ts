@@ -4,6 +4,7 @@ import { RegistryRefusal } from '../oci/errors.ts'
 import { type Manifest, parseManifest } from '../oci/manifest.ts'
 import { acceptedByDefault } from '../oci/media-types.ts'
 import type { Reference, Tag } from '../oci/names.ts'
+import type { DiskSpace } from '../ports/disk-space.ts'
 import type { ManifestEntry } from '../ports/manifests.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryRow, Scope } from '../ports/repositories.ts'
@@ -14,7 +15,11 @@ type Settings = Pick<
   RegistrySettings,
   'missingContent' | 'additionalMediaTypes' | 'jsonDepthMax' | 'descriptorsMax' | 'tagsPerPushMax'
 >
-type Needs = { readonly metadata: Pick<MetadataStore, 'transaction'>; readonly settings: Settings }
+type Needs = {
+  readonly metadata: Pick<MetadataStore, 'transaction'>
+  readonly disk: Pick<DiskSpace, 'isLow' | 'isVeryLow'>
+  readonly settings: Settings
+}
 
 export interface ManifestPush {
   readonly reference: Reference
@@ -36,7 +41,7 @@ export interface PushedManifest {
  * blobs are gone, or the push does, and the foreign keys keep them.
  */
 export async function pushManifest(
-  { metadata, settings }: Needs,
+  { metadata, disk, settings }: Needs,
   scope: Scope,
   push: ManifestPush,
 ): Promise<PushedManifest> {
@@ -54,6 +59,7 @@ export async function pushManifest(
   await metadata.transaction(async (tables) => {
     await checkStillEnabled(tables, scope.accountId)
     const repository = await tables.repositories.ensure(scope)
+    if (disk.isLow()) await checkTakesNoRoom(tables, disk, scope, repository, digest, tags)
     const entries = await resolveEntries(tables, repository, manifest, settings.missingContent)
     const { id, isNew } = await tables.manifests.save(repository, {
       digest,
@@ -74,6 +80,25 @@ export async function pushManifest(
     }
   })
   return { digest, subject: manifest.subject, tags }
+}
+
+/**
+ * In the reserve of the disk a push may only point tags to a manifest that is here already. In the lower half of the
+ * reserve the tags must be here too: each new one is a row, and somebody who may push could use up the reserve with them.
+ */
+async function checkTakesNoRoom(
+  tables: Tables,
+  disk: Pick<DiskSpace, 'isVeryLow'>,
+  scope: Scope,
+  repository: RepositoryRow,
+  digest: Digest,
+  tags: readonly Tag[],
+): Promise<void> {
+  if ((await tables.manifests.findLocked(repository, digest)) === undefined) throw new RegistryRefusal('disk-low')
+  if (!disk.isVeryLow()) return
+  for (const tag of tags) {
+    if ((await tables.manifests.describe(scope, { tag })) === undefined) throw new RegistryRefusal('disk-low')
+  }
 }
 
 /** A push by digest must bring bytes of that digest; one by tag gets the usual algorithm. */

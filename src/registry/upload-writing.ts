@@ -83,9 +83,10 @@ export class WritingTurn {
     const before = this.#sizeBytes
     for await (const bytes of chunk.body) {
       this.#checkRoomFor(bytes.length)
+      // First the writer: a chunk that it refuses must be in neither the hash nor the size.
+      await this.#writer.write(bytes)
       this.#hash?.update(bytes)
       this.#sizeBytes += bytes.length
-      await this.#writer.write(bytes)
       onProgress()
       if (this.#needs.clock.steadyNow() >= this.#keepTurnAt) await this.#keepTurn()
     }

@@ -1,8 +1,9 @@
 import type { RunningHash } from '../lib/hashing.ts'
 import type { Digest, DigestAlgorithm } from '../oci/digest.ts'
-import { RegistryRefusal, Spoiled } from '../oci/errors.ts'
+import { type Refusal, RegistryRefusal, Spoiled } from '../oci/errors.ts'
 import type { BlobStore, StorageKey } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { DiskSpace } from '../ports/disk-space.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Upload, UploadId, UploadOwner, UploadState } from '../ports/uploads.ts'
 import type { RunningUploads } from './running-uploads.ts'
@@ -14,6 +15,7 @@ export interface UploadNeeds extends WritingNeeds {
   readonly metadata: Pick<MetadataStore, 'uploads' | 'transaction'>
   readonly clock: Clock
   readonly running: RunningUploads
+  readonly disk: Pick<DiskSpace, 'isLow'>
   readonly settings: Pick<RegistrySettings, 'blobBytesMax' | 'uploadsPerRepositoryMax'>
 }
 
@@ -28,6 +30,7 @@ export function parseUploadId(text: string): UploadId {
 /** Opens a session. With `turn: 'ours'` the same request goes on writing to it. */
 export async function startUpload(needs: UploadNeeds, owner: UploadOwner, turn: 'free' | 'ours'): Promise<Upload> {
   const { metadata, clock, settings } = needs
+  if (needs.disk.isLow()) throw new RegistryRefusal('disk-low')
   const id = crypto.randomUUID() as string as UploadId
   const key = clock.freshId() as StorageKey
   return metadata.transaction(async (tables) => {
@@ -140,13 +143,15 @@ async function settle(needs: UploadNeeds, turn: WritingTurn, fault: unknown): Pr
   if (isKept && turn.hash !== undefined) needs.running.keepHash(upload, object.sizeBytes, turn.hash)
 }
 
+const keptFaults: ReadonlySet<Refusal> = new Set(['body-incomplete', 'body-too-slow', 'disk-low'])
+
 /**
- * The bytes of a broken connection are kept. Those that contradict what their sender announced are not, nor those that
+ * The bytes of a broken connection are kept, and those that came before the disk was nearly full. Those that contradict what their sender announced are not, nor those that
  * the store failed to take: nobody knows how many of them it has.
  */
 function isWorthKeeping(fault: unknown): boolean {
   if (fault === undefined) return true
-  return fault instanceof RegistryRefusal && (fault.refusal === 'body-incomplete' || fault.refusal === 'body-too-slow')
+  return fault instanceof RegistryRefusal && keptFaults.has(fault.refusal)
 }
 
 /** Finds the session, checks the order, and takes the turn for as long as `act` runs. */

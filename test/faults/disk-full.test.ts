@@ -32,7 +32,9 @@ let berth: BerthProcess
 beforeAll(async () => {
   if (!need.isMet) return
   disk = makeSmallDisk(24)
-  berth = await startBerth({ dataDir: join(disk.path, 'data'), settings: { BERTH_GARBAGE__EVERY: '0s' } })
+  // Without a reserve: other programs can fill the disk to its last byte.
+  const settings = { BERTH_GARBAGE__EVERY: '0s', BERTH_STORAGE__MIN_FREE: '0' }
+  berth = await startBerth({ dataDir: join(disk.path, 'data'), settings })
 })
 
 afterAll(async () => {

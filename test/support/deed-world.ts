@@ -2,11 +2,13 @@
 import { join } from 'node:path'
 import { FilesystemBlobStore } from '../../src/adapters/blobs-filesystem/filesystem-blob-store.ts'
 import { systemClock } from '../../src/adapters/clock-system/system-clock.ts'
+import { StatfsDiskSpace } from '../../src/adapters/disk-space-statfs/statfs-disk-space.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.ts'
 import type { Digest } from '../../src/oci/digest.ts'
 import type { RegistryRefusal } from '../../src/oci/errors.ts'
 import type { BlobStore } from '../../src/ports/blob-store.ts'
+import type { DiskSpace } from '../../src/ports/disk-space.ts'
 import type { GarbageAges } from '../../src/ports/garbage.ts'
 import type { Principal, Right } from '../../src/ports/identity.ts'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
@@ -39,6 +41,7 @@ export interface World {
   readonly metadata: MetadataStore
   readonly blobs: BlobStore
   readonly clock: typeof systemClock
+  readonly disk: DiskSpace
   readonly running: RunningUploads
   readonly settings: RegistrySettings
 }
@@ -50,6 +53,7 @@ export async function openWorld(dataDir: string, settings: Partial<RegistrySetti
     metadata,
     blobs: await FilesystemBlobStore.open(join(dataDir, 'blobs')),
     clock: systemClock,
+    disk: new StatfsDiskSpace([], 0, systemClock),
     running: new RunningUploads(systemClock),
     settings: { ...defaultSettings, ...settings },
   }

@@ -143,6 +143,11 @@ const blobsAndUploads = {
   'upload-busy': { registry: async (server, mount) => occupiedUpload(server, await startUpload(server, name, mount)) },
   'content-range-invalid': { registry: onUpload('PATCH', '', { body: 'x', headers: { 'content-range': 'all' } }) },
   'content-length-mismatch': { registry: onUpload('PATCH', '', { body: 'x', headers: { 'content-range': '0-9' } }) },
+  'disk-low': {
+    // More than any disk has.
+    settings: { BERTH_STORAGE__MIN_FREE: '4096TiB' },
+    registry: plain((mount) => ({ method: 'POST', path: `${mount}/${name}/blobs/uploads/` })),
+  },
   'too-many-uploads': {
     settings: { BERTH_LIMITS__UPLOADS_PER_REPOSITORY: '1' },
     registry: async (server, mount) => {

@@ -12,19 +12,25 @@ import type {
   StrayObject,
   UnfinishedObject,
 } from '../../ports/blob-store.ts'
+import type { DiskSpace } from '../../ports/disk-space.ts'
 import { FilesystemBlobWriter } from './filesystem-blob-writer.ts'
 import { fanOut, isStorageKey, ownerFile, pathOf } from './paths.ts'
 
 /** Objects as plain files; `paths.ts` draws the tree. The kernel sends them: a `BunFile` goes out by sendfile. */
 export class FilesystemBlobStore implements BlobStore {
   readonly #root: string
+  readonly #disk: DiskSpace | undefined
 
-  private constructor(root: string) {
+  private constructor(root: string, disk: DiskSpace | undefined) {
     this.#root = root
+    this.#disk = disk
   }
 
-  /** Makes the folders durable before the first upload, so that an upload has only its own entry to sync. */
-  static async open(root: string): Promise<FilesystemBlobStore> {
+  /**
+   * Makes the folders durable before the first upload, so that an upload has only its own entry to sync. Where `disk` is
+   * given, writers stop at its reserve.
+   */
+  static async open(root: string, disk?: DiskSpace): Promise<FilesystemBlobStore> {
     await trouble(async () => {
       await mkdir(root, { recursive: true, mode: 0o700 })
       let isNew = false
@@ -36,11 +42,11 @@ export class FilesystemBlobStore implements BlobStore {
         await syncFolder(join(root, '..'))
       }
     })
-    return new FilesystemBlobStore(root)
+    return new FilesystemBlobStore(root, disk)
   }
 
   openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter> {
-    return trouble(() => FilesystemBlobWriter.open(this.#root, key, from.sizeBytes))
+    return trouble(() => FilesystemBlobWriter.open(this.#root, key, from.sizeBytes, this.#disk))
   }
 
   async open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined> {

@@ -3,6 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { syncFolder } from '../../lib/sync-folder.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { BlobWriter, CompleteObject, StorageKey, UnfinishedObject } from '../../ports/blob-store.ts'
+import type { DiskSpace } from '../../ports/disk-space.ts'
 import { folderOf, pathOf } from './paths.ts'
 
 /** Small chunks are gathered up to this many bytes before a thread is asked to write them. */
@@ -19,6 +20,7 @@ export class FilesystemBlobWriter implements BlobWriter {
   readonly #key: StorageKey
   readonly #file: FileHandle
   readonly #folder: string
+  readonly #disk: DiskSpace | undefined
   #position: number
   /** Up to here everything is durable. */
   #flushed: number
@@ -30,16 +32,28 @@ export class FilesystemBlobWriter implements BlobWriter {
   #fault: unknown
   #isClosed = false
 
-  private constructor(key: StorageKey, file: FileHandle, folder: string, position: number) {
+  private constructor(
+    key: StorageKey,
+    file: FileHandle,
+    folder: string,
+    position: number,
+    disk: DiskSpace | undefined,
+  ) {
     this.#key = key
     this.#file = file
     this.#folder = folder
+    this.#disk = disk
     this.#position = position
     this.#flushed = position
     this.#isNameSynced = position > 0
   }
 
-  static async open(root: string, key: StorageKey, position: number): Promise<FilesystemBlobWriter> {
+  static async open(
+    root: string,
+    key: StorageKey,
+    position: number,
+    disk: DiskSpace | undefined,
+  ): Promise<FilesystemBlobWriter> {
     const file = await open(pathOf(root, key), constants.O_RDWR | constants.O_CREAT, 0o600)
     try {
       // Bytes behind the acknowledged end belong to a writer that crashed or was cut off.
@@ -50,11 +64,12 @@ export class FilesystemBlobWriter implements BlobWriter {
       await file.close()
       throw error
     }
-    return new FilesystemBlobWriter(key, file, folderOf(root, key), position)
+    return new FilesystemBlobWriter(key, file, folderOf(root, key), position, disk)
   }
 
   async write(chunk: Uint8Array): Promise<void> {
     if (chunk.length === 0) return
+    this.#disk?.take(chunk.length)
     this.#gathered.push(chunk)
     this.#gatheredBytes += chunk.length
     if (this.#gatheredBytes >= batchBytes) await this.#writeGathered()
@@ -64,13 +79,16 @@ export class FilesystemBlobWriter implements BlobWriter {
   async #writeGathered(): Promise<void> {
     await this.#settle()
     const batch = this.#gathered
+    const batchSize = this.#gatheredBytes
     const position = this.#position
     this.#gathered = []
-    this.#position += this.#gatheredBytes
+    this.#position += batchSize
     this.#gatheredBytes = 0
-    this.#writing = writeFully(this.#file, batch, position).catch((error: unknown) => {
-      this.#fault = error
-    })
+    this.#writing = writeFully(this.#file, batch, position)
+      .catch((error: unknown) => {
+        this.#fault = error
+      })
+      .finally(() => this.#disk?.settle(batchSize))
   }
 
   async #settle(): Promise<void> {
@@ -103,11 +121,16 @@ export class FilesystemBlobWriter implements BlobWriter {
 
   async rewind(): Promise<void> {
     await this.#writing
-    this.#gathered = []
-    this.#gatheredBytes = 0
+    this.#dropGathered()
     this.#position = this.#flushed
     // If even this fails, the next writer drops the bytes when it opens the file.
     await this.#file.truncate(this.#flushed).catch(() => undefined)
+  }
+
+  #dropGathered(): void {
+    this.#disk?.settle(this.#gatheredBytes)
+    this.#gathered = []
+    this.#gatheredBytes = 0
   }
 
   async #final(act: () => Promise<unknown>): Promise<void> {
@@ -123,6 +146,7 @@ export class FilesystemBlobWriter implements BlobWriter {
     if (this.#isClosed) return
     this.#isClosed = true
     await this.#writing
+    this.#dropGathered()
     await this.#file.close()
   }
 }

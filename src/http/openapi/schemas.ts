@@ -165,7 +165,14 @@ const ScopedTokenResponse = Type.Object({
   scope: Type.String({ description: 'What was given of what was asked.' }),
 })
 
-const ProbeResponse = Type.Object({ status: Type.Enum(['ok', 'ready']) })
+const HealthResponse = Type.Object({ status: Type.Literal('ok') })
+
+const ReadinessResponse = Type.Object({
+  status: Type.Literal('ready'),
+  disk: Type.Enum(['ok', 'low'], {
+    description: '`low`: a local disk has less free space than `storage.min_free`. Pushes get 503; all else works.',
+  }),
+})
 
 const ManifestUpload = Type.Object({}, { description: 'An image manifest or an image index.' })
 
@@ -194,7 +201,8 @@ export const schemas = {
   KeySet,
   ScopedTokenForm,
   ScopedTokenResponse,
-  ProbeResponse,
+  HealthResponse,
+  ReadinessResponse,
   ManifestUpload,
   OpenApiDocument,
 } as const

@@ -7,13 +7,13 @@ const server = await startApi()
 afterAll(() => server.stop())
 
 describe.each([
-  ['/healthz', 'ok'],
-  ['/readyz', 'ready'],
-])('%s', (path, status) => {
+  ['/healthz', { status: 'ok' }],
+  ['/readyz', { status: 'ready', disk: 'ok' }],
+])('%s', (path, body) => {
   test('answers anyone', async () => {
     const reply = await server.ask('GET', path, { key: 'none' })
 
-    expect([reply.status, reply.json()]).toEqual([200, { status }])
+    expect([reply.status, reply.json()]).toEqual([200, body])
     expect(ownHeaders(reply)).toEqual(['content-length', 'content-type'])
   })
 

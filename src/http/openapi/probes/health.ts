@@ -1,7 +1,5 @@
 import type { Operation } from '../operation.ts'
 
-const answers = { 200: { description: 'Yes.', content: { 'application/json': 'ProbeResponse' } } } as const
-
 export const healthOperations: readonly Operation[] = [
   {
     operationId: 'getHealth',
@@ -11,7 +9,7 @@ export const healthOperations: readonly Operation[] = [
     summary: 'Is the process alive?',
     caller: 'anyone',
     needsNothing: true,
-    answers,
+    answers: { 200: { description: 'Yes.', content: { 'application/json': 'HealthResponse' } } },
   },
   {
     operationId: 'getReadiness',
@@ -20,6 +18,6 @@ export const healthOperations: readonly Operation[] = [
     path: '/readyz',
     summary: 'Can requests be served?',
     caller: 'anyone',
-    answers,
+    answers: { 200: { description: 'Yes.', content: { 'application/json': 'ReadinessResponse' } } },
   },
 ]

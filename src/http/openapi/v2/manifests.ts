@@ -54,6 +54,7 @@ export const manifestOperations: readonly Operation[] = [
       },
     },
     refusals: [
+      'disk-low',
       'tag-invalid',
       'too-many-tags',
       'digest-invalid',

@@ -26,6 +26,7 @@ export const uploadOperations: readonly Operation[] = [
     requestBody: bytes,
     answers: { 201: stored, 202: { description: 'Go on at `Location`.', headers: session } },
     refusals: [
+      'disk-low',
       'digest-invalid',
       'digest-unsupported',
       'digest-mismatch',
@@ -46,6 +47,7 @@ export const uploadOperations: readonly Operation[] = [
     requestBody: bytes,
     answers: { 202: { description: 'The bytes are safe.', headers: session } },
     refusals: [
+      'disk-low',
       'content-range-invalid',
       'content-length-mismatch',
       'blob-too-large',
@@ -66,6 +68,7 @@ export const uploadOperations: readonly Operation[] = [
     requestBody: bytes,
     answers: { 201: stored },
     refusals: [
+      'disk-low',
       'digest-invalid',
       'digest-unsupported',
       'digest-mismatch',
