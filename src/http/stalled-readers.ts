@@ -1,6 +1,6 @@
 import type { Server } from 'bun'
 import type { Log } from '../lib/log.ts'
-import { listSendQueues } from '../lib/tcp-connections.ts'
+import { listSendQueues, remoteKeyOf } from '../lib/tcp-connections.ts'
 
 interface Watched {
   readonly request: Request
@@ -23,14 +23,15 @@ const ticksPerWindow = 6
 const quietTicksMax = 12
 
 /**
- * Cuts readers that stopped. The kernel sends a blob by itself, so this process sees nothing of its progress; but the
- * kernel tells how many bytes wait in a connection. While an answer flows, that number is another one at every look; when
- * the reader has stopped (or its machine is gone) the queue is full, and to the byte the same. Where the system does not
- * tell (Linux does), nobody is cut: better a connection too many than a broken pull.
+ * Cuts readers that stopped. The kernel sends a blob by itself, so this process does not see its progress. But Linux tells
+ * how many bytes wait in each connection. While an answer flows, this number changes from look to look. When the reader has
+ * stopped, or its machine is gone, the number stays the same and is not zero. On a system that does not tell, no reader is
+ * cut: one connection too many does less harm than a broken pull.
  */
 export class StalledReaders {
   readonly #server: Server<undefined>
   readonly #log: Log
+  /** By the other end of the connection: address and port. */
   readonly #watched = new Map<string, Watched>()
   readonly #tickMs: number
   readonly #canTell = listSendQueues(0) !== undefined
@@ -44,11 +45,11 @@ export class StalledReaders {
 
   /** A long answer to this request is about to begin. */
   watch(request: Request): void {
-    const port = this.#server.requestIP(request)?.port
-    const isWatched = this.#canTell && port !== undefined
+    const peer = this.#server.requestIP(request)
+    const isWatched = this.#canTell && peer !== null
     setTimeout(() => this.#server.timeout(request, isWatched ? timerSecondsMax : noTimer), begunAfterMs).unref()
     if (!isWatched) return
-    this.#watched.set(String(port), { request, queuedBytes: 0, stalledTicks: 0, quietTicks: 0 })
+    this.#watched.set(remoteKeyOf(peer.address, peer.port), { request, queuedBytes: 0, stalledTicks: 0, quietTicks: 0 })
     this.#timer ??= setInterval(() => this.#look(), this.#tickMs)
   }
 
@@ -60,19 +61,19 @@ export class StalledReaders {
 
   #look(): void {
     const queues = listSendQueues(this.#server.port ?? 0)
-    for (const [port, watched] of this.#watched) this.#judge(port, watched, queues?.get(Number(port)))
+    for (const [key, watched] of this.#watched) this.#judge(key, watched, queues?.get(key))
     if (this.#watched.size === 0) this.close()
   }
 
-  #judge(port: string, watched: Watched, queuedBytes: number | undefined): void {
+  #judge(key: string, watched: Watched, queuedBytes: number | undefined): void {
     const isStill = queuedBytes === watched.queuedBytes
     watched.quietTicks = queuedBytes === 0 ? watched.quietTicks + 1 : 0
     watched.stalledTicks = isStill && queuedBytes !== 0 ? watched.stalledTicks + 1 : 0
     watched.queuedBytes = queuedBytes ?? 0
     if (queuedBytes === undefined || watched.quietTicks > quietTicksMax) {
-      this.#watched.delete(port)
+      this.#watched.delete(key)
     } else if (watched.stalledTicks >= ticksPerWindow) {
-      this.#watched.delete(port)
+      this.#watched.delete(key)
       this.#server.timeout(watched.request, 1)
       this.#log.write('info', 'a reader that stopped is cut')
     } else {

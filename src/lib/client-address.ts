@@ -59,7 +59,7 @@ function parseHop(text: string): string | undefined {
 }
 
 /** `::ffff:192.0.2.1` is an IPv4 client of a socket that takes both. */
-function unmapped(address: string): string {
+export function unmapped(address: string): string {
   if (isIP(address) !== 6) return address
   const groups = groupsOf(address)
   const [high = 0, low = 0] = groups.slice(6)
@@ -68,7 +68,7 @@ function unmapped(address: string): string {
 }
 
 /** The eight numbers of an IPv6 address. */
-function groupsOf(address: string): readonly number[] {
+export function groupsOf(address: string): readonly number[] {
   const [plain = ''] = address.split('%', 1)
   const inHex = plain.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a, b, c, d) => `${pair(a, b)}:${pair(c, d)}`)
   const [left = [], right = []] = inHex.split('::').map((half) => half.split(':').filter((group) => group !== ''))

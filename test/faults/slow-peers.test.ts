@@ -1,6 +1,7 @@
 // Peers that stop or crawl are cut off; peers that are only slow are not.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
+import { freePorts } from '../support/child-server.ts'
 import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
 import { checkBlob, completeUpload, openSession, pushBlob, receivedBytes } from '../support/registry-client.ts'
 import { type BodyForm, beginDownload, beginRequest } from '../support/slow-request.ts'
@@ -134,6 +135,18 @@ describe('with a short idle time', () => {
     await until('the file is let go', () => openBlobFiles(impatient) === 0)
 
     expect((await download.readToEnd()).length).toBeLessThan(large.length)
+  })
+
+  test('a reader that stops is cut off although a client at another address uses the same port', async () => {
+    const [localPort = 0] = await freePorts(1)
+    const stopped = await beginDownload(impatient, path, { localAddress: '127.0.0.2', localPort })
+    await until('the file is being sent', () => openBlobFiles(impatient) > 0)
+    const healthy = await beginDownload(impatient, path, { localAddress: '127.0.0.3', localPort })
+    expect((await healthy.readToEnd()).length).toBeGreaterThan(large.length)
+
+    await until('the file is let go', () => openBlobFiles(impatient) === 0)
+
+    expect((await stopped.readToEnd()).length).toBeLessThan(large.length)
   })
 
   test('a reader that only pauses gets it all', async () => {

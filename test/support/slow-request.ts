@@ -59,17 +59,23 @@ export async function openKeptConnection(
   }
 }
 
+/** The client's own end of a connection. */
+export interface LocalEnd {
+  readonly localAddress: string
+  readonly localPort: number
+}
+
 /** A GET of which nothing is read. */
-export async function beginPull(target: Target, path: string): Promise<Socket> {
-  const { socket } = await openSocket(target, { isPaused: true })
+export async function beginPull(target: Target, path: string, from?: LocalEnd): Promise<Socket> {
+  const { socket } = await openSocket(target, { isPaused: true, from })
   socket.pause()
   await write(socket, `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${authorization}\r\n\r\n`)
   return socket
 }
 
 /** A download that the test reads as far as it wants to. */
-export async function beginDownload(target: Target, path: string) {
-  const socket = await beginPull(target, path)
+export async function beginDownload(target: Target, path: string, from?: LocalEnd) {
+  const socket = await beginPull(target, path, from)
   return {
     /** Reads on to the end, the answer's head included, as fast as it can or at a pace; gives what came. */
     async readToEnd({ bytesPerSecond = Infinity } = {}): Promise<Buffer> {
@@ -103,9 +109,15 @@ function statusIn(text: string): number | undefined {
   return status === undefined ? undefined : Number(status)
 }
 
-async function openSocket(target: Target, { isPaused = false } = {}) {
+interface SocketOptions {
+  readonly isPaused?: boolean
+  readonly from?: LocalEnd | undefined
+}
+
+async function openSocket(target: Target, { isPaused = false, from }: SocketOptions = {}) {
   const socket = await new Promise<Socket>((resolve, reject) => {
-    const made = connect(Number(new URL(target.url).port), '127.0.0.1', () => resolve(made))
+    const end = { port: Number(new URL(target.url).port), host: '127.0.0.1', ...from }
+    const made = connect(end, () => resolve(made))
     made.once('error', reject)
   })
   let text = ''
