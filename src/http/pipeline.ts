@@ -13,7 +13,7 @@ import { answerError } from './error-body.ts'
 import type { Answer, Application, Exchange } from './exchange.ts'
 import { type Territory, territoryOf } from './mounts.ts'
 import { type AddressOf, checkHost, Peers } from './peers.ts'
-import { openBody } from './request-body.ts'
+import { announcesBody, openBody } from './request-body.ts'
 import { parseTarget, type RequestTarget, splitTarget } from './request-target.ts'
 import { toResponse } from './response.ts'
 import type { RouteOf } from './route.ts'
@@ -83,8 +83,8 @@ export class Pipeline {
     const response = toResponse(answer, {
       isHead: request.method === 'HEAD',
       requestId: passage.id,
-      // What is left of a refused body is not worth reading; the answer arrives all the same.
-      isLast: this.#app.isLeaving() || (answer.status >= 400 && request.body !== null && !passage.body?.isDrained),
+      // The rest of a refused body is not read: the connection ends after the answer.
+      isLast: this.#app.isLeaving() || (answer.status >= 400 && !passage.body?.isDrained && announcesBody(request)),
       isSecretInQuery: hasKeyInQuery(request.url, passage.target),
     })
     if (request.method === 'GET' && (answer.lengthBytes ?? 0) > longAnswerBytes) this.#onLongAnswer(request)

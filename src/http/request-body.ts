@@ -23,6 +23,11 @@ export function announcedLength(request: Request): number | undefined {
   return length === null ? undefined : Number(length)
 }
 
+/** Whether a body follows the headers. Bun hides the body of GET and HEAD, but the client sends it all the same. */
+export function announcesBody(request: Request): boolean {
+  return request.body !== null || (announcedLength(request) ?? 0) > 0 || request.headers.has('transfer-encoding')
+}
+
 /** A small body, whole. One that is larger than `max`, or says that it is, is refused without being read on. */
 export async function readAtMost(exchange: Exchange, max: number, tooLarge: () => Error): Promise<Uint8Array> {
   if ((announcedLength(exchange.request) ?? 0) > max) throw tooLarge()
