@@ -1,4 +1,5 @@
 import type { Log } from '../lib/log.ts'
+import { repeatEvery } from '../lib/long-interval.ts'
 import { collectGarbage, sweepInTurn } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
 import { type Built, ownBlobs } from './build.ts'
@@ -21,7 +22,7 @@ export class Jobs {
   readonly #built: JobNeeds
   readonly #log: Log
   readonly #config: Config
-  readonly #timers: Timer[] = []
+  readonly #endings: (() => void)[] = []
   readonly #running = new Set<Promise<void>>()
   #isStopped = false
   #isDiskLow = false
@@ -76,7 +77,7 @@ export class Jobs {
   /** Waits for the steps that are running; every step can be repeated, so none has to be finished. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    for (const timer of this.#timers) clearInterval(timer)
+    for (const end of this.#endings) end()
     await Promise.all(this.#running)
   }
 
@@ -102,6 +103,6 @@ export class Jobs {
       running = started
       this.#running.add(started)
     }
-    this.#timers.push(setInterval(tick, periodMs))
+    this.#endings.push(repeatEvery(periodMs, tick))
   }
 }

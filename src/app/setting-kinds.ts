@@ -86,8 +86,11 @@ export function wholeNumber(fallback: number, min: number, max = Number.MAX_SAFE
   })
 }
 
-export function duration(fallback: string, min = '0s', max?: string): Kind<number> {
-  const allowed = `a duration such as 30s, 5m or 24h, at least ${min}${max === undefined ? '' : ` and at most ${max}`}`
+/** A hundred years: dates that are so far away can still be computed with. */
+const longestDuration = '36500d'
+
+export function duration(fallback: string, min = '0s', max = longestDuration): Kind<number> {
+  const allowed = `a duration such as 30s, 5m or 24h, at least ${min} and at most ${max}`
   return bounded(fallback, allowed, parseDuration, min, max)
 }
 

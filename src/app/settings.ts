@@ -47,10 +47,14 @@ export const settingsTable = {
   ),
   shutdownDelayMs: setting(
     'server.shutdown_delay',
-    duration('0s'),
+    duration('0s', '0s', '1h'),
     'How long to go on serving after SIGTERM, while /readyz says no, before the port closes.',
   ),
-  drainMs: setting('server.drain', duration('30s'), 'How long running requests may go on after the port has closed.'),
+  drainMs: setting(
+    'server.drain',
+    duration('30s', '0s', '24h'),
+    'How long running requests may go on after the port has closed.',
+  ),
 
   rootMount: setting(
     'registry.root_mount',
@@ -176,7 +180,7 @@ export const settingsTable = {
   ),
   bodyWindowMs: setting(
     'limits.body_window',
-    duration('30s', '1s'),
+    duration('30s', '1s', '1h'),
     'The window over which a sender is watched; a reader that takes nothing for this long is cut.',
   ),
 
@@ -200,7 +204,7 @@ export const settingsTable = {
 
   sweepEveryMs: setting(
     'garbage.sweep_every',
-    duration('7d', '0s', '24d'),
+    duration('7d', '0s'),
     'How often the blob store is looked through for what no row names; 0 leaves it to `berth gc --sweep`.',
   ),
 
