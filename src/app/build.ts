@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { FilesystemBlobStore } from '../adapters/blobs-filesystem/filesystem-blob-store.ts'
 import { S3BlobStore } from '../adapters/blobs-s3/s3-blob-store.ts'
 import { systemClock } from '../adapters/clock-system/system-clock.ts'
@@ -10,19 +10,18 @@ import { listAll, listMissing, migrate } from '../adapters/metadata-sql/migrate.
 import { PostgresDatabase } from '../adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../adapters/metadata-sql/sqlite-database.ts'
-import { SqliteServerLock } from '../adapters/metadata-sql/sqlite-server-lock.ts'
 import { FilesystemSigningKeys } from '../adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
 import type { Application } from '../http/exchange.ts'
 import { Redirects } from '../http/redirects.ts'
 import type { KeyRing } from '../identity/key-ring.ts'
 import type { KeyUses } from '../identity/key-uses.ts'
-import { syncFolder } from '../lib/sync-folder.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
 import { RunningUploads } from '../registry/running-uploads.ts'
 import type { RegistrySettings } from '../registry/settings.ts'
+import { lockForServer, makeDataDir, whileNoServerRuns } from './data-folder.ts'
 import { openIdentity } from './identity.ts'
 import { nameStore } from './move-marks.ts'
 import { s3Settings } from './s3-settings.ts'
@@ -59,12 +58,14 @@ export interface Built {
 
 /** What may be opened, and how. */
 interface OpenOptions {
+  /** A command that runs in the wrong folder is told so, and leaves nothing behind. */
   readonly mustBeThere?: boolean
+  /** The caller holds the server lock of the data folder. */
+  readonly isServer?: boolean
   /** The disks whose reserve is kept. Commands of an operator may use it. */
   readonly disk?: StatfsDiskSpace
 }
 
-/** `mustBeThere`: a command that is run in the wrong folder is told so, and leaves nothing behind. */
 export async function openStores(config: Config, options: OpenOptions = {}): Promise<Stores> {
   const stores = await openMovableStores(config, options)
   if ((await stores.metadata.marks.find('move-from')) === undefined) return stores
@@ -100,21 +101,25 @@ export async function ownBlobs(
 /** As they are, an unfinished move to them included. */
 export async function openMovableStores(
   config: Config,
-  { mustBeThere = false, disk }: OpenOptions = {},
+  { mustBeThere = false, isServer = false, disk }: OpenOptions = {},
 ): Promise<MovableStores> {
   const { dataDir } = config
   if (mustBeThere && config.databaseUrl === undefined && !existsSync(sqlitePath(config))) {
     throw new Error(`there is no data in ${dataDir} (setting data_dir)`)
   }
-  if (hasDataHere(config)) {
-    const made = await mkdir(dataDir, { recursive: true, mode: 0o700 })
-    if (made !== undefined) await syncFolder(dirname(made))
-  }
+  await makeDataDir(config)
   const blobs = await openBlobs(config, disk)
-  const metadata = await SqlMetadataStore.open(openDatabase(config), { mayMigrate: config.migrate === 'auto' })
+  const metadata = await openMetadata(config, isServer)
   const signingKeys =
     config.databaseUrl === undefined ? new FilesystemSigningKeys(join(dataDir, 'identity')) : metadata.signingKeys()
   return { metadata, blobs, signingKeys }
+}
+
+async function openMetadata(config: Config, isServer: boolean): Promise<SqlMetadataStore> {
+  const database = openDatabase(config)
+  const mayMigrate = config.migrate === 'auto'
+  const open = () => SqlMetadataStore.open(database, { mayMigrate })
+  return isServer || !mayMigrate ? open() : whileNoServerRuns(config, database, open)
 }
 
 /** Brings the schema up to date, or only says which versions that would be: then nothing comes to be, not even a file. */
@@ -126,15 +131,10 @@ export async function migrateSchema(config: Config, { isDryRun = false } = {}): 
   }
   const database = openDatabase(config)
   try {
-    return isDryRun ? await listMissing(database) : await migrate(database)
+    return await (isDryRun ? listMissing(database) : whileNoServerRuns(config, database, () => migrate(database)))
   } finally {
     await database.close()
   }
-}
-
-/** Whether anything that must not be lost is on this machine: then one server alone works on the folder. */
-function hasDataHere({ databaseUrl, bucket }: Config): boolean {
-  return databaseUrl === undefined || bucket === undefined
 }
 
 async function openBlobs(config: Config, disk: StatfsDiskSpace | undefined): Promise<BlobStore> {
@@ -173,8 +173,9 @@ function openDatabase(config: Config): Database {
 /** With `identity.ts`, the only place that chooses adapters. The clock is a parameter for tests that move it. */
 export async function buildApplication(config: Config, machineClock: Clock = systemClock): Promise<Built> {
   const disk = openDiskSpace(config, machineClock)
-  const { metadata, blobs, signingKeys } = await openStores(config, { disk })
-  const serverLock = hasDataHere(config) ? new SqliteServerLock(join(config.dataDir, 'server.lock')) : undefined
+  await makeDataDir(config)
+  const serverLock = lockForServer(config)
+  const { metadata, blobs, signingKeys } = await openStores(config, { isServer: true, disk })
   await ownBlobs({ metadata, blobs }, await nameStore(metadata))
   const isAlone = config.databaseUrl === undefined
   if (isAlone) await metadata.uploads.endAllTurns()

@@ -1,8 +1,17 @@
 import { SQLiteError, Database as Sqlite } from 'bun:sqlite'
 
+/** Another process may hold the lock for a moment: to bring the schema up to date, or to see whether a server runs. */
+const waitMs = 1_000
+
+/** The lock is held by another process. */
+export class ServerLockTaken extends Error {
+  override readonly name = 'ServerLockTaken'
+}
+
 /**
- * Says that a server is running on this folder, for as long as its process lives: a lock of the operating system's, so a
- * crash cannot leave it behind. Commands such as `berth gc` work beside a server and do not take it.
+ * Says that a server runs on this folder, for as long as its process lives. It is a lock of the operating system, so a
+ * crash does not leave it behind. Commands such as `berth gc` work beside a server and do not take it, unless they have to
+ * change the schema.
  */
 export class SqliteServerLock {
   readonly #sqlite: Sqlite
@@ -10,18 +19,20 @@ export class SqliteServerLock {
   constructor(path: string) {
     this.#sqlite = new Sqlite(path, { create: true, readwrite: true })
     try {
+      this.#sqlite.run(`PRAGMA busy_timeout = ${waitMs}`)
       this.#sqlite.run('PRAGMA locking_mode = EXCLUSIVE')
       this.#sqlite.run('BEGIN EXCLUSIVE')
     } catch (error) {
       this.#sqlite.close()
-      if (error instanceof SQLiteError && error.code === 'SQLITE_BUSY') {
-        throw new Error('another Berth is serving this data folder', { cause: error })
-      }
-      throw error
+      throw isBusy(error) ? new ServerLockTaken('another process holds the lock', { cause: error }) : error
     }
   }
 
   release(): void {
     this.#sqlite.close()
   }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof SQLiteError && error.code === 'SQLITE_BUSY'
 }

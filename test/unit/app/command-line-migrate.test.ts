@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { listAll, migrate } from '../../../src/adapters/metadata-sql/migrate.ts'
 import { PostgresDatabase } from '../../../src/adapters/metadata-sql/postgres-database.ts'
 import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
+import { SqliteServerLock } from '../../../src/adapters/metadata-sql/sqlite-server-lock.ts'
 import { runBerth } from '../../support/berth-command.ts'
 import { startBerth } from '../../support/berth-process.ts'
 import { testNeeding } from '../../support/needs.ts'
@@ -25,6 +26,13 @@ async function ageTo(dataDir: string, version: number): Promise<void> {
   const database = new SqliteDatabase(join(dataDir, 'metadata.sqlite'))
   await migrate(database, version)
   await database.close()
+}
+
+async function appliedTo(dataDir: string): Promise<number[]> {
+  const database = new SqliteDatabase(join(dataDir, 'metadata.sqlite'))
+  const rows = await database.all<{ version: number }>('SELECT version FROM schema_versions ORDER BY version', [])
+  await database.close()
+  return rows.map(({ version }) => version)
 }
 
 const manual = { BERTH_METADATA__MIGRATE: 'manual' }
@@ -74,6 +82,22 @@ describe('berth migrate', () => {
     const server = await startBerth()
     expect(await workIn(server.dataDir).migrate()).toEqual(done('nothing to do'))
     expect(await server.stop()).toBe(0)
+  })
+
+  test('changes no schema under a server that runs, and neither does a second server or another command', async () => {
+    const dataDir = newFolder()
+    await ageTo(dataDir, 2)
+    const { run, migrate: bringUp } = workIn(dataDir)
+    const server = new SqliteServerLock(join(dataDir, 'server.lock'))
+
+    for (const command of ['serve', 'migrate', 'gc']) {
+      const { exitCode, stderr } = await run(command)
+      expect([command, exitCode, await appliedTo(dataDir)]).toEqual([command, 1, [1, 2]])
+      expect(stderr).toMatch(/another Berth is serving|a server of an older version is running/)
+    }
+    server.release()
+    expect((await bringUp()).exitCode).toBe(0)
+    expect(await appliedTo(dataDir)).toEqual(listAll())
   })
 
   test('refuses a schema of a newer Berth', async () => {

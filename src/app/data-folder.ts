@@ -1,0 +1,62 @@
+import { mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Database } from '../adapters/metadata-sql/database.ts'
+import { listMissing } from '../adapters/metadata-sql/migrate.ts'
+import { ServerLockTaken, SqliteServerLock } from '../adapters/metadata-sql/sqlite-server-lock.ts'
+import { syncFolder } from '../lib/sync-folder.ts'
+import type { Config } from './settings.ts'
+
+// The folder `data_dir`: how it is made, and which process may work on it.
+
+/** Whether anything that must not be lost is on this machine: then one server alone works on the folder. */
+function hasDataHere({ databaseUrl, bucket }: Config): boolean {
+  return databaseUrl === undefined || bucket === undefined
+}
+
+export async function makeDataDir(config: Config): Promise<void> {
+  if (!hasDataHere(config)) return
+  const made = await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
+  if (made !== undefined) await syncFolder(dirname(made))
+}
+
+/** Held by a server from before it looks at its data until it has closed them. Undefined where servers share everything. */
+export function lockForServer(config: Config): SqliteServerLock | undefined {
+  if (!hasDataHere(config)) return undefined
+  return lock(
+    config,
+    `another Berth is serving this data folder, ${config.dataDir}: stop that server, or set data_dir to another folder`,
+  )
+}
+
+/**
+ * SQLite's schema is changed only while no server works on the folder: a server of an older version would meet a schema that
+ * it does not know. Where no migration is missing, the work goes on beside a server. PostgreSQL serves two neighbouring
+ * versions. If the work fails, the database is closed.
+ */
+export async function whileNoServerRuns<T>(config: Config, database: Database, work: () => Promise<T>): Promise<T> {
+  if (config.databaseUrl !== undefined) return work()
+  let held: SqliteServerLock | undefined
+  try {
+    const missing = await listMissing(database)
+    if (missing.length > 0) {
+      held = lock(
+        config,
+        `the schema lacks the migrations ${missing.join(', ')}, and a server of an older version is running on ${config.dataDir}: stop that server, then run this again`,
+      )
+    }
+    return await work()
+  } catch (error) {
+    await database.close()
+    throw error
+  } finally {
+    held?.release()
+  }
+}
+
+function lock({ dataDir }: Config, refusal: string): SqliteServerLock {
+  try {
+    return new SqliteServerLock(join(dataDir, 'server.lock'))
+  } catch (error) {
+    throw error instanceof ServerLockTaken ? new Error(refusal) : error
+  }
+}
