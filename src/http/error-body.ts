@@ -1,4 +1,4 @@
-import { type Refusal, RegistryRefusal, Unavailable } from '../oci/errors.ts'
+import { describeRefusal, type Refusal, RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import type { Answer } from './exchange.ts'
 import type { Territory } from './mounts.ts'
 import { receivedRange } from './ranges.ts'
@@ -100,7 +100,9 @@ export interface ErrorContext {
 export function answerError(error: unknown, context: ErrorContext): Answer {
   if (error instanceof RegistryRefusal) {
     const row = errorTable[error.refusal]
-    return write(row, error.message, error.details, refusalHeaders(error, context), context)
+    // A body without `errors` has no other place for the reason.
+    const message = context.territory.kind === 'service' ? describeRefusal(error) : error.message
+    return write(row, message, error.details, refusalHeaders(error, context), context)
   }
   if (error instanceof Unavailable) {
     const headers = { 'retry-after': retryAfterSeconds }

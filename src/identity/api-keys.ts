@@ -26,10 +26,16 @@ export const presetKeyName = 'preset'
 
 export function parseKeyName(text: string): KeyName {
   if (text === presetKeyName) {
-    throw new RegistryRefusal('identity-invalid', { reason: `${presetKeyName} is the key of the configuration` })
+    throw new RegistryRefusal('identity-invalid', {
+      field: 'name',
+      reason: `must not be ${presetKeyName}, which is the key of the configuration`,
+    })
   }
   if (namePattern.test(text)) return text as KeyName
-  throw new RegistryRefusal('identity-invalid', { reason: 'a key is called by 1 to 64 letters, digits and . _ @ + -' })
+  throw new RegistryRefusal('identity-invalid', {
+    field: 'name',
+    reason: 'must be 1 to 64 letters, digits and . _ @ + -, beginning with a letter or a digit',
+  })
 }
 
 /** Makes a key and gives it: this is the only time that anybody sees it. */
@@ -41,7 +47,7 @@ export async function createApiKey(
   check: UserCheck = () => undefined,
 ): Promise<string> {
   if (limits.expiresAt !== undefined && limits.expiresAt <= clock.now()) {
-    throw new RegistryRefusal('identity-invalid', { reason: 'the key would have expired already' })
+    throw new RegistryRefusal('identity-invalid', { field: 'expiresAt', reason: 'must be in the future' })
   }
   const secret = generateApiKey()
   await metadata.transaction(async ({ users, apiKeys }) => {

@@ -26,23 +26,32 @@ export function isUserName(text: string): text is UserName {
 
 export function parseUserName(text: string): UserName {
   if (isUserName(text)) return text
-  throw new RegistryRefusal('identity-invalid', { reason: 'a name has 1 to 128 letters, digits and . _ @ + -' })
+  throw new RegistryRefusal('identity-invalid', {
+    field: 'name',
+    reason: 'must be 1 to 128 letters, digits and . _ @ + -, beginning with a letter or a digit',
+  })
 }
 
 const rolesMax = 32
 const rolePattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/
 
 export function parseRoles(given: readonly string[]): readonly string[] {
-  if (given.length <= rolesMax && given.every((role) => rolePattern.test(role))) return [...new Set(given)]
+  if (given.length > rolesMax) {
+    throw new RegistryRefusal('identity-invalid', { field: 'roles', reason: `must be at most ${rolesMax}` })
+  }
+  const bad = given.findIndex((role) => !rolePattern.test(role))
+  if (bad === -1) return [...new Set(given)]
   throw new RegistryRefusal('identity-invalid', {
-    reason: `roles are at most ${rolesMax}, of letters, digits and . _ : -`,
+    field: `roles[${bad}]`,
+    reason: 'must be 1 to 64 letters, digits and . _ : -, beginning with a letter or a digit',
   })
 }
 
 export function parsePassword(given: string): string {
   if (given.length >= passwordLengthMin && given.length <= passwordLengthMax) return given
   throw new RegistryRefusal('identity-invalid', {
-    reason: `a password has ${passwordLengthMin} to ${passwordLengthMax} characters`,
+    field: 'password',
+    reason: `must be ${passwordLengthMin} to ${passwordLengthMax} characters`,
   })
 }
 

@@ -12,14 +12,14 @@ export const refusalWords = {
   denied: 'requested access to the resource is denied',
   'scope-insufficient': 'requested access to the resource is denied to this token',
   'account-disabled': 'the registry is disabled for this account',
-  'account-suspended': 'the operator of this registry has suspended the account; ask the operator to resume it',
+  'account-suspended': 'the operator of this registry has suspended the account',
   'read-only': 'the registry is being moved and takes no changes',
   'disk-low':
     'the registry takes no pushes: its disk has less free space than storage.min_free; an operator has to free space or enlarge the disk',
   'login-invalid': 'user name or password is wrong',
   'too-many-failures': 'too many bad credentials; try again later',
   // users and keys of the embedded identity service
-  'identity-invalid': 'not acceptable for a user or a key',
+  'identity-invalid': 'the user or the key is not valid',
   'user-unknown': 'no such user',
   'user-exists': 'there is a user of that name already',
   'key-unknown': 'no such key',
@@ -32,7 +32,7 @@ export const refusalWords = {
   'path-invalid': 'the path holds an empty or encoded segment',
   'uri-too-long': 'the request address is too long',
   'content-encoding-unsupported': 'an encoded request body is not accepted',
-  'body-invalid': 'the request body is not what this operation takes',
+  'body-invalid': 'the request body is not valid',
   'body-incomplete': 'the request body ended early',
   'body-too-slow': 'the request body arrives too slowly',
   'page-size-invalid': 'n must be a whole number, 0 or more',
@@ -81,6 +81,16 @@ export class RegistryRefusal extends Error {
     this.refusal = refusal
     this.details = details
   }
+}
+
+/**
+ * The refusal in one line, with its first reason. Of a field at fault: `roles[1]: must be ...`; otherwise the words of the
+ * refusal and then the reason.
+ */
+export function describeRefusal({ message, details }: RegistryRefusal): string {
+  const { field, reason } = details[0] ?? {}
+  if (typeof reason !== 'string') return message
+  return `${typeof field === 'string' ? field : message}: ${reason}`
 }
 
 /** What was stored of an upload can never become whole: it has to be sent again from its first byte. */

@@ -4,7 +4,10 @@
  * that differ only in case (`mediaType` and `MediaType` are one field to clients written in Go, two to us). Each would
  * let one document mean two things to two readers.
  */
-export type JsonFault = 'too deep' | 'duplicate key' | 'not JSON'
+export type JsonFault =
+  | { readonly kind: 'too deep' | 'not JSON' }
+  /** The key as it stands where it is given again. */
+  | { readonly kind: 'duplicate key'; readonly key: string }
 
 const quote = 0x22
 const backslash = 0x5c
@@ -22,22 +25,23 @@ export function findJsonFault(text: string, depthMax: number): JsonFault | undef
     const code = text.charCodeAt(position)
     if (code === quote) {
       const end = endOfString(text, position)
-      if (end === -1) return 'not JSON'
+      if (end === -1) return { kind: 'not JSON' }
       const keys = keysOfOpen.at(-1)
       if (keys !== undefined && isFollowedByColon(text, end)) {
-        const key = foldedKey(text.slice(position, end))
-        if (key === undefined) return 'not JSON'
-        if (keys.has(key)) return 'duplicate key'
-        keys.add(key)
+        const key = unquote(text.slice(position, end))
+        if (key === undefined) return { kind: 'not JSON' }
+        const folded = foldKey(key)
+        if (keys.has(folded)) return { kind: 'duplicate key', key }
+        keys.add(folded)
       }
       position = end
       continue
     }
     if (code === openBrace || code === openBracket) {
-      if (keysOfOpen.length === depthMax) return 'too deep'
+      if (keysOfOpen.length === depthMax) return { kind: 'too deep' }
       keysOfOpen.push(code === openBrace ? new Set() : undefined)
     } else if (code === closeBrace || code === closeBracket) {
-      if (keysOfOpen.pop() === undefined && code === closeBrace) return 'not JSON'
+      if (keysOfOpen.pop() === undefined && code === closeBrace) return { kind: 'not JSON' }
     }
     position += 1
   }
@@ -68,11 +72,11 @@ export function foldKey(key: string): string {
   return key.toLowerCase().replaceAll('\u017f', 's').replaceAll('\u212a', 'k')
 }
 
-/** The key of a quoted text, escapes resolved, case folded. */
-function foldedKey(quoted: string): string | undefined {
+/** The key of a quoted text, escapes resolved. */
+function unquote(quoted: string): string | undefined {
   try {
     const key: unknown = JSON.parse(quoted)
-    return typeof key === 'string' ? foldKey(key) : undefined
+    return typeof key === 'string' ? key : undefined
   } catch {
     return undefined
   }

@@ -79,7 +79,8 @@ function parseJsonObject(bytes: Uint8Array, depthMax: number): JsonObject {
     throw invalid('not UTF-8')
   }
   const fault = findJsonFault(text, depthMax)
-  if (fault !== undefined) throw invalid(fault)
+  if (fault?.kind === 'duplicate key') throw invalid(`duplicate key ${JSON.stringify(fault.key.slice(0, 64))}`)
+  if (fault !== undefined) throw invalid(fault.kind)
   let value: unknown
   try {
     value = JSON.parse(text)

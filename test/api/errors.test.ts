@@ -78,6 +78,12 @@ const inRegistry = refusals.flatMap((refusal) =>
 )
 const elsewhere = refusals.filter((refusal) => ways[refusal].service !== undefined)
 
+/** What the provocations outside of the registry are told beyond, or in place of, the words of the refusal. */
+const reasonsElsewhere: Readonly<Partial<Record<Refusal, string>>> = {
+  'body-invalid': 'the request body is not valid: must be JSON',
+  'identity-invalid': 'name: must be 1 to 128 letters, digits and . _ @ + -, beginning with a letter or a digit',
+}
+
 describe('on the wire', () => {
   test.each(inRegistry)('%s under %s has its status, errors[] with its code, and msg', async (refusal, mount) => {
     const { provocation, reply } = await provoke(refusal, async (server) => {
@@ -98,7 +104,7 @@ describe('on the wire', () => {
     expectDocumented(refusal, provocation)
   })
 
-  test.each(elsewhere)('%s elsewhere has its status and {msg} alone', async (refusal) => {
+  test.each(elsewhere)('%s elsewhere has its status and {msg} alone, with the reason in it', async (refusal) => {
     const { provocation, reply } = await provoke(refusal, async (server) => {
       const prepare = ways[refusal].service
       if (prepare === undefined) throw new Error('not refused elsewhere')
@@ -106,7 +112,8 @@ describe('on the wire', () => {
     })
 
     expect([reply.status, reply.headers.get('content-type')]).toEqual([errorTable[refusal].status, 'application/json'])
-    expect(JSON.parse(reply.text)).toEqual({ msg: refusalWords[refusal] })
+    const msg = reasonsElsewhere[refusal] ?? refusalWords[refusal]
+    expect(JSON.parse(reply.text)).toEqual({ msg })
     expectDocumented(refusal, provocation)
   })
 

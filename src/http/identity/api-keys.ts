@@ -6,7 +6,7 @@ import { RegistryRefusal } from '../../oci/errors.ts'
 import { parseRepositoryPattern, type RepositoryPattern } from '../../oci/repository-pattern.ts'
 import type { Right } from '../../ports/identity.ts'
 import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
-import { bodyInvalid, type JsonObject, optionalTextOf, optionalTextsOf, readJsonObject, textOf } from '../json-body.ts'
+import { fieldInvalid, type JsonObject, optionalTextOf, optionalTextsOf, readJsonObject, textOf } from '../json-body.ts'
 import { identityPrefix } from '../mounts.ts'
 import { bodyBytesMax, embeddedOf, findManaged, forNobodyElse, managedBy } from './managing.ts'
 
@@ -18,11 +18,14 @@ export async function getApiKeys({ app, principal, path }: CallerExchange): Prom
   return jsonAnswer(200, { keys: keys.map(showApiKey) }, forNobodyElse)
 }
 
+/** Null is how a key without such a limit is shown, and so it can be sent. */
+const nullable = ['expiresAt', 'rights', 'repositories']
+
 /** POST /api/2021-02-21/users/{user}/keys - a new key; this answer is the only place where it is ever seen. */
 export async function postApiKey(exchange: CallerExchange): Promise<Answer> {
   const { app, principal } = exchange
   const { keysPerUserMax } = embeddedOf(exchange)
-  const body = await readJsonObject(exchange, bodyBytesMax, ['name', 'expiresAt', 'rights', 'repositories'])
+  const body = await readJsonObject(exchange, bodyBytesMax, { members: ['name', ...nullable], nullable })
   const name = parseKeyName(textOf(body, 'name'))
   // Only now: who the user is may have changed while the body came.
   const user = await findManaged(exchange)
@@ -65,15 +68,17 @@ function timeIn(body: JsonObject, name: string): number | undefined {
   const text = optionalTextOf(body, name)
   if (text === undefined) return undefined
   const time = parseTime(text)
-  if (time === undefined) throw bodyInvalid(`${name} must be a time such as 2030-01-31T12:00:00Z`)
+  if (time === undefined) throw fieldInvalid(name, 'must be a time with its zone, such as 2030-01-31T12:00:00Z')
   return time
 }
 
 function rightsIn(body: JsonObject): readonly Right[] | undefined {
   const given = optionalTextsOf(body, 'rights')
   if (given === undefined) return undefined
-  if (!given.every(isRight)) throw bodyInvalid('rights are pull, push, delete and operate')
-  return given.filter(isRight)
+  return given.map((right, index) => {
+    if (isRight(right)) return right
+    throw fieldInvalid(`rights[${index}]`, `must be one of ${allRights.join(', ')}`)
+  })
 }
 
 const patternsMax = 64
@@ -81,9 +86,10 @@ const patternsMax = 64
 function patternsIn(body: JsonObject): readonly RepositoryPattern[] | undefined {
   const given = optionalTextsOf(body, 'repositories')
   if (given === undefined) return undefined
-  const patterns = given.map(parseRepositoryPattern).filter((pattern) => pattern !== undefined)
-  if (patterns.length !== given.length || given.length > patternsMax) {
-    throw bodyInvalid(`repositories are at most ${patternsMax} names, with * for any text`)
-  }
-  return patterns
+  if (given.length > patternsMax) throw fieldInvalid('repositories', `must be at most ${patternsMax}`)
+  return given.map((text, index) => {
+    const pattern = parseRepositoryPattern(text)
+    if (pattern !== undefined) return pattern
+    throw fieldInvalid(`repositories[${index}]`, 'must be the name of a repository, with * for any text')
+  })
 }

@@ -36,7 +36,7 @@ export async function getUsers({ app, principal, target }: CallerExchange): Prom
 export async function postUser(exchange: CallerExchange): Promise<Answer> {
   const { app, principal } = exchange
   const { roles: map } = embeddedOf(exchange)
-  const body = await readJsonObject(exchange, bodyBytesMax, ['name', 'roles', 'password'])
+  const body = await readJsonObject(exchange, bodyBytesMax, { members: ['name', 'roles', 'password'] })
   const name = parseUserName(textOf(body, 'name'))
   const roles = parseRoles(optionalTextsOf(body, 'roles') ?? [])
   const password = optionalTextOf(body, 'password')
@@ -64,7 +64,7 @@ export async function getUser({ app, principal, path }: CallerExchange): Promise
 export async function patchUser(exchange: CallerExchange): Promise<Answer> {
   const { app, principal, path } = exchange
   const { roles: map } = embeddedOf(exchange)
-  const body = await readJsonObject(exchange, bodyBytesMax, ['roles', 'disabled', 'password'])
+  const body = await readJsonObject(exchange, bodyBytesMax, { members: ['roles', 'disabled', 'password'] })
   // Only now: who the user is may have changed while the body came.
   await findManaged(exchange)
   const given = optionalTextsOf(body, 'roles')

@@ -123,6 +123,15 @@ describe('postApiKey', () => {
     expect(await list()).toEqual([])
   })
 
+  test.each([
+    [{ name: 'k', rights: ['pull', 'fly'] }, 'rights[1]: must be one of pull, push, delete, operate'],
+    [{ name: 'k', repositories: ['Team/*'] }, 'repositories[0]: must be the name of a repository, with * for any text'],
+    [{ name: 'k', expiresAt: 'tomorrow' }, 'expiresAt: must be a time with its zone, such as 2030-01-31T12:00:00Z'],
+    [{ name: 'k', expiresAt: '2001-01-31T12:00:00Z' }, 'expiresAt: must be in the future'],
+  ])('names the field and what is allowed in the answer to %j', async (body, msg) => {
+    expect((await post(body)).json()).toEqual({ msg })
+  })
+
   test('takes limits to nothing at their word', async () => {
     const nowhere = await makeKey(server, user, { name: 'nowhere', repositories: [] })
     const nothing = await makeKey(server, user, { name: 'nothing', rights: [] })

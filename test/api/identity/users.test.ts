@@ -35,7 +35,6 @@ describe('postUser', () => {
     const name = fresh()
 
     expect(await makeUser(server, name)).toEqual({ name, account, roles: [], disabled: false, hasPassword: false })
-    expect(await makeUser(server, fresh(), { roles: null, password: null })).toMatchObject({ roles: [] })
   })
 
   test('never shows a password, or its hash', async () => {
@@ -156,14 +155,12 @@ describe('patchUser', () => {
     { disabled: false },
     { roles: ['writer', 'writer'], disabled: true },
     {},
-    { roles: null, disabled: null, password: null },
   ])('with %j changes that and nothing else', async (change) => {
     const name = fresh()
     const known = await makeUser(server, name, { roles: ['reader', 'writer'], password })
     const reply = await patch(name, change)
 
-    const named = Object.entries(change).filter(([, value]) => value !== null)
-    const expected = { ...known, ...Object.fromEntries(named) }
+    const expected = { ...known, ...change }
     expect(reply.status).toBe(200)
     expect(reply.json<ShownUser>()).toEqual({ ...expected, roles: [...new Set(expected.roles)] })
     expect(await show(name)).toEqual(reply.json<ShownUser>())
@@ -183,6 +180,9 @@ describe('patchUser', () => {
     ['a name', { name: 'other' }],
     ['an account', { account: 'rival' }],
     ['a flag that is none', { disabled: 'true' }],
+    ['a flag that is null', { disabled: null }],
+    ['roles that are null', { roles: null }],
+    ['a password that is null', { password: null }],
     ['roles that are no list', { roles: 'admin' }],
     ['a role that cannot be', { roles: [''] }],
     ['a short password', { password: 'short' }],
@@ -203,6 +203,20 @@ describe('patchUser', () => {
 
     expect([reply.status, reply.json()]).toEqual([404, { msg: 'no such user' }])
   })
+})
+
+test.each([
+  ['{"name":"bad","roles":["reader","a b"]}', 'roles[1]: must be 1 to 64 letters, digits'],
+  ['{"name":"bad","roles":["reader",1]}', 'roles[1]: must be a string'],
+  ['{"roles":[]}', 'name: is required'],
+  ['{"name":"bad","password":"short"}', 'password: must be 12 to 1024 characters'],
+  ['{"name":"bad","admin":true}', 'admin: is not a member of this body, which can have name, roles, password'],
+  ['{"name":"bad","roles":[],"roles":["admin"]}', 'roles: must be given once'],
+])('the answer to %s names the field and what is allowed', async (body, message) => {
+  const reply = await server.ask('POST', usersPath, { headers: { 'content-type': 'application/json' }, body })
+
+  expect([reply.status, reply.json()]).toEqual([400, { msg: expect.stringContaining(message) }])
+  expect((await server.ask('GET', `${usersPath}/bad`)).status).toBe(404)
 })
 
 test('what the users’ addresses do not know is told as such', async () => {

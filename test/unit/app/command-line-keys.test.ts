@@ -146,11 +146,15 @@ describe('berth key create', () => {
   test.each([
     ['no user', ['--name', 'x'], "missing required argument 'user'"],
     ['no name', ['bob'], "required option '--name <key>' not specified"],
-    ['a name that can be none', ['bob', '--name', 'a b'], 'a key is called by'],
+    ['a name that can be none', ['bob', '--name', 'a b'], 'name: must be 1 to 64 letters'],
     ['a length of time that is none', ['bob', '--name', 'x', '--expires', 'soon'], 'a duration such as'],
     ['a length of time beyond all calendars', ['bob', '--name', 'x', '--expires', '99999999d'], 'a duration such as'],
-    ['an end that is past', ['bob', '--name', 'x', '--expires-at', '2020-01-01T00:00:00Z'], 'expired already'],
-    ['an end at once', ['bob', '--name', 'x', '--expires', '0s'], 'expired already'],
+    [
+      'an end that is past',
+      ['bob', '--name', 'x', '--expires-at', '2020-01-01T00:00:00Z'],
+      'expiresAt: must be in the future',
+    ],
+    ['an end at once', ['bob', '--name', 'x', '--expires', '0s'], 'expiresAt: must be in the future'],
     ['a day and no time', ['bob', '--name', 'x', '--expires-at', '2090-01-01'], 'a time such as'],
     ['a time without a zone', ['bob', '--name', 'x', '--expires-at', '2090-01-01T00:00:00'], 'a time such as'],
     ['two ends', ['bob', '--name', 'x', '--expires', '1d', '--expires-at', '2090-01-01T00:00:00Z'], 'exclude'],

@@ -116,12 +116,12 @@ describe('berth user add', () => {
   test.each([
     ['no name', [], "missing required argument 'name'"],
     ['two names', ['bob', 'eve'], 'too many arguments'],
-    ['a name that can be none', ['bob smith', '--account', 'home'], 'a name has 1 to 128 letters'],
-    ['a role that can be none', ['bob', '--account', 'home', '--role', 'a b'], 'roles are at most'],
+    ['a name that can be none', ['bob smith', '--account', 'home'], 'name: must be 1 to 128 letters'],
+    ['a role that can be none', ['bob', '--account', 'home', '--role', 'a b'], 'roles[0]: must be 1 to 64 letters'],
     ['an account without a name', ['bob', '--account', ''], 'the name of an account'],
     ['an account of two lines', ['bob', '--account', 'a\nb'], 'the name of an account'],
     ['two ways to a password', ['bob', '--password', '--password-stdin'], 'exclude each other'],
-    ['a password that is too short', ['bob', '--account', 'home', '--password-stdin'], 'a password has 12 to 1024'],
+    ['a password that is too short', ['bob', '--account', 'home', '--password-stdin'], 'password: must be 12 to 1024'],
   ])('with %s ends with code 2 and one line, and adds nobody', async (_, args, words) => {
     const { told, users } = await newWorkplace()
     const { exitCode, stdout, stderr } = await told('short', 'user', 'add', ...args)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Exchange } from '../../../src/http/exchange.ts'
 import {
+  type ExpectedMembers,
   optionalFlagOf,
   optionalTextOf,
   optionalTextsOf,
@@ -11,7 +12,7 @@ import {
 import { openBody } from '../../../src/http/request-body.ts'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
 import { errorOf } from '../../support/outcomes.ts'
-import { catchRefusal, refusalOf } from '../../support/refusal-of.ts'
+import { catchRefusal } from '../../support/refusal-of.ts'
 
 const bytesMax = 100
 
@@ -24,8 +25,8 @@ function exchangeOf(body: string | Uint8Array<ArrayBuffer>, contentType: string 
   return exchange as Exchange
 }
 
-const read = (body: string | Uint8Array<ArrayBuffer>, members?: readonly string[]) =>
-  readJsonObject(exchangeOf(body), bytesMax, members)
+const read = (body: string | Uint8Array<ArrayBuffer>, expected?: ExpectedMembers) =>
+  readJsonObject(exchangeOf(body), bytesMax, expected)
 
 async function reasonOf(promise: Promise<unknown>): Promise<unknown> {
   const error = await errorOf(promise)
@@ -51,7 +52,7 @@ describe('a JSON object', () => {
     'may not say that it is %j',
     async (type) => {
       expect(await reasonOf(readJsonObject(exchangeOf('{}', type), bytesMax))).toEqual({
-        reason: 'the content type must be application/json',
+        reason: 'the Content-Type must be application/json',
       })
     },
   )
@@ -59,36 +60,44 @@ describe('a JSON object', () => {
   test.each(['', ' ', '{', '{"a":1,}', "{'a':1}", 'a=1', '{}{}', 'undefined', '\uFEFFx'])(
     'is not what holds %j',
     async (body) => {
-      expect(await reasonOf(read(body))).toEqual({ reason: 'not JSON' })
+      expect(await reasonOf(read(body))).toEqual({ reason: 'must be JSON' })
     },
   )
 
   test('is not what is no UTF-8', async () => {
     expect(await reasonOf(read(new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])))).toEqual({
-      reason: 'not JSON',
+      reason: 'must be UTF-8',
     })
   })
 
   test.each(['null', '[]', '[{}]', '"text"', '1', 'true'])('is not %s', async (body) => {
-    expect(await reasonOf(read(body))).toEqual({ reason: 'not a JSON object' })
+    expect(await reasonOf(read(body))).toEqual({ reason: 'must be a JSON object' })
   })
 
   test('is as long as it may be, and no longer', async () => {
     const longest = `{"a":"${'x'.repeat(bytesMax - 8)}"}`
     expect(longest.length).toBe(bytesMax)
     expect(Object.keys(await read(longest))).toEqual(['a'])
-    expect(await reasonOf(read(`${longest} `))).toEqual({ max: bytesMax })
+    expect(await reasonOf(read(`${longest} `))).toEqual({ reason: `must be at most ${bytesMax} bytes` })
   })
 
-  test('has the members that are known, and no others', async () => {
-    expect(await read('{"b":1}', ['a', 'b'])).toEqual({ b: 1 })
-    expect(await reasonOf(read('{"b":1,"c":1}', ['a', 'b']))).toEqual({ reason: 'there is no member "c" here' })
-    expect(await reasonOf(read('{"__proto__":{"a":"x"}}', ['a']))).toEqual({
-      reason: 'there is no member "__proto__" here',
-    })
-    expect(await reasonOf(read(`{"${'c'.repeat(80)}":1}`, ['a']))).toEqual({
-      reason: `there is no member "${'c'.repeat(64)}" here`,
-    })
+  test('has the members that are known, each once, and no others', async () => {
+    const members = ['a', 'b']
+    expect(await read('{"b":1}', { members })).toEqual({ b: 1 })
+    const reason = 'is not a member of this body, which can have a, b'
+    for (const [body, fault] of [
+      ['{"b":1,"c":1}', { field: 'c', reason }],
+      ['{"__proto__":{"a":"x"}}', { field: '__proto__', reason }],
+      [`{"${'c'.repeat(80)}":1}`, { field: `"${'c'.repeat(64)}"`, reason }],
+      ['{"a":1,"b":2,"\\u0061":3}', { field: 'a', reason: 'must be given once' }],
+      ['{"a":[{"x y":1,"x y":1}]}', { field: '"x y"', reason: 'must be given once' }],
+    ] as const) {
+      expect(await reasonOf(read(body, { members }))).toEqual(fault)
+    }
+  })
+
+  test('may have null for a member only where null means something', async () => {
+    expect(await read('{"a":null,"b":null}', { members: ['a', 'b'], nullable: ['a'] })).toEqual({ b: null })
   })
 
   test('that names a prototype has no members of it', async () => {
@@ -111,49 +120,29 @@ test('a small body of another type is read as its bytes', async () => {
 })
 
 describe('a member', () => {
-  const body = {
-    text: 'x',
-    empty: '',
-    list: ['a', 'b'],
-    none: [],
-    flag: false,
-    nothing: null,
-    number: 1,
-    mixed: ['a', 1],
-  }
+  const body = { text: 'x', empty: '', list: ['a', 'b'], none: [], flag: false, nothing: null, number: 1 }
 
-  test('that is a text', () => {
+  test('is read as what it is', () => {
     expect([textOf(body, 'text'), textOf(body, 'empty'), optionalTextOf(body, 'text')]).toEqual(['x', '', 'x'])
-  })
-
-  test('that is a list of texts', () => {
     expect([optionalTextsOf(body, 'list'), optionalTextsOf(body, 'none')]).toEqual([['a', 'b'], []])
-  })
-
-  test('that is a flag', () => {
     expect(optionalFlagOf(body, 'flag')).toBe(false)
+    for (const find of [optionalTextOf, optionalTextsOf, optionalFlagOf]) expect(find(body, 'missing')).toBeUndefined()
   })
 
-  test.each([optionalTextOf, optionalTextsOf, optionalFlagOf])('that need not be there (%p)', (find) => {
-    expect([find(body, 'missing'), find(body, 'nothing')]).toEqual([undefined, undefined])
+  test.each([
+    [textOf, 'missing', 'is required'],
+    ...['list', 'flag', 'number', 'nothing'].map((name) => [optionalTextOf, name, 'must be a string'] as const),
+    ...['text', 'flag', 'number', 'nothing'].map(
+      (name) => [optionalTextsOf, name, 'must be an array of strings'] as const,
+    ),
+    ...['text', 'list', 'empty', 'nothing'].map((name) => [optionalFlagOf, name, 'must be true or false'] as const),
+  ] as const)('of another kind is refused by name (%p of %s: %s)', (find, field, reason) => {
+    expect(catchRefusal(() => find(body, field))?.details).toEqual([{ field, reason }])
   })
 
-  test('that is needed is asked for by name', () => {
-    for (const name of ['missing', 'nothing']) {
-      expect(catchRefusal(() => textOf(body, name))?.details).toEqual([{ reason: `${name} is needed` }])
-    }
-  })
-
-  test('of another kind is refused', () => {
-    for (const name of ['list', 'flag', 'number']) {
-      expect([name, refusalOf(() => textOf(body, name))]).toEqual([name, 'body-invalid'])
-      expect([name, refusalOf(() => optionalTextOf(body, name))]).toEqual([name, 'body-invalid'])
-    }
-    for (const name of ['text', 'flag', 'number', 'mixed']) {
-      expect([name, refusalOf(() => optionalTextsOf(body, name))]).toEqual([name, 'body-invalid'])
-    }
-    for (const name of ['text', 'list', 'number', 'empty']) {
-      expect([name, refusalOf(() => optionalFlagOf(body, name))]).toEqual([name, 'body-invalid'])
-    }
+  test('that is a list is refused by the place in it', () => {
+    expect(catchRefusal(() => optionalTextsOf({ mixed: ['a', 1] }, 'mixed'))?.details).toEqual([
+      { field: 'mixed[1]', reason: 'must be a string' },
+    ])
   })
 })
