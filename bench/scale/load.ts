@@ -99,7 +99,7 @@ async function push(store: SqlMetadataStore, key: Key): Promise<void> {
   const [digest, storageKey] = [freshDigest(), freshKey()]
   await store.accounts.find(key.account)
   const repository = await store.repositories.ensure(scope)
-  await store.uploads.countOpen(repository)
+  await store.uploads.countOpen(repository, 'user-1')
   const { id } = await store.uploads.begin(repository, 'user-1', crypto.randomUUID() as UploadId, storageKey, 0)
 
   await store.accounts.find(key.account)

@@ -15,7 +15,7 @@ export const uploadProbes: readonly Probe[] = [
   {
     name: 'uploads.countOpen',
     kind: 'request',
-    act: (asked) => asked.watch(() => asked.tables.uploads.countOpen(rowOf(asked))),
+    act: (asked) => asked.watch(() => asked.tables.uploads.countOpen(rowOf(asked), 'user-1')),
   },
   { name: 'uploads.begin', kind: 'request', act: (asked) => asked.watch(() => begin(asked)) },
   {

@@ -239,6 +239,7 @@ function toRegistrySettings(config: Config): RegistrySettings {
     descriptorsMax: config.descriptors,
     blobBytesMax: config.blobBytes,
     uploadsPerRepositoryMax: config.uploadsPerRepository,
+    uploadsPerPrincipalMax: config.uploadsPerPrincipal,
     tagsPerPushMax: config.tagsPerPush,
     pageDefault: config.pageDefault,
     pageMax: config.pageMax,

@@ -168,7 +168,12 @@ export const settingsTable = {
   uploadsPerRepository: setting(
     'limits.uploads_per_repository',
     wholeNumber(1_000, 1),
-    'Most unfinished uploads in one repository.',
+    'The largest number of unfinished uploads in one repository. An upload in one request does not count.',
+  ),
+  uploadsPerPrincipal: setting(
+    'limits.uploads_per_principal',
+    wholeNumber(200, 1),
+    'The largest number of unfinished uploads of one principal in one repository, so that one caller cannot block the others.',
   ),
   tagsPerPush: setting('limits.tags_per_push', wholeNumber(16, 10), 'Most tag parameters of one push.'),
   pageDefault: setting('limits.page_default', wholeNumber(100, 1), 'Length of a catalog page when none is asked for.'),

@@ -61,7 +61,8 @@ export const refusalWords = {
   'upload-busy': 'another request is writing to this upload',
   'content-range-invalid': 'content range must be <first>-<last>',
   'content-length-mismatch': 'the body has not the length that was announced',
-  'too-many-uploads': 'too many unfinished uploads in this repository',
+  'too-many-uploads':
+    'too many unfinished uploads in this repository; finish or cancel some, or wait until they expire',
 } as const
 
 export type Refusal = keyof typeof refusalWords

@@ -28,6 +28,12 @@ export interface UploadOwner extends Scope {
   readonly subject: string
 }
 
+/** How many sessions are open in one repository: of all callers, and of one. */
+export interface OpenUploads {
+  readonly ofRepository: number
+  readonly ofSubject: number
+}
+
 export interface Uploads {
   /** Opens a session. With `turnMs` above 0 its maker has the first turn to write, as if it had claimed it. */
   begin(repository: RepositoryRow, subject: string, id: UploadId, key: StorageKey, turnMs: number): Promise<Upload>
@@ -58,8 +64,11 @@ export interface Uploads {
    */
   isOpen(upload: Upload): Promise<boolean>
 
-  /** Open sessions of the repository. */
-  countOpen(repository: RepositoryRow): Promise<number>
+  /**
+   * Counts the open sessions of the repository. A session of one request (`begin` with `turnMs` above 0) does not count
+   * while its maker still has the first turn.
+   */
+  countOpen(repository: RepositoryRow, subject: string): Promise<OpenUploads>
 
   // The rest is for transactions.
 

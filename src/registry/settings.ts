@@ -11,6 +11,8 @@ export interface RegistrySettings {
   readonly descriptorsMax: number
   readonly blobBytesMax: number
   readonly uploadsPerRepositoryMax: number
+  /** Open upload sessions of one principal in one repository. */
+  readonly uploadsPerPrincipalMax: number
   readonly tagsPerPushMax: number
   readonly pageDefault: number
   readonly pageMax: number

@@ -4,8 +4,9 @@ import { type Refusal, RegistryRefusal, Spoiled } from '../oci/errors.ts'
 import type { BlobStore, StorageKey } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
-import type { MetadataStore } from '../ports/metadata-store.ts'
-import type { Upload, UploadId, UploadOwner, UploadState } from '../ports/uploads.ts'
+import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
+import type { RepositoryRow } from '../ports/repositories.ts'
+import type { OpenUploads, Upload, UploadId, UploadOwner, UploadState } from '../ports/uploads.ts'
 import type { RunningUploads } from './running-uploads.ts'
 import type { RegistrySettings } from './settings.ts'
 import { type IncomingChunk, turnMs, type WritingNeeds, WritingTurn } from './upload-writing.ts'
@@ -16,8 +17,10 @@ export interface UploadNeeds extends WritingNeeds {
   readonly clock: Clock
   readonly running: RunningUploads
   readonly disk: Pick<DiskSpace, 'isLow'>
-  readonly settings: Pick<RegistrySettings, 'blobBytesMax' | 'uploadsPerRepositoryMax'>
+  readonly settings: Pick<RegistrySettings, 'blobBytesMax'> & SessionLimits
 }
+
+type SessionLimits = Pick<RegistrySettings, 'uploadsPerRepositoryMax' | 'uploadsPerPrincipalMax'>
 
 const idPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -27,7 +30,10 @@ export function parseUploadId(text: string): UploadId {
   throw new RegistryRefusal('upload-unknown', { id: text.slice(0, 64) })
 }
 
-/** Opens a session. With `turn: 'ours'` the same request goes on writing to it. */
+/**
+ * Opens a session. With `turn: 'ours'` the same request goes on writing to it: nothing stays open, so the limits on open
+ * sessions do not apply, and the number of connections bounds these uploads.
+ */
 export async function startUpload(needs: UploadNeeds, owner: UploadOwner, turn: 'free' | 'ours'): Promise<Upload> {
   const { metadata, clock, settings } = needs
   if (needs.disk.isLow()) throw new RegistryRefusal('disk-low')
@@ -35,11 +41,33 @@ export async function startUpload(needs: UploadNeeds, owner: UploadOwner, turn: 
   const key = clock.freshId() as StorageKey
   return metadata.transaction(async (tables) => {
     const repository = await tables.repositories.ensure(owner)
-    if ((await tables.uploads.countOpen(repository)) >= settings.uploadsPerRepositoryMax) {
-      throw new RegistryRefusal('too-many-uploads', { max: settings.uploadsPerRepositoryMax })
-    }
+    if (turn === 'free') await checkRoomForSession(tables, repository, owner.subject, settings)
     return tables.uploads.begin(repository, owner.subject, id, key, turn === 'ours' ? turnMs : 0)
   })
+}
+
+/** More transactions than run at the same time, by PostgreSQL's default for `max_connections`. */
+const transactionsAtOnceMax = 100
+
+/**
+ * Transactions that run at the same time do not see each other's sessions. Far below the limits all of them fit anyway.
+ * Near a limit they count one after the other, so that the limits hold exactly.
+ */
+async function checkRoomForSession(
+  tables: Tables,
+  repository: RepositoryRow,
+  subject: string,
+  { uploadsPerRepositoryMax, uploadsPerPrincipalMax }: SessionLimits,
+): Promise<void> {
+  const isBelow = ({ ofRepository, ofSubject }: OpenUploads, room: number) =>
+    ofRepository + room < uploadsPerRepositoryMax && ofSubject + room < uploadsPerPrincipalMax
+  if (isBelow(await tables.uploads.countOpen(repository, subject), transactionsAtOnceMax)) return
+  await tables.repositories.serialize(repository)
+  const open = await tables.uploads.countOpen(repository, subject)
+  if (isBelow(open, 0)) return
+  const isOwnLimit = open.ofSubject >= uploadsPerPrincipalMax
+  const [max, of] = isOwnLimit ? [uploadsPerPrincipalMax, 'caller'] : [uploadsPerRepositoryMax, 'repository']
+  throw new RegistryRefusal('too-many-uploads', { max, of })
 }
 
 /** How many bytes of the upload are safe here. */

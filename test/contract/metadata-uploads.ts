@@ -67,15 +67,30 @@ function beginning(open: OpenMetadataStore): void {
 
   test('that are open are counted, finished ones are not', async () => {
     const shelf = await openShelf(await open())
-    const { metadata, repository } = shelf
+    const { metadata, owner } = shelf
     const other = await openShelf(metadata, 'acme', 'other')
     const [first] = [await beginUpload(shelf), await beginUpload(shelf), await beginUpload(other)]
-    expect(await metadata.uploads.countOpen(repository)).toBe(2)
+    await beginUpload({ ...shelf, owner: { ...owner, subject: 'another' } })
+    const count = ({ repository }: Shelf, subject = owner.subject) => metadata.uploads.countOpen(repository, subject)
+    expect(await count(shelf)).toEqual({ ofRepository: 3, ofSubject: 2 })
+    expect(await count(shelf, 'another')).toEqual({ ofRepository: 3, ofSubject: 1 })
 
     await metadata.transaction((tables) => tables.uploads.finish(first, digest))
 
-    expect(await metadata.uploads.countOpen(repository)).toBe(1)
-    expect(await metadata.uploads.countOpen(other.repository)).toBe(1)
+    expect(await count(shelf)).toEqual({ ofRepository: 2, ofSubject: 1 })
+    expect(await count(other)).toEqual({ ofRepository: 1, ofSubject: 1 })
+  })
+
+  test('of one request are not counted while their maker writes, and every other turn is', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, repository, owner } = shelf
+    await beginUpload(shelf, hourMs)
+    await beginUpload(shelf, 1)
+    const continued = await beginUpload(shelf)
+    await Bun.sleep(20)
+    await metadata.uploads.claim(owner, continued.id, hourMs)
+
+    expect(await metadata.uploads.countOpen(repository, owner.subject)).toEqual({ ofRepository: 2, ofSubject: 2 })
   })
 }
 

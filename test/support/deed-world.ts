@@ -68,6 +68,7 @@ const defaultSettings: RegistrySettings = {
   descriptorsMax: 10_000,
   blobBytesMax: 1024 * 1024 * 1024,
   uploadsPerRepositoryMax: 1_000,
+  uploadsPerPrincipalMax: 1_000,
   tagsPerPushMax: 16,
   pageDefault: 100,
   pageMax: 1_000,

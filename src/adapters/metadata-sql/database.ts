@@ -8,6 +8,8 @@
  *   {texts $n}        the same for an array of texts: `each.value` is a text, where {each} may give it as JSON
  *   {keep a, b}       row locks that stop deletion until the transaction ends (SQLite: one writer, nothing to do)
  *   {lock a, b}       row locks for changing; {lock a, b skip} passes over rows that another transaction holds
+ *   {serialize a}     row locks that one transaction at a time can hold; {keep a} does not wait for them, and may be held
+ *                     before (SQLite: one writer, nothing to do)
  *   {hold up a, b}    a statement of its own: waits for all who hold rows of these tables, and keeps others from it until
  *                     the transaction ends; who only reads passes (SQLite: one writer, nothing to do)
  *   {id} {number} {text} {bytes} {table}   column and table kinds, in migrations
@@ -54,10 +56,11 @@ export interface Dialect {
   texts(parameter: string): string
   keep(tables: string): string
   lock(tables: string, skip: boolean): string
+  serialize(tables: string): string
   holdUp(tables: string): string
 }
 
-const macro = /\{(any|each|texts|keep|lock|hold up)\s+([^}]*?)(\s+skip)?\}|\{([a-z]+)\}/g
+const macro = /\{(any|each|texts|keep|lock|serialize|hold up)\s+([^}]*?)(\s+skip)?\}|\{([a-z]+)\}/g
 
 /** The text for one engine. Called once for each text; the engines keep what they prepared. */
 export function translate(sql: string, dialect: Dialect): string {
@@ -67,6 +70,7 @@ export function translate(sql: string, dialect: Dialect): string {
     if (verb === 'each') return dialect.each(argument ?? '')
     if (verb === 'texts') return dialect.texts(argument ?? '')
     if (verb === 'keep') return dialect.keep(argument ?? '')
+    if (verb === 'serialize') return dialect.serialize(argument ?? '')
     if (verb === 'hold up') return dialect.holdUp(argument ?? '')
     return dialect.lock(argument ?? '', skip !== undefined)
   })

@@ -20,6 +20,8 @@ const dialect: Dialect = {
   texts: (parameter) => `jsonb_array_elements_text(${asJson(parameter)}) AS each (value)`,
   keep: (tables) => `FOR KEY SHARE OF ${tables}`,
   lock: (tables, skip) => `FOR UPDATE OF ${tables}${skip ? ' SKIP LOCKED' : ''}`,
+  // Not FOR UPDATE: two transactions that both keep the row would wait for each other.
+  serialize: (tables) => `FOR NO KEY UPDATE OF ${tables}`,
   // Against ROW SHARE, which whoever locks a row has until the end. A statement takes it before it looks at anything.
   holdUp: (tables) => `LOCK TABLE ${tables} IN EXCLUSIVE MODE`,
 }

@@ -25,6 +25,7 @@ const dialect: Dialect = {
   texts: (parameter) => `json_each(${parameter}) AS each`,
   keep: () => '',
   lock: () => '',
+  serialize: () => '',
   holdUp: () => 'SELECT 1',
 }
 

@@ -167,6 +167,19 @@ describe('an upload in trouble', () => {
     expect([elsewhere.status, begun.status]).toEqual([202, 202])
   })
 
+  test('answers 429 to a caller with too many, and to no other caller nor to a blob in one request', async () => {
+    const own = await startApi({ BERTH_LIMITS__UPLOADS_PER_PRINCIPAL: '1' })
+    const key = await addPerson(own, { name: 'another-writer', roles: ['writer'] })
+    await startUpload(own, 'app')
+    const refused = await own.ask('POST', '/v2/app/blobs/uploads/')
+    const another = await own.ask('POST', '/v2/app/blobs/uploads/', { key })
+    const atOnce = await own.ask('POST', `/v2/app/blobs/uploads/?digest=${digest}`, { body: content })
+    await own.stop()
+
+    expect([refused.status, refused.json()]).toMatchObject([429, { errors: [{ detail: { max: 1, of: 'caller' } }] }])
+    expect([another.status, atOnce.status]).toEqual([202, 201])
+  })
+
   test('answers 413 to a blob that is too large, announced or not', async () => {
     const own = await startApi({ BERTH_LIMITS__BLOB_BYTES: '1MiB' })
     const tooLarge = 'x'.repeat(1024 * 1024 + 1)

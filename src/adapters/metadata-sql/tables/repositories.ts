@@ -53,6 +53,13 @@ export class SqlRepositories implements Repositories {
     return row && { accountId, id: row.id }
   }
 
+  async serialize({ accountId, id }: RepositoryRow): Promise<void> {
+    await this.#queries.first('SELECT id FROM repositories r WHERE account_id = $1 AND id = $2 {serialize r}', [
+      accountId,
+      id,
+    ])
+  }
+
   async list(
     accountId: RowId,
     after: string | undefined,

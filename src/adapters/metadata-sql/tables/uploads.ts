@@ -1,7 +1,7 @@
 import type { Digest } from '../../../oci/digest.ts'
 import type { StorageKey, UnfinishedObject } from '../../../ports/blob-store.ts'
 import type { RepositoryRow } from '../../../ports/repositories.ts'
-import type { Upload, UploadId, UploadOwner, UploadState, Uploads } from '../../../ports/uploads.ts'
+import type { OpenUploads, Upload, UploadId, UploadOwner, UploadState, Uploads } from '../../../ports/uploads.ts'
 import type { Queryable } from '../database.ts'
 import { putIntoTrash } from './trash.ts'
 
@@ -97,12 +97,13 @@ export class SqlUploads implements Uploads {
     await this.#queries.run('UPDATE uploads SET turn_until = 0 WHERE turn_until > 0', [])
   }
 
-  async countOpen(repository: RepositoryRow): Promise<number> {
-    const row = await this.#queries.first<{ open: number }>(
-      `SELECT count(*) AS open FROM uploads WHERE account_id = $1 AND repository_id = $2 AND done_digest IS NULL`,
-      [repository.accountId, repository.id],
+  async countOpen(repository: RepositoryRow, subject: string): Promise<OpenUploads> {
+    const row = await this.#queries.first<{ of_repository: number; of_subject: number }>(
+      `SELECT count(*) AS of_repository, count(CASE WHEN subject = $3 THEN 1 END) AS of_subject FROM uploads
+       WHERE account_id = $1 AND repository_id = $2 AND done_digest IS NULL AND (epoch > 0 OR turn_until <= {now})`,
+      [repository.accountId, repository.id, subject],
     )
-    return row?.open ?? 0
+    return { ofRepository: row?.of_repository ?? 0, ofSubject: row?.of_subject ?? 0 }
   }
 
   async finish(upload: Upload, digest: Digest): Promise<boolean> {
