@@ -120,7 +120,11 @@ async function push(store: SqlMetadataStore, key: Key): Promise<void> {
     const blobs = await tables.blobs.lockByDigests(repository, [digest, key.blob])
     const manifest = manifestOf(freshDigest())
     const saved = await tables.manifests.save(repository, manifest)
-    const entries = [digest, key.blob].map((each) => ({ digest: each, blobId: blobs.get(each), childId: undefined }))
+    const entries = [digest, key.blob].map((each) => ({
+      digest: each,
+      blobId: blobs.get(each)?.id,
+      childId: undefined,
+    }))
     await tables.manifests.saveEntries(repository, saved.id, entries)
     await tables.manifests.fillEntries(repository, manifest.digest, saved.id)
     await tables.repositories.addManifests(repository, 1)

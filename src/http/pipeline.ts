@@ -1,6 +1,6 @@
 import type { ByteSource } from '../lib/byte-source.ts'
 import type { Log } from '../lib/log.ts'
-import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
+import { BytesLost, RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import { isRepositoryName, parseRepositoryName } from '../oci/names.ts'
 import type { Principal } from '../ports/identity.ts'
 import { checkAllowed } from '../registry/access.ts'
@@ -174,9 +174,15 @@ export class Pipeline {
   }
 
   #logFault(error: unknown, passage: Passage): void {
+    if (error instanceof BytesLost) this.#logLoss(error, passage)
     if (error instanceof RegistryRefusal) return
     const level = error instanceof Unavailable ? 'warn' : 'error'
     this.#log.write(level, 'request failed', { id: passage.id, error })
+  }
+
+  #logLoss({ lost }: BytesLost, { id, principal }: Passage): void {
+    const message = 'the stored bytes of a blob are missing or damaged; the next push of the blob replaces them'
+    this.#log.write('error', message, { id, account: principal?.account, ...lost })
   }
 
   #logRequest(method: string, answer: Answer, passage: Passage): void {

@@ -94,6 +94,23 @@ export function describeRefusal({ message, details }: RegistryRefusal): string {
   return `${typeof field === 'string' ? field : message}: ${reason}`
 }
 
+/** Which stored bytes are missing, or not as many as their row says. */
+export interface LostBytes {
+  readonly repository: string
+  readonly digest: string
+  readonly storageKey: string
+}
+
+/** The blob counts as absent from now on, because this request found that its bytes are lost. The log is told, once. */
+export class BytesLost extends RegistryRefusal {
+  readonly lost: LostBytes
+
+  constructor(lost: LostBytes) {
+    super('blob-unknown', { digest: lost.digest })
+    this.lost = lost
+  }
+}
+
 /** What was stored of an upload can never become whole: it has to be sent again from its first byte. */
 export class Spoiled extends Error {
   override readonly name = 'Spoiled'

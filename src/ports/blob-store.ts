@@ -49,13 +49,16 @@ export interface StrayObject extends RemovableObject {
 export interface BlobStore {
   /**
    * Opens the object for appending at `from.sizeBytes`; creates it when that is 0. Bytes that an earlier writer left
-   * behind that point, unacknowledged, are dropped. Two writers on one key are kept apart by the metadata store.
+   * behind that point, unacknowledged, are dropped. Two writers on one key are kept apart by the metadata store. Rejects with
+   * `Spoiled` if acknowledged bytes are lost.
    */
   openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter>
 
   /**
    * The bytes of a complete object, or of one part of it. `undefined` when there is no such object, or when it is not of
-   * `sizeBytes` bytes: the caller was promised that many, and fewer would be a broken answer.
+   * `sizeBytes` bytes: the caller was promised that many, and fewer would be a broken answer. That is said only of a store
+   * in which the name of its owner stands (`claim`): where a disk is not mounted, or the bucket is another one, nothing is
+   * lost, and the answer is `Unavailable`.
    */
   open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined>
 
@@ -86,7 +89,8 @@ export interface BlobStore {
 
   /**
    * Writes the owner's name into the store if it has none yet and may be new, or has the former owner's; gives the name that
-   * stands then. Two registries on one store would take each other's bytes for strays.
+   * stands then. Two registries on one store would take each other's bytes for strays. The store remembers the name, to know
+   * later whether it is still there.
    */
   claim(owner: string, as: { readonly mayBeNew: boolean; readonly formerOwner?: string }): Promise<string | undefined>
 

@@ -1,5 +1,5 @@
 import type { Digest } from '../oci/digest.ts'
-import { RegistryRefusal } from '../oci/errors.ts'
+import { BytesLost, RegistryRefusal } from '../oci/errors.ts'
 import type { RepositoryName } from '../oci/names.ts'
 import type { BlobStore, ByteRange, OutgoingBytes } from '../ports/blob-store.ts'
 import type { LinkedBlob } from '../ports/blobs.ts'
@@ -32,6 +32,7 @@ const holdersMax = 100
  */
 export async function describeBlob(needs: DescribeNeeds, scope: Scope, digest: Digest): Promise<number> {
   const blob = await findBlob(needs, scope, digest)
+  if (blob.isDamaged) throw new RegistryRefusal('blob-unknown', { digest })
   if (blob.leaseAgeMs > needs.settings.leaseMs / 2) await renewLease(needs, scope, digest)
   return blob.sizeBytes
 }
@@ -39,10 +40,10 @@ export async function describeBlob(needs: DescribeNeeds, scope: Scope, digest: D
 async function renewLease({ metadata }: DescribeNeeds, scope: Scope, digest: Digest): Promise<void> {
   await metadata.transaction(async (tables) => {
     const repository = await tables.repositories.find(scope)
-    const id = repository && (await tables.blobs.lockByDigests(repository, [digest])).get(digest)
-    // The collector may have come between our look and this lock.
-    if (repository === undefined || id === undefined) throw new RegistryRefusal('blob-unknown', { digest })
-    await tables.blobs.renewLeases(repository, [id])
+    const blob = repository && (await tables.blobs.lockByDigests(repository, [digest])).get(digest)
+    // The collector may have come between our look and this lock, or a read that found the bytes lost.
+    if (repository === undefined || blob?.isDamaged !== false) throw new RegistryRefusal('blob-unknown', { digest })
+    await tables.blobs.renewLeases(repository, [blob.id])
   })
 }
 
@@ -60,7 +61,8 @@ export async function openBlob(needs: OpenNeeds, scope: Scope, digest: Digest): 
   return {
     sizeBytes: blob.sizeBytes,
     open: (range) => openBytes(needs, scope, digest, blob, range),
-    linkFor: (lifetimeSeconds) => needs.blobs.linkTo(blob.storageKey, lifetimeSeconds),
+    // Nobody is sent to bytes that are known to be lost.
+    linkFor: (lifetimeSeconds) => (blob.isDamaged ? undefined : needs.blobs.linkTo(blob.storageKey, lifetimeSeconds)),
   }
 }
 
@@ -71,13 +73,31 @@ async function openBytes(
   blob: LinkedBlob,
   range: ByteRange | undefined,
 ): Promise<OutgoingBytes> {
+  const bytes = blob.isDamaged ? undefined : await needs.blobs.open(blob.storageKey, blob.sizeBytes, range)
+  return bytes ?? openDoubtful(needs, scope, digest, range)
+}
+
+/**
+ * Bytes that were not found, or not when they were read the last time. The row may point to others by now, so it is read
+ * once more before a loss is believed; a loss is noted in the row, for all servers, and what was found again loses its mark.
+ */
+async function openDoubtful(
+  needs: OpenNeeds,
+  scope: Scope,
+  digest: Digest,
+  range: ByteRange | undefined,
+): Promise<OutgoingBytes> {
+  const blob = await findBlob(needs, scope, digest)
   const bytes = await needs.blobs.open(blob.storageKey, blob.sizeBytes, range)
-  if (bytes !== undefined) return bytes
-  // The row may point to other bytes by now; it is read once more before the loss is believed.
-  const again = await findBlob(needs, scope, digest)
-  const rescued = await needs.blobs.open(again.storageKey, again.sizeBytes, range)
-  if (rescued !== undefined) return rescued
-  throw new Error(`the bytes of ${digest} are missing or damaged at ${again.storageKey}`)
+  if (bytes !== undefined) {
+    // If the row cannot be written now, the next read takes the mark away.
+    if (blob.isDamaged) await needs.metadata.blobs.unmarkDamaged(blob).catch(() => false)
+    return bytes
+  }
+  if (!blob.isDamaged && (await needs.metadata.blobs.markDamaged(blob))) {
+    throw new BytesLost({ repository: scope.repository, digest, storageKey: blob.storageKey })
+  }
+  throw new RegistryRefusal('blob-unknown', { digest })
 }
 
 async function findBlob({ metadata }: FindNeeds, scope: Scope, digest: Digest): Promise<LinkedBlob> {
@@ -110,9 +130,9 @@ export async function mountBlob(
   return metadata.transaction(async (tables) => {
     await checkStillEnabled(tables, target.accountId)
     const holder = await tables.repositories.find({ accountId: target.accountId, repository: source })
-    const id = holder && (await tables.blobs.lockByDigests(holder, [digest])).get(digest)
-    if (id === undefined) return false
-    await tables.blobs.link(await tables.repositories.ensure(target), id, digest)
+    const blob = holder && (await tables.blobs.lockByDigests(holder, [digest])).get(digest)
+    if (blob?.isDamaged !== false) return false
+    await tables.blobs.link(await tables.repositories.ensure(target), blob.id, digest)
     return true
   })
 }
@@ -123,7 +143,7 @@ export async function deleteBlob({ metadata }: ChangeNeeds, scope: Scope, digest
     await checkStillEnabled(tables, scope.accountId)
     const repository = await tables.repositories.find(scope)
     if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
-    const id = (await tables.blobs.lockByDigests(repository, [digest])).get(digest)
+    const id = (await tables.blobs.lockByDigests(repository, [digest])).get(digest)?.id
     if (id === undefined) throw new RegistryRefusal('blob-unknown', { digest })
     if (await tables.blobs.isUsed(repository, id)) throw new RegistryRefusal('blob-in-use', { digest })
     await tables.blobs.unlink(repository, id)

@@ -4,6 +4,7 @@ import { RegistryRefusal } from '../oci/errors.ts'
 import { type Manifest, parseManifest } from '../oci/manifest.ts'
 import { acceptedByDefault } from '../oci/media-types.ts'
 import type { Reference, Tag } from '../oci/names.ts'
+import type { LockedBlob } from '../ports/blobs.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
 import type { ManifestEntry } from '../ports/manifests.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
@@ -112,7 +113,8 @@ function checkDigest(reference: Reference, bytes: Uint8Array): Digest {
 
 /**
  * Finds what the manifest names. An index may list blobs too (build caches do), so its entries are looked up as
- * manifests first and as blobs second.
+ * manifests first and as blobs second. A damaged blob has to be pushed again; where content may be missing, its entry
+ * still points to it, so that the link stays.
  */
 async function resolveEntries(
   tables: Tables,
@@ -126,13 +128,15 @@ async function resolveEntries(
   const children =
     childDigests.length === 0 ? new Map() : await tables.manifests.lockByDigests(repository, childDigests)
   const blobDigests = digests.filter((digest) => !children.has(digest))
-  const blobs = blobDigests.length === 0 ? new Map() : await tables.blobs.lockByDigests(repository, blobDigests)
+  const blobs: ReadonlyMap<string, LockedBlob> =
+    blobDigests.length === 0 ? new Map() : await tables.blobs.lockByDigests(repository, blobDigests)
 
   if (missingContent === 'reject') {
     const isOptional = new Set(named.filter((entry) => entry.isForeign).map((entry) => entry.digest))
-    const missing = digests.filter((digest) => !children.has(digest) && !blobs.has(digest) && !isOptional.has(digest))
+    const isHere = (digest: string) => children.has(digest) || blobs.get(digest)?.isDamaged === false
+    const missing = digests.filter((digest) => !isHere(digest) && !isOptional.has(digest))
     // distribution-spec: "it MUST result in one or more MANIFEST_BLOB_UNKNOWN errors", one for each digest.
     if (missing.length > 0) throw new RegistryRefusal('manifest-blob-unknown', ...missing.map((digest) => ({ digest })))
   }
-  return digests.map((digest) => ({ digest, blobId: blobs.get(digest), childId: children.get(digest) }))
+  return digests.map((digest) => ({ digest, blobId: blobs.get(digest)?.id, childId: children.get(digest) }))
 }

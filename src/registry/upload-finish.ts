@@ -111,7 +111,9 @@ async function commit(
   await checkStillTakesChanges(tables, upload.repository.accountId)
   if (!(await tables.uploads.finish(upload, digest))) throw new RegistryRefusal('upload-unknown', { id: upload.id })
   const { accountId } = upload.repository
-  const made = await tables.blobs.insert(accountId, digest, sizeBytes, key)
+  const made =
+    (await tables.blobs.insert(accountId, digest, sizeBytes, key)) ??
+    (await tables.blobs.replaceDamaged(accountId, digest, sizeBytes, key))
   const blob = made ?? (await tables.blobs.findLocked(accountId, digest))
   if (blob === undefined) throw new Unavailable('the metadata store', { cause: new Error(`${digest} came and went`) })
   // The account has these bytes already: ours are a duplicate.

@@ -6,7 +6,7 @@ import { testNeeding } from '../support/needs.ts'
 import { openS3Store, s3StoreSettings, smallPlan } from '../support/s3-store.ts'
 import { useTemporaryFolders } from '../support/temporary-folders.ts'
 import { sharedS3, testS3Need } from '../support/test-s3.ts'
-import { blobStoreContract } from './blob-store.ts'
+import { blobStoreContract, sharedBlobStoreContract } from './blob-store.ts'
 
 const temporaryFolder = useTemporaryFolders('s3')
 const opened: S3BlobStore[] = []
@@ -37,4 +37,8 @@ if (need.isMet) {
       return { store: openStore(settings), reopen: async () => openStore(settings) }
     })
   }
+  sharedBlobStoreContract('S3', async () => {
+    const settings = s3StoreSettings(await sharedS3(), temporaryFolder())
+    return { store: openStore(settings), reopen: async () => openStore(settings) }
+  })
 } else testNeeding(need, 'blob store, S3', async () => {})

@@ -1,16 +1,25 @@
 import { describe, expect, test } from 'bun:test'
-import { existsSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { FilesystemBlobStore } from '../../src/adapters/blobs-filesystem/filesystem-blob-store.ts'
 import { MemoryBlobStore } from '../../src/adapters/blobs-memory/memory-blob-store.ts'
-import { Unavailable } from '../../src/oci/errors.ts'
+import { Spoiled, Unavailable } from '../../src/oci/errors.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import { projectRoot } from '../support/berth-process.ts'
 import { generatedBytes } from '../support/generated-bytes.ts'
 import { errorOf } from '../support/outcomes.ts'
-import { emptyObject, freshKey, storeWhole } from '../support/stored-objects.ts'
+import { append, emptyObject, freshKey, readAll, storeWhole } from '../support/stored-objects.ts'
 import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { blobStoreContract } from './blob-store.ts'
+import { blobStoreContract, sharedBlobStoreContract } from './blob-store.ts'
 
 const temporaryFolder = useTemporaryFolders('blobs')
 
@@ -19,10 +28,13 @@ blobStoreContract('memory', async () => {
   return { store, reopen: async () => store }
 })
 
-blobStoreContract('filesystem', async () => {
+async function openFiles() {
   const root = join(temporaryFolder(), 'blobs')
   return { store: await FilesystemBlobStore.open(root), reopen: () => FilesystemBlobStore.open(root) }
-})
+}
+
+blobStoreContract('filesystem', openFiles)
+sharedBlobStoreContract('filesystem', openFiles)
 
 async function openStore(): Promise<{ root: string; store: FilesystemBlobStore }> {
   const root = join(temporaryFolder(), 'blobs')
@@ -124,6 +136,53 @@ describe('blob store, filesystem: when the disk fails', () => {
 
     expect(await store.openWriter(freshKey(), emptyObject).catch((error: unknown) => error)).toBeInstanceOf(Unavailable)
     expect(await store.probe().catch((error: unknown) => error)).toBeInstanceOf(Unavailable)
+  })
+})
+
+describe('blob store, filesystem: when something was removed behind its back', () => {
+  test('an upload whose bytes are lost is spoiled, and one on a disk that is not mounted is not', async () => {
+    const { root, store } = await openStore()
+    await store.claim('one', { mayBeNew: true })
+    const [gone, short] = [freshKey(), freshKey()]
+    const [afterGone, afterShort] = [
+      await append(store, gone, emptyObject, generatedBytes(10)),
+      await append(store, short, emptyObject, generatedBytes(10)),
+    ]
+    rmSync(join(root, gone.slice(-2), gone))
+    truncateSync(join(root, short.slice(-2), short), 9)
+    const faults = async () => [
+      await errorOf(store.openWriter(gone, afterGone)),
+      await errorOf(store.openWriter(short, afterShort)),
+    ]
+
+    expect(await faults()).toEqual([expect.any(Spoiled), expect.any(Spoiled)])
+    expect(existsSync(join(root, gone.slice(-2), gone))).toBe(false)
+
+    renameSync(join(root, 'owner'), join(root, 'owner-away'))
+    expect(await faults()).toEqual([expect.any(Unavailable), expect.any(Unavailable)])
+  })
+
+  test('a folder of it that is lost is made again for new objects, but not on a disk that is not mounted', async () => {
+    const { root, store } = await openStore()
+    await store.claim('one', { mayBeNew: true })
+    const key = freshKey()
+    rmSync(join(root, key.slice(-2)), { recursive: true })
+
+    renameSync(join(root, 'owner'), join(root, 'owner-away'))
+    expect(await errorOf(store.openWriter(key, emptyObject))).toBeInstanceOf(Unavailable)
+    renameSync(join(root, 'owner-away'), join(root, 'owner'))
+    await append(store, key, emptyObject, generatedBytes(10))
+
+    expect(await readAll(await store.open(key, 10))).toEqual(generatedBytes(10))
+    expect(modeOf(join(root, key.slice(-2)))).toBe(0o700)
+  })
+
+  test('a file that cannot be asked for is trouble, not a loss', async () => {
+    const { root, store } = await openStore()
+    const key = freshKey()
+    symlinkSync(key, join(root, key.slice(-2), key))
+
+    expect(await errorOf(store.open(key, 10))).toBeInstanceOf(Unavailable)
   })
 })
 

@@ -1,7 +1,9 @@
 // What every blob store promises (src/ports/blob-store.ts), as tests.
 import { describe, expect, test } from 'bun:test'
+import { Unavailable } from '../../src/oci/errors.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import { generatedBytes } from '../support/generated-bytes.ts'
+import { errorOf } from '../support/outcomes.ts'
 import { emptyObject, freshKey, type OpenedBlobStore, readAll, storeWhole } from '../support/stored-objects.ts'
 import { appending, streaming } from './blob-writer.ts'
 
@@ -102,6 +104,32 @@ function reading(open: () => Promise<OpenedBlobStore>): void {
     const { store } = await open()
 
     await store.probe()
+  })
+}
+
+/** For stores that others can reach. */
+export function sharedBlobStoreContract(name: string, open: () => Promise<OpenedBlobStore>): void {
+  describe(`blob store, ${name}`, () => {
+    test('tells an object that is lost from a store that is not the one that was claimed', async () => {
+      const { store, reopen } = await open()
+      const bytes = generatedBytes(1_000)
+      const key = await storeWhole(store, bytes)
+      await store.claim('one', { mayBeNew: true })
+      const readings = (size: number) =>
+        [store.open(key, size), store.open(key, size, { first: 0, last: 9 }), store.read(key, size)] as const
+
+      // As long as its owner's name stands there, what is missing or of another size is lost.
+      expect(await Promise.all(readings(999))).toEqual([undefined, undefined, undefined])
+      expect(await store.open(freshKey(), 600_000)).toBeUndefined()
+
+      const elsewhere = await reopen()
+      await elsewhere.claim('another', { mayBeNew: false, formerOwner: 'one' })
+
+      for (const reading of readings(999)) expect(await errorOf(reading)).toBeInstanceOf(Unavailable)
+      expect(await errorOf(store.open(freshKey(), 600_000))).toBeInstanceOf(Unavailable)
+      expect(await readAll(await store.open(key, 1_000))).toEqual(bytes)
+      expect(await elsewhere.open(key, 999)).toBeUndefined()
+    })
   })
 }
 

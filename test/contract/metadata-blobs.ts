@@ -1,13 +1,90 @@
 // The contract of blobs and of the links by which repositories claim them.
 import { expect, test } from 'bun:test'
 import { digestOf } from '../support/generated-bytes.ts'
-import { addBlob, addManifest, hourMs, openShelf, passTime } from '../support/metadata-rows.ts'
+import { addBlob, addManifest, hourMs, named, openShelf, passTime } from '../support/metadata-rows.ts'
 import { freshKey } from '../support/stored-objects.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 export function blobLinksContract(open: OpenMetadataStore): void {
   linking(open)
   leasing(open)
+  losing(open)
+}
+
+function losing(open: OpenMetadataStore): void {
+  async function shelfWithLoss() {
+    const shelf = await openShelf(await open())
+    const blob = await addBlob(shelf, 'layer')
+    const { metadata, repository, scope } = shelf
+    const at = { blobId: blob.id, storageKey: blob.key }
+    const look = async () => ({
+      found: await metadata.blobs.find(scope, blob.digest),
+      locked: await metadata.transaction(({ blobs }) => blobs.lockByDigests(repository, [blob.digest])),
+      holders: await metadata.blobs.listHolders(shelf.accountId, blob.digest, 10),
+    })
+    const replace = (storageKey = freshKey(), digest = blob.digest) =>
+      metadata.transaction(async ({ blobs }) => blobs.replaceDamaged(shelf.accountId, digest, 5, storageKey))
+    return { shelf, blob, at, look, replace, metadata }
+  }
+
+  test('are damaged once they are marked, for whoever looks, until the mark is taken away', async () => {
+    const { shelf, blob, at, look, metadata } = await shelfWithLoss()
+    const bystander = await addBlob(shelf, 'bystander')
+
+    expect(await metadata.blobs.markDamaged({ ...at, storageKey: freshKey() })).toBe(false)
+    expect(await metadata.blobs.markDamaged({ ...at, blobId: bystander.id })).toBe(false)
+    expect(await look()).toMatchObject({ found: { isDamaged: false }, holders: ['app'] })
+    const marks = await Promise.all(Array.from({ length: 8 }, () => metadata.blobs.markDamaged(at)))
+
+    expect(marks.filter((isOurs) => isOurs)).toEqual([true])
+    expect(await look()).toEqual({
+      found: expect.objectContaining({ blobId: blob.id, isDamaged: true }),
+      locked: new Map([[blob.digest, { id: blob.id, isDamaged: true }]]),
+      holders: [],
+    })
+    expect((await metadata.blobs.find(shelf.scope, bystander.digest))?.isDamaged).toBe(false)
+
+    expect(await metadata.blobs.unmarkDamaged({ ...at, storageKey: freshKey() })).toBe(false)
+    expect([await metadata.blobs.unmarkDamaged(at), await metadata.blobs.unmarkDamaged(at)]).toEqual([true, false])
+    expect(await look()).toMatchObject({ found: { isDamaged: false }, holders: ['app'] })
+  })
+
+  test('that are damaged get other bytes, from one of many who bring them; the former key goes to the trash', async () => {
+    const { shelf, blob, at, look, replace, metadata } = await shelfWithLoss()
+    await addManifest(shelf, 'image', { blobs: [blob] })
+    expect(await replace()).toBeUndefined()
+    await metadata.blobs.markDamaged(at)
+    expect(await replace(freshKey(), digestOf('another'))).toBeUndefined()
+
+    const replaced = await Promise.all(Array.from({ length: 8 }, () => replace()))
+
+    expect(replaced.filter((row) => row !== undefined)).toEqual([{ id: blob.id, sizeBytes: 5 }])
+    const { found, holders } = await look()
+    expect(found).toMatchObject({ blobId: blob.id, isDamaged: false })
+    expect(found?.storageKey).not.toBe(blob.key)
+    expect(holders).toEqual([named('app')])
+    expect(await metadata.transaction(({ blobs }) => blobs.isUsed(shelf.repository, blob.id))).toBe(true)
+    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([{ storageKey: blob.key, notes: undefined }])
+    // Whoever still has the former row in mind marks nothing any more.
+    expect(await metadata.blobs.markDamaged(at)).toBe(false)
+  })
+
+  test('that are damaged get no bytes while they are being collected, nor afterwards', async () => {
+    const { shelf, blob, at, replace, metadata } = await shelfWithLoss()
+    await metadata.blobs.markDamaged(at)
+    let replacing: Promise<unknown> = Promise.resolve()
+
+    await metadata.transaction(async ({ garbage }) => {
+      await garbage.lockNextDue(0, 0, 10)
+      replacing = replace()
+      await Bun.sleep(50)
+      await garbage.bury({ accountId: shelf.accountId, blobId: blob.id, storageKey: blob.key, sizeBytes: 5 })
+    })
+
+    expect(await replacing).toBeUndefined()
+    expect(await metadata.blobs.markDamaged(at)).toBe(false)
+    expect(await metadata.blobs.find(shelf.scope, blob.digest)).toBeUndefined()
+  })
 }
 
 function linking(open: OpenMetadataStore): void {
@@ -94,9 +171,7 @@ function linking(open: OpenMetadataStore): void {
 
     const locked = await shelf.metadata.transaction((tables) => tables.blobs.lockByDigests(shelf.repository, digests))
 
-    expect([...locked].toSorted()).toEqual(
-      [one, two].map((blob): [string, number] => [blob.digest, blob.id]).toSorted(),
-    )
+    expect(locked).toEqual(new Map([one, two].map(({ digest, id }) => [digest, { id, isDamaged: false }])))
   })
 
   test('tell who else of the account holds them, as many as are asked for', async () => {

@@ -102,7 +102,7 @@ function droppingLinks(open: OpenMetadataStore): void {
     const shelf = await openShelf(await open())
     const { blob, shelves } = await linkMany(shelf, 3)
     const { metadata, repository } = shelf
-    let finding: Promise<ReadonlyMap<string, RowId>> = Promise.resolve(new Map())
+    let finding: Promise<ReadonlyMap<string, unknown>> = Promise.resolve(new Map())
 
     await metadata.transaction(async ({ garbage }) => {
       await garbage.dropUnusedLinks(candidateOf(shelf, blob), 0, 0, 100)

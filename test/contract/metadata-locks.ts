@@ -18,7 +18,7 @@ const meanwhile = () => Bun.sleep(50)
 /** The steps of a blob's deletion (`registry/blobs.ts`). */
 function deleteBlob({ metadata, repository }: Shelf, blob: AddedBlob): Promise<string> {
   return metadata.transaction(async ({ blobs }) => {
-    const id = (await blobs.lockByDigests(repository, [blob.digest])).get(blob.digest)
+    const id = (await blobs.lockByDigests(repository, [blob.digest])).get(blob.digest)?.id
     if (id === undefined) return 'unknown'
     if (await blobs.isUsed(repository, id)) return 'in use'
     await blobs.unlink(repository, id)

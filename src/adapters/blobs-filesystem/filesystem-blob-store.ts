@@ -2,7 +2,7 @@ import { constants, statSync } from 'node:fs'
 import { access, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncFolder } from '../../lib/sync-folder.ts'
-import { Unavailable } from '../../oci/errors.ts'
+import { Spoiled, Unavailable } from '../../oci/errors.ts'
 import type {
   BlobStore,
   BlobWriter,
@@ -13,13 +13,15 @@ import type {
   UnfinishedObject,
 } from '../../ports/blob-store.ts'
 import type { DiskSpace } from '../../ports/disk-space.ts'
-import { FilesystemBlobWriter } from './filesystem-blob-writer.ts'
-import { fanOut, isStorageKey, ownerFile, pathOf } from './paths.ts'
+import { FilesystemBlobWriter, TooShort } from './filesystem-blob-writer.ts'
+import { fanOut, folderOf, isStorageKey, ownerFile, pathOf } from './paths.ts'
 
 /** Objects as plain files; `paths.ts` draws the tree. The kernel sends them: a `BunFile` goes out by sendfile. */
 export class FilesystemBlobStore implements BlobStore {
   readonly #root: string
   readonly #disk: DiskSpace | undefined
+  /** The name that stood in the store when it was claimed. */
+  #owner: string | undefined
 
   private constructor(root: string, disk: DiskSpace | undefined) {
     this.#root = root
@@ -46,14 +48,30 @@ export class FilesystemBlobStore implements BlobStore {
   }
 
   openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter> {
-    return trouble(() => FilesystemBlobWriter.open(this.#root, key, from.sizeBytes, this.#disk))
+    return trouble(async () => {
+      const writer = await this.#openWriter(key, from.sizeBytes)
+      if (writer !== undefined) return writer
+      await this.#checkOwner()
+      if (from.sizeBytes > 0) throw new Spoiled('the file of an upload is missing, or shorter than was acknowledged')
+      // Its folder is lost. Objects that were in it are noticed when they are read.
+      await mkdir(folderOf(this.#root, key), { mode: 0o700 })
+      await syncFolder(this.#root)
+      return FilesystemBlobWriter.open(this.#root, key, 0, this.#disk)
+    })
+  }
+
+  async #openWriter(key: StorageKey, position: number): Promise<BlobWriter | undefined> {
+    try {
+      return await FilesystemBlobWriter.open(this.#root, key, position, this.#disk)
+    } catch (error) {
+      if (isMissing(error) || error instanceof TooShort) return undefined
+      throw error
+    }
   }
 
   async open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined> {
     const path = pathOf(this.#root, key)
-    // Asked synchronously: one short system call is cheaper than a trip to a thread, and this is the pull path.
-    const found = statSync(path, { throwIfNoEntry: false })
-    if (found === undefined || found.size !== sizeBytes) return undefined
+    if (sizeOf(path) !== sizeBytes) return trouble(() => this.#checkOwner())
     const file = Bun.file(path)
     return range === undefined ? file : file.slice(range.first, range.last + 1)
   }
@@ -61,9 +79,17 @@ export class FilesystemBlobStore implements BlobStore {
   read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined> {
     return trouble(async () => {
       const path = pathOf(this.#root, key)
-      const found = statSync(path, { throwIfNoEntry: false })
-      return found === undefined || found.size !== sizeBytes ? undefined : bytesIn(path)
+      return sizeOf(path) === sizeBytes ? bytesIn(path) : this.#checkOwner()
     })
+  }
+
+  /** What is missing is lost only if this is the store that was claimed, and not an empty folder in its place. */
+  async #checkOwner(): Promise<undefined> {
+    if (this.#owner === undefined) return
+    const found = await this.#readOwner()
+    if (found === this.#owner) return
+    const says = found === undefined ? 'there is no file' : `${found} stands in the file`
+    throw new Error(`${says} ${join(this.#root, ownerFile)}, which must name ${this.#owner}: is the disk mounted?`)
   }
 
   async remove(key: StorageKey): Promise<void> {
@@ -99,15 +125,21 @@ export class FilesystemBlobStore implements BlobStore {
     { mayBeNew, formerOwner }: { readonly mayBeNew: boolean; readonly formerOwner?: string },
   ): Promise<string | undefined> {
     return trouble(async () => {
-      const path = join(this.#root, ownerFile)
-      const known = await readFile(path, 'utf8').catch((error: unknown) => {
-        if (isMissing(error)) return undefined
-        throw error
-      })
-      if (known === undefined ? !mayBeNew : known !== formerOwner) return known
-      await writeSynced(path, owner)
-      return owner
+      const known = await this.#readOwner()
+      const isOurs = known === undefined ? mayBeNew : known === formerOwner
+      if (isOurs) await writeSynced(join(this.#root, ownerFile), owner)
+      this.#owner = isOurs ? owner : known
+      return this.#owner
     })
+  }
+
+  async #readOwner(): Promise<string | undefined> {
+    try {
+      return await readFile(join(this.#root, ownerFile), 'utf8')
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw error
+    }
   }
 
   async close(): Promise<void> {
@@ -137,6 +169,18 @@ async function writeSynced(path: string, text: string): Promise<void> {
   await syncFolder(dirname(path))
 }
 
+/**
+ * Undefined where there is no such file. Asked synchronously: one short system call is cheaper than a trip to a thread, and
+ * this is the pull path.
+ */
+function sizeOf(path: string): number | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.size
+  } catch (error) {
+    throw new Unavailable('the blob store', { cause: error })
+  }
+}
+
 function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }
@@ -159,6 +203,7 @@ async function trouble<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act()
   } catch (error) {
+    if (error instanceof Spoiled || error instanceof Unavailable) throw error
     throw new Unavailable('the blob store', { cause: error })
   }
 }

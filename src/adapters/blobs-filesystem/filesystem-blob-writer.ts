@@ -6,6 +6,11 @@ import type { BlobWriter, CompleteObject, StorageKey, UnfinishedObject } from '.
 import type { DiskSpace } from '../../ports/disk-space.ts'
 import { folderOf, pathOf } from './paths.ts'
 
+/** Acknowledged bytes are lost. */
+export class TooShort extends Error {
+  override readonly name = 'TooShort'
+}
+
 /** Small chunks are gathered up to this many bytes before a thread is asked to write them. */
 const batchBytes = 512 * 1024
 
@@ -54,11 +59,12 @@ export class FilesystemBlobWriter implements BlobWriter {
     position: number,
     disk: DiskSpace | undefined,
   ): Promise<FilesystemBlobWriter> {
-    const file = await open(pathOf(root, key), constants.O_RDWR | constants.O_CREAT, 0o600)
+    const creating = position === 0 ? constants.O_CREAT : 0
+    const file = await open(pathOf(root, key), constants.O_RDWR | creating, 0o600)
     try {
       // Bytes behind the acknowledged end belong to a writer that crashed or was cut off.
       const { size } = await file.stat()
-      if (size < position) throw new Error(`the file holds ${size} of ${position} acknowledged bytes`)
+      if (size < position) throw new TooShort(`the file holds ${size} of ${position} acknowledged bytes`)
       if (size > position) await file.truncate(position)
     } catch (error) {
       await file.close()

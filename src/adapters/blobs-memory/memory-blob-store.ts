@@ -1,3 +1,4 @@
+import { Spoiled } from '../../oci/errors.ts'
 import type {
   BlobStore,
   BlobWriter,
@@ -16,7 +17,7 @@ export class MemoryBlobStore implements BlobStore {
 
   async openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter> {
     const stands = this.#objects.get(key) ?? new Uint8Array()
-    if (stands.length < from.sizeBytes) throw new Error('fewer bytes than were acknowledged')
+    if (stands.length < from.sizeBytes) throw new Spoiled('fewer bytes than were acknowledged')
     this.#objects.set(key, stands.slice(0, from.sizeBytes))
     return new MemoryBlobWriter(this.#objects, key)
   }

@@ -45,6 +45,8 @@ export class S3BlobStore implements BlobStore {
   readonly #room: PieceRoom
   /** What writers have left running behind their clients' answers. */
   readonly #running = new Set<Promise<unknown>>()
+  /** The name that stood in the store when it was claimed. */
+  #owner: string | undefined
 
   constructor(settings: S3BlobStoreSettings) {
     this.#client = new S3Client(settings)
@@ -76,14 +78,27 @@ export class S3BlobStore implements BlobStore {
     return trouble(async () => {
       const name = this.#nameOf(key)
       const lengthBytes = range === undefined ? sizeBytes : range.last - range.first + 1
-      if (lengthBytes > wholeMaxBytes) return this.#client.open(name, sizeBytes, range)
+      if (lengthBytes > wholeMaxBytes) {
+        return (await this.#client.open(name, sizeBytes, range)) ?? (await this.#checkOwner())
+      }
       const bytes = await this.#client.read(name, sizeBytes, range)
-      return bytes && new Blob([await new Response(bytes).bytes()])
+      return bytes ? new Blob([await new Response(bytes).bytes()]) : this.#checkOwner()
     })
   }
 
+  /** What is missing is lost only if this is the part of a bucket that was claimed, and not another one. */
+  async #checkOwner(): Promise<undefined> {
+    if (this.#owner === undefined) return
+    const found = await this.#readOwner()
+    if (found === this.#owner) return
+    const says = found === undefined ? 'there is no object' : `${found} stands in the object`
+    throw new Error(`${says} ${this.#ownerName}, which must name ${this.#owner}: is it the right bucket?`)
+  }
+
   async read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined> {
-    const bytes = await trouble(() => this.#client.read(this.#nameOf(key), sizeBytes))
+    const bytes = await trouble(
+      async () => (await this.#client.read(this.#nameOf(key), sizeBytes)) ?? this.#checkOwner(),
+    )
     return bytes && troubled(bytes)
   }
 
@@ -137,11 +152,14 @@ export class S3BlobStore implements BlobStore {
   ): Promise<string | undefined> {
     return trouble(async () => {
       const known = await this.#readOwner()
-      if (known === undefined ? !mayBeNew : known !== formerOwner) return known
-      const bytes = new TextEncoder().encode(owner)
-      await this.#client.put(this.#ownerName, { bytes, sha256: undefined, crc32: undefined })
+      const isOurs = known === undefined ? mayBeNew : known === formerOwner
+      if (isOurs) {
+        const bytes = new TextEncoder().encode(owner)
+        await this.#client.put(this.#ownerName, { bytes, sha256: undefined, crc32: undefined })
+      }
       // Of two that come at once, the later one stands, for both.
-      return (await this.#readOwner()) ?? owner
+      this.#owner = isOurs ? ((await this.#readOwner()) ?? owner) : known
+      return this.#owner
     })
   }
 

@@ -28,7 +28,7 @@ export const copiedTables: readonly CopiedTable[] = [
   },
   {
     name: 'blobs',
-    columns: ['id', 'account_id', 'digest', 'size_bytes', 'storage_key', 'created_at'],
+    columns: ['id', 'account_id', 'digest', 'size_bytes', 'storage_key', 'created_at', 'damaged_at'],
     key: ['id'],
     isNumbered: true,
   },

@@ -81,7 +81,7 @@ async function copyTables(from: Queryable, to: Queryable, move: RowMove): Promis
   return counts
 }
 
-/** Rows of blobs with the keys of their copies. */
+/** Rows of blobs with the keys of their copies, which were verified on the way: none of them is damaged. */
 async function toCopies(to: Queryable, blobs: readonly Row[]): Promise<readonly Row[]> {
   const copies = await to.all<{ source_key: string; storage_key: string; digest: string; size_bytes: number }>(
     'SELECT source_key, storage_key, digest, size_bytes FROM copied_objects WHERE source_key {any $1}',
@@ -93,7 +93,7 @@ async function toCopies(to: Queryable, blobs: readonly Row[]): Promise<readonly 
     if (copy === undefined || copy.digest !== row['digest'] || copy.size_bytes !== row['size_bytes']) {
       throw new Error(`the bytes of ${String(row['digest'])} have not been copied`)
     }
-    return { ...row, storage_key: copy.storage_key }
+    return { ...row, storage_key: copy.storage_key, damaged_at: null }
   })
 }
 

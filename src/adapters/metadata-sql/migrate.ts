@@ -3,6 +3,7 @@ import { initial } from './migrations/0001-initial.ts'
 import { keysWithLimits } from './migrations/0002-keys-with-limits.ts'
 import { manyReplicas } from './migrations/0003-many-replicas.ts'
 import { suspendedAccounts } from './migrations/0004-suspended-accounts.ts'
+import { damagedBlobs } from './migrations/0005-damaged-blobs.ts'
 
 interface Migration {
   readonly version: number
@@ -21,6 +22,7 @@ const migrations: readonly Migration[] = [
   { version: 2, sql: keysWithLimits, oldestCode: 1 },
   { version: 3, sql: manyReplicas, oldestCode: 2 },
   { version: 4, sql: suspendedAccounts, oldestCode: 3 },
+  { version: 5, sql: damagedBlobs, oldestCode: 3 },
 ]
 
 const newestKnown = migrations.length

@@ -175,14 +175,14 @@ describe('which blobs can be had', () => {
 })
 
 describe('getBlob in trouble', () => {
-  test('answers 500 when the bytes of a blob are lost, and promises no length of them', async () => {
+  test('answers 404 when the bytes of a blob are lost, and promises no length of them', async () => {
     const own = await startApi()
     await pushBlob(own, 'app', content)
     loseBlobs(own.dataDir)
     const reply = await own.ask('GET', `/v2/app/blobs/${digest}`)
     await own.stop()
 
-    expect([reply.status, reply.json()]).toMatchObject([500, { errors: [{ code: 'UNKNOWN' }], msg: 'internal error' }])
+    expect([reply.status, reply.json()]).toMatchObject([404, { errors: [{ code: 'BLOB_UNKNOWN' }] }])
     expect(reply.headers.get('docker-content-digest')).toBeNull()
   })
 

@@ -1,11 +1,11 @@
 import type { Digest } from '../../../oci/digest.ts'
 import type { RepositoryName } from '../../../oci/names.ts'
 import type { StorageKey } from '../../../ports/blob-store.ts'
-import type { BlobLinks, BlobRow, LinkedBlob } from '../../../ports/blobs.ts'
+import type { BlobLinks, BlobRow, LinkedBlob, LockedBlob } from '../../../ports/blobs.ts'
 import type { RepositoryRow, Scope } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
-import { type FoundRow, toFound } from './found-rows.ts'
+import { putIntoTrash } from './trash.ts'
 
 interface LinkedBlobRow {
   readonly blob_id: number
@@ -13,6 +13,13 @@ interface LinkedBlobRow {
   readonly size_bytes: number
   readonly storage_key: string
   readonly lease_age: number
+  readonly damaged_at: number | null
+}
+
+interface LockedRow {
+  readonly digest: string
+  readonly id: number | null
+  readonly damaged_at: number | null
 }
 
 interface BlobSizeRow {
@@ -23,7 +30,7 @@ interface BlobSizeRow {
 // Look-ups are nested, not joined: a planner knows that most blobs have few links and most repositories hold little, joins
 // by half of a key, and then reads through all links of a base layer, or all content of a repository that is large.
 const findLinked = `
-SELECT b.id AS blob_id, l.repository_id, b.size_bytes, b.storage_key, {now} - l.leased_at AS lease_age
+SELECT b.id AS blob_id, l.repository_id, b.size_bytes, b.storage_key, {now} - l.leased_at AS lease_age, b.damaged_at
 FROM blob_links l JOIN blobs b ON b.account_id = l.account_id AND b.id = l.blob_id
 WHERE l.account_id = $1
   AND l.repository_id = (SELECT id FROM repositories WHERE account_id = $1 AND name = $2)
@@ -31,14 +38,20 @@ WHERE l.account_id = $1
 
 const holdersOf = `
 SELECT r.name FROM blob_links l JOIN repositories r ON r.account_id = l.account_id AND r.id = l.repository_id
-WHERE l.account_id = $1 AND l.blob_id = (SELECT id FROM blobs WHERE account_id = $1 AND digest = $2)
+WHERE l.account_id = $1 AND l.blob_id = (SELECT id FROM blobs WHERE account_id = $1 AND digest = $2 AND damaged_at IS NULL)
 ORDER BY l.repository_id LIMIT $3`
 
 const lockLinked = `
 SELECT each.value AS digest, (
   SELECT l.blob_id FROM blob_links l WHERE l.account_id = $1 AND l.repository_id = $2 AND l.blob_id = (
-    SELECT b.id FROM blobs b WHERE b.account_id = $1 AND b.digest = each.value {keep b}) {keep l}) AS id
+    SELECT b.id FROM blobs b WHERE b.account_id = $1 AND b.digest = each.value {keep b}) {keep l}) AS id,
+  (SELECT b.damaged_at FROM blobs b WHERE b.account_id = $1 AND b.digest = each.value) AS damaged_at
 FROM {texts $3}`
+
+// Locked for changing before it is looked at: whoever waits here finds what the one before it has made of the row.
+const lockDamaged = `
+SELECT b.id, b.storage_key FROM blobs b
+WHERE b.account_id = $1 AND b.digest = $2 AND b.damaged_at IS NOT NULL {lock b}`
 
 const upsertLinks = `
 INSERT INTO blob_links (account_id, repository_id, blob_id, leased_at)
@@ -66,6 +79,7 @@ export class SqlBlobLinks implements BlobLinks {
       sizeBytes: row.size_bytes,
       storageKey: row.storage_key as StorageKey,
       leaseAgeMs: row.lease_age,
+      isDamaged: row.damaged_at !== null,
     }
   }
 
@@ -74,9 +88,29 @@ export class SqlBlobLinks implements BlobLinks {
     return rows.map((row) => row.name as RepositoryName)
   }
 
-  async lockByDigests(repository: RepositoryRow, digests: readonly string[]): Promise<ReadonlyMap<string, RowId>> {
+  async lockByDigests(repository: RepositoryRow, digests: readonly string[]): Promise<ReadonlyMap<string, LockedBlob>> {
     const values = [repository.accountId, repository.id, JSON.stringify(digests.toSorted())]
-    return toFound(await this.#queries.all<FoundRow>(lockLinked, values))
+    const found = new Map<string, LockedBlob>()
+    for (const { digest, id, damaged_at } of await this.#queries.all<LockedRow>(lockLinked, values)) {
+      if (id !== null) found.set(digest, { id, isDamaged: damaged_at !== null })
+    }
+    return found
+  }
+
+  async markDamaged({ blobId, storageKey }: Pick<LinkedBlob, 'blobId' | 'storageKey'>): Promise<boolean> {
+    const changed = await this.#queries.run(
+      'UPDATE blobs SET damaged_at = {now} WHERE id = $1 AND storage_key = $2 AND damaged_at IS NULL',
+      [blobId, storageKey],
+    )
+    return changed > 0
+  }
+
+  async unmarkDamaged({ blobId, storageKey }: Pick<LinkedBlob, 'blobId' | 'storageKey'>): Promise<boolean> {
+    const changed = await this.#queries.run(
+      'UPDATE blobs SET damaged_at = NULL WHERE id = $1 AND storage_key = $2 AND damaged_at IS NOT NULL',
+      [blobId, storageKey],
+    )
+    return changed > 0
   }
 
   async findLocked(accountId: RowId, digest: Digest): Promise<BlobRow | undefined> {
@@ -94,6 +128,23 @@ export class SqlBlobLinks implements BlobLinks {
       [accountId, digest, sizeBytes, key],
     )
     return rows[0] && { id: rows[0].id, sizeBytes }
+  }
+
+  async replaceDamaged(
+    accountId: RowId,
+    digest: Digest,
+    sizeBytes: number,
+    key: StorageKey,
+  ): Promise<BlobRow | undefined> {
+    const former = await this.#queries.first<{ id: number; storage_key: string }>(lockDamaged, [accountId, digest])
+    if (former === undefined) return undefined
+    await this.#queries.run(
+      'UPDATE blobs SET storage_key = $3, size_bytes = $4, damaged_at = NULL WHERE account_id = $1 AND id = $2',
+      [accountId, former.id, key, sizeBytes],
+    )
+    // It may still name bytes: of another size, or on a disk that comes back.
+    await putIntoTrash(this.#queries, former.storage_key, null)
+    return { id: former.id, sizeBytes }
   }
 
   async link(repository: RepositoryRow, blobId: RowId, digest: Digest): Promise<void> {

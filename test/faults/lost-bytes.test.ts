@@ -1,0 +1,206 @@
+// A stored object is lost, or cut short. The registry notices when it is read, and the next push of the blob heals it.
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { type BerthProcess, startBerth } from '../support/berth-process.ts'
+import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import { type Damageable, damageableStores, type StoreKind } from '../support/lost-objects.ts'
+import { type Need, testNeeding } from '../support/needs.ts'
+import { postgres } from '../support/postgres-server.ts'
+import {
+  ask,
+  checkBlob,
+  expectStatus,
+  finish,
+  openSession,
+  patch,
+  pushBlob,
+  pushImage,
+  putManifest,
+  type Target,
+} from '../support/registry-client.ts'
+import { type Replicas, startReplicas } from '../support/replicas.ts'
+import { sharedStoresNeed } from '../support/shared-stores.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { testS3Need } from '../support/test-s3.ts'
+
+const temporaryFolder = useTemporaryFolders('lost-bytes')
+const [app, other] = ['lost/app', 'lost/other']
+const lostLine = 'the stored bytes of a blob are missing or damaged; the next push of the blob replaces them'
+
+/** Longer than what an S3 store reads before it answers, and shorter. */
+const layers = [generatedBytes(700_000, 1), generatedBytes(1_000, 2)]
+
+const waysToPush: Readonly<Record<string, (target: Target, bytes: Uint8Array) => Promise<unknown>>> = {
+  'one POST': (target, bytes) => pushBlob(target, app, bytes),
+  'POST and PUT': async (target, bytes) =>
+    expectStatus(201, finish(target, await openSession(target, app), digestOf(bytes), bytes)),
+  'POST, PATCH and PUT': async (target, bytes) => {
+    const session = await openSession(target, app)
+    await expectStatus(202, patch(target, session, bytes))
+    await expectStatus(201, finish(target, session, digestOf(bytes)))
+  },
+}
+
+/** What clients see of the blob in both repositories that link it, and of a push that needs it. */
+async function describeBlob(target: Target, bytes: Uint8Array, manifest: Uint8Array): Promise<readonly unknown[]> {
+  const digest = digestOf(bytes)
+  const head = async (name: string) => (await ask(target, 'HEAD', `/v2/${name}/blobs/${digest}`)).status
+  const status = async (asked: Promise<Response>) => {
+    const answer = await asked
+    const { errors = [] } = ((await answer.json().catch(() => null)) ?? {}) as { errors?: { code: string }[] }
+    return [answer.status, ...new Set(errors.map(({ code }) => code))].join(' ')
+  }
+  const mount = `/v2/lost/third/blobs/uploads/?mount=${digest}`
+  return [
+    await checkBlob(target, app, digest),
+    await checkBlob(target, other, digest),
+    await head(app),
+    await head(other),
+    await status(putManifest(target, app, 'again', manifest)),
+    await status(ask(target, 'POST', `${mount}&from=${app}`)),
+    await status(ask(target, 'POST', mount)),
+  ]
+}
+
+const sound = ['whole', 'whole', 200, 200, '201', '201', '201']
+const lost = ['status 404', 'status 404', 404, 404, '400 MANIFEST_BLOB_UNKNOWN', '202', '202']
+
+function countLostLines(output: string, digest: string): number {
+  const lines = output.split('\n').filter((line) => line.includes(lostLine) && line.includes(digest))
+  for (const line of lines) {
+    expect(JSON.parse(line)).toMatchObject({ level: 'error', account: expect.any(String), repository: app, digest })
+  }
+  return lines.length
+}
+
+async function pushLostImage(target: Target): Promise<Uint8Array> {
+  const { bytes } = await pushImage(target, app, 'latest', layers)
+  for (const layer of layers) {
+    const mount = `/v2/${other}/blobs/uploads/?mount=${digestOf(layer)}&from=${app}`
+    await expectStatus(201, ask(target, 'POST', mount))
+  }
+  return bytes
+}
+
+const kinds: readonly (readonly [StoreKind, Need])[] = [
+  [
+    { metadata: 'SQLite', blobs: 'files' },
+    { isMet: true, reason: '' },
+  ],
+  [{ metadata: 'SQLite', blobs: 'S3' }, testS3Need()],
+  [{ metadata: 'PostgreSQL', blobs: 'files' }, postgres],
+  [{ metadata: 'PostgreSQL', blobs: 'S3' }, sharedStoresNeed],
+]
+
+for (const [kind, need] of kinds) {
+  describe(`${kind.blobs} and ${kind.metadata}`, () => {
+    let stores: Damageable
+    let berth: BerthProcess
+    let manifest: Uint8Array
+
+    beforeAll(async () => {
+      if (!need.isMet) return
+      const dataDir = temporaryFolder()
+      stores = await damageableStores(kind, dataDir)
+      berth = await startBerth({ dataDir, settings: { ...stores.settings, BERTH_GARBAGE__EVERY: '0s' } })
+      manifest = await pushLostImage(berth)
+    }, 60_000)
+
+    afterAll(async () => {
+      if (!need.isMet) return
+      await berth.stop()
+      await stores.close()
+    })
+
+    for (const harm of ['removed', 'cut short'] as const) {
+      testNeeding(
+        need,
+        `an object that is ${harm} is gone for clients, and any kind of push brings it back`,
+        async () => {
+          for (const layer of layers) {
+            const digest = digestOf(layer)
+            for (const push of Object.values(waysToPush)) {
+              const before = countLostLines(berth.output(), digest)
+              expect(await describeBlob(berth, layer, manifest)).toEqual(sound)
+              const key = await stores.keyOf(digest)
+              await (harm === 'removed' ? stores.remove(key) : stores.cut(key))
+
+              // The control, too: what is compared behind the push is not so before it.
+              expect(await describeBlob(berth, layer, manifest)).toEqual(lost)
+              await push(berth, layer)
+
+              expect(await describeBlob(berth, layer, manifest)).toEqual(sound)
+              expect(countLostLines(berth.output(), digest)).toBe(before + 1)
+              expect(await stores.listTrash()).toContain(key)
+            }
+          }
+        },
+      )
+    }
+
+    testNeeding(need, 'an object that comes back is served again without a push', async () => {
+      for (const layer of layers) {
+        const putBack = await stores.remove(await stores.keyOf(digestOf(layer)))
+        expect(await describeBlob(berth, layer, manifest)).toEqual(lost)
+
+        await putBack()
+
+        expect(await describeBlob(berth, layer, manifest)).toEqual(sound)
+      }
+    })
+
+    testNeeding(need, 'a store that is not there is trouble, and no blob is taken for lost', async () => {
+      for (const layer of layers) {
+        const digest = digestOf(layer)
+        const before = countLostLines(berth.output(), digest)
+        const comeBack = await stores.hide(await stores.keyOf(digest))
+        expect(await checkBlob(berth, app, digest)).toBe('status 503')
+        expect((await ask(berth, 'HEAD', `/v2/${app}/blobs/${digest}`)).status).toBe(200)
+        await comeBack()
+
+        expect(await describeBlob(berth, layer, manifest)).toEqual(sound)
+        expect(countLostLines(berth.output(), digest)).toBe(before)
+      }
+    })
+  })
+}
+
+describe('two replicas', () => {
+  let replicas: Replicas
+  let stores: Damageable
+
+  beforeAll(async () => {
+    if (!sharedStoresNeed.isMet) return
+    replicas = await startReplicas()
+    stores = await damageableStores({ shared: replicas.stores })
+  }, 60_000)
+
+  afterAll(async () => {
+    if (sharedStoresNeed.isMet) await replicas.stop()
+  }, 60_000)
+
+  testNeeding(
+    sharedStoresNeed,
+    'both see at once what one of them has found, and many pushes at once heal it',
+    async () => {
+      const { a, b } = replicas
+      const manifest = await pushLostImage(a)
+      const both = (act: (target: Target) => Promise<unknown>) =>
+        Promise.all(Array.from({ length: 8 }, (_, n) => act(n % 2 === 0 ? a : b)))
+      for (const layer of layers) {
+        const digest = digestOf(layer)
+        await stores.remove(await stores.keyOf(digest))
+
+        expect(new Set(await both((target) => checkBlob(target, app, digest)))).toEqual(new Set(['status 404']))
+        expect(await describeBlob(b, layer, manifest)).toEqual(lost)
+        expect(await describeBlob(a, layer, manifest)).toEqual(lost)
+        expect(countLostLines(a.output() + b.output(), digest)).toBe(1)
+        await both((target) => pushBlob(target, app, layer))
+
+        expect(await describeBlob(a, layer, manifest)).toEqual(sound)
+        expect(await describeBlob(b, layer, manifest)).toEqual(sound)
+        // The lost one, and all but one of those that were pushed.
+        expect(await stores.listTrash()).toHaveLength(8 * (layers.indexOf(layer) + 1))
+      }
+    },
+  )
+})
