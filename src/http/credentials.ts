@@ -5,7 +5,7 @@ export type Carrier = 'authorization' | 'api-key-header' | 'query' | 'cookie'
 
 export interface PresentedCredential {
   readonly carrier: Carrier
-  /** Undefined when the carrier is there but holds nothing that could be one: that is wrong, not absent. */
+  /** Undefined when the carrier is present but malformed or repeated: the credentials are then invalid, not absent. */
   readonly credential: Credential | undefined
 }
 
@@ -16,27 +16,26 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * The six carriers of spec.md. The first that is present decides; a bad one is never rescued by another behind it.
+ * Reads the six carriers of spec.md. The first carrier that is present decides; a later one never replaces a bad one.
  *
- * A header line given twice reaches us as one with a comma. No key, token or Basic credential holds a comma, so a comma
- * means that two were sent and two readers could pick different ones.
+ * Bun joins repeated header lines with a comma. No key, token or Basic credential in a header contains a comma, so a
+ * value with a comma is either repeated or malformed. Both are invalid: two readers could pick different credentials.
  */
 export function findCredential(headers: Headers, query: URLSearchParams): PresentedCredential | undefined {
   const authorization = headers.get('authorization')
-  const apiKey = headers.get('x-api-key')
-  refuseRepeated(authorization)
-  refuseRepeated(apiKey)
-  if (authorization !== null && !isEmptyBasic(authorization))
-    return { carrier: 'authorization', credential: parseAuthorization(authorization) }
-  if (apiKey !== null) {
-    return { carrier: 'api-key-header', credential: toCredential('api-key', apiKey.trim()) }
+  if (authorization !== null && !isEmptyBasic(authorization)) {
+    const credential = authorization.includes(',') ? undefined : parseAuthorization(authorization)
+    return { carrier: 'authorization', credential }
   }
-  const queryKeys = query.getAll('apiKey')
-  if (queryKeys.length > 1) throw new RegistryRefusal('credentials-ambiguous')
-  if (queryKeys[0] !== undefined) return { carrier: 'query', credential: toCredential('api-key', queryKeys[0]) }
-
-  const token = findCookie(headers.get('cookie'))
-  if (token !== undefined) return { carrier: 'cookie', credential: toCredential('bearer', token) }
+  const apiKey = headers.get('x-api-key')
+  if (apiKey !== null) {
+    const credential = apiKey.includes(',') ? undefined : toCredential('api-key', apiKey.trim())
+    return { carrier: 'api-key-header', credential }
+  }
+  const keys = query.getAll('apiKey')
+  if (keys.length > 0) return { carrier: 'query', credential: toOnlyCredential('api-key', keys) }
+  const tokens = findCookies(headers.get('cookie'))
+  if (tokens.length > 0) return { carrier: 'cookie', credential: toOnlyCredential('bearer', tokens) }
   return undefined
 }
 
@@ -45,8 +44,11 @@ function isEmptyBasic(header: string): boolean {
   return header.endsWith(' Og==') && header.toLowerCase() === 'basic og=='
 }
 
-function refuseRepeated(value: string | null): void {
-  if (value?.includes(',')) throw new RegistryRefusal('credentials-ambiguous')
+function toOnlyCredential(
+  kind: Credential['kind'],
+  [secret = '', ...others]: readonly string[],
+): Credential | undefined {
+  return others.length > 0 ? undefined : toCredential(kind, secret)
 }
 
 function toCredential(kind: Credential['kind'], secret: string): Credential | undefined {
@@ -79,21 +81,21 @@ export function parseUserAndPassword(text: string): Credential | undefined {
   return undefined
 }
 
-function findCookie(header: string | null): string | undefined {
-  if (header === null) return undefined
-  const values = header
+function findCookies(header: string | null): readonly string[] {
+  if (header === null) return []
+  return header
     .split(';')
     .map((pair) => pair.trim())
     .filter((pair) => pair.startsWith(`${cookieName}=`))
-  if (values.length > 1) throw new RegistryRefusal('credentials-ambiguous')
-  return values[0]?.slice(cookieName.length + 1)
+    .map((pair) => pair.slice(cookieName.length + 1))
 }
 
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * A browser sends its cookie with requests that another site makes it send. Such a request may look, but not act:
- * `Sec-Fetch-Site` must say that it is our own page's, or where there is none, `Origin` must name us.
+ * Refuses a request that another site made a browser send with its cookie, unless the method is safe. `Sec-Fetch-Site`
+ * must be `same-origin` or `none`. Without that header, `Origin` must be our own origin. A request with neither header
+ * is accepted, because every browser sends at least one of them with an unsafe method.
  */
 export function checkSameSite(method: string, headers: Headers, ownOrigin: string | undefined): void {
   if (safeMethods.has(method)) return
@@ -103,6 +105,5 @@ export function checkSameSite(method: string, headers: Headers, ownOrigin: strin
     throw new RegistryRefusal('cross-site-request')
   }
   const origin = headers.get('origin')
-  if (origin === null || ownOrigin === undefined || origin !== ownOrigin)
-    throw new RegistryRefusal('cross-site-request')
+  if (origin !== null && origin !== ownOrigin) throw new RegistryRefusal('cross-site-request')
 }

@@ -31,7 +31,6 @@ interface ErrorRow {
 export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   unauthenticated: { status: 401, code: 'UNAUTHORIZED' },
   'credentials-invalid': { status: 401, code: 'UNAUTHORIZED' },
-  'credentials-ambiguous': { status: 400, code: 'UNAUTHORIZED' },
   'cross-site-request': { status: 403, code: 'DENIED' },
   denied: { status: 403, code: 'DENIED' },
   'scope-insufficient': { status: 401, code: 'DENIED' },

@@ -6,8 +6,7 @@
 export const refusalWords = {
   // who is calling, and may they
   unauthenticated: 'authentication required',
-  'credentials-invalid': 'the credentials are wrong, or good no more',
-  'credentials-ambiguous': 'credentials must be given once',
+  'credentials-invalid': 'the credentials are wrong, malformed, repeated or no longer valid',
   'cross-site-request': 'a cookie does not authorise requests that come from another site',
   denied: 'requested access to the resource is denied',
   'scope-insufficient': 'requested access to the resource is denied to this token',

@@ -44,7 +44,7 @@ const all = cases.flatMap(([title, bring, alone]) =>
 )
 const wantedOf = ({ pair, alone }: (typeof all)[number]) => {
   const decider = deciderOf(pair)
-  return decider === 'neither' ? '400' : alone[decider]
+  return decider === 'neither' ? '401' : alone[decider]
 }
 
 test('all pairs of carriers are here', () => {

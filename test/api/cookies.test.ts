@@ -1,4 +1,4 @@
-// decisions.md 5: the cookie on an unsafe method needs Sec-Fetch-Site same-origin or none, or a matching Origin; else 403.
+// decisions.md 5: the cookie on an unsafe method needs Sec-Fetch-Site same-origin or none, or a matching Origin, or neither; else 403.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { api } from '../support/api-server.ts'
 import { testApiKey } from '../support/berth-process.ts'

@@ -29,12 +29,12 @@ describe('credentials that are given twice', () => {
     ['two cookies in two lines', ['Cookie: svc-auth=a', 'Cookie: svc-auth=b']],
     ['two cookies in one line', ['Cookie: svc-auth=a; svc-auth=b']],
   ])('%s are refused', async (_what, lines) => {
-    expect(await verdict('GET', '/v2/_catalog', [host, ...lines])).toBe('400 UNAUTHORIZED')
+    expect(await verdict('GET', '/v2/_catalog', [host, ...lines])).toBe('401 UNAUTHORIZED')
   })
 
   test('two keys in the query are refused', async () => {
     const target = `/v2/_catalog?apiKey=${testApiKey}&apiKey=${testApiKey}`
-    expect(await verdict('GET', target, [host])).toBe('400 UNAUTHORIZED')
+    expect(await verdict('GET', target, [host])).toBe('401 UNAUTHORIZED')
   })
 
   test('by two carriers: the first of the order decides, for better or worse', async () => {

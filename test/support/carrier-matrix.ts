@@ -43,8 +43,8 @@ const basicChallenge = 'Basic realm="Berth", charset="UTF-8"'
 const oneBearerChallenge = /^Bearer realm="([^"]+)",service="Berth"(?:,scope="[^"]+")?(,error="invalid_token")?$/
 const wordsFor = {
   absent: 'authentication required',
-  bad: 'the credentials are wrong, or good no more',
-  expired: 'the credentials are wrong, or good no more',
+  bad: 'the credentials are wrong, malformed, repeated or no longer valid',
+  expired: 'the credentials are wrong, malformed, repeated or no longer valid',
 } as const
 
 /** All that is wrong with the answer in this cell. */

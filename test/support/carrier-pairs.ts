@@ -17,7 +17,7 @@ export interface Brought {
   readonly second: string
 }
 
-/** decisions.md 5: the first present decides, no falling through from a bad one; a repeated header line is 400. */
+/** decisions.md 5: the first present decides, no falling through from a bad one; a repeated carrier is 401. */
 export function deciderOf({ first, second }: Pair): 'first' | 'second' | 'neither' {
   const [one, other] = [first, second].map(({ place }) => placesInOrder.indexOf(place))
   if (one === undefined || other === undefined || one === other) return 'neither'

@@ -80,13 +80,14 @@ function originNamed(origin: Row['origin'], url: string): string | undefined {
 
 /**
  * decisions.md 5, safety.md 5.6: an explicit carrier decides, and counts from anywhere. The cookie counts for looking; for
- * acting only if the browser says that it is our own page's request or the user's own, and, from a browser that says
- * nothing, if the origin is ours.
+ * acting only if `Sec-Fetch-Site` says that it is our own page's request or the user's own. Without `Sec-Fetch-Site` the
+ * origin must be ours, or absent: no browser sends neither header.
  */
 export function wantedAnswer({ method, carries, site, origin }: Row, { ours }: Facts): number {
   const [, status] = deeds[method]
   const isSafe = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
   if (carries !== 'cookie' || isSafe) return status
-  const isOurPage = site === 'absent' ? origin === ours : site === 'same-origin' || site === 'none'
+  const isOurPage =
+    site === 'absent' ? origin === ours || origin === 'absent' : site === 'same-origin' || site === 'none'
   return isOurPage ? status : 403
 }

@@ -53,10 +53,6 @@ export const whoIsCalling = {
     registry: plain((mount) => get(`${mount}/`, { key: 'not-a-key' })),
     service: plain(() => get(`${api}/stats`, { key: 'not-a-key' })),
   },
-  'credentials-ambiguous': {
-    registry: plain((mount) => get(`${mount}/?apiKey=one&apiKey=other`, { key: 'none' })),
-    service: plain(() => get(`${api}/stats?apiKey=one&apiKey=other`, { key: 'none' })),
-  },
   'cross-site-request': {
     registry: async (server, mount) => ({
       method: 'POST',

@@ -52,7 +52,7 @@ const isRight = (caller: Operation['caller']): boolean => caller !== 'anyone' &&
 /** All refusals of an operation: its own, and those that follow from what it is. */
 export function refusalsOf(operation: Operation): readonly Refusal[] {
   const { caller, method, part, requestBody, refusals = [] } = operation
-  const all: Refusal[] = ['host-invalid', 'credentials-ambiguous', 'uri-too-long', ...refusals]
+  const all: Refusal[] = ['host-invalid', 'uri-too-long', ...refusals]
   if (operation.path.includes('{')) all.push('path-invalid')
   if (caller !== 'anyone') all.push('unauthenticated', 'credentials-invalid', 'too-many-failures')
   if (caller !== 'anyone' && method !== 'get') all.push('cross-site-request')

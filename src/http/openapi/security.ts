@@ -26,7 +26,8 @@ export const securitySchemes = {
     type: 'apiKey',
     in: 'cookie',
     name: 'svc-auth',
-    description: 'A token. For all methods but GET and HEAD the request must come from a page of the same origin.',
+    description:
+      'A token. A request that changes something is refused with 403 when a page of another origin made the browser send it.',
   },
   apiKeyQuery: {
     type: 'apiKey',
