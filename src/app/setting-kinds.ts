@@ -67,6 +67,21 @@ export function secret(): Kind<string | undefined> {
   )
 }
 
+// Every carrier can transport these characters. A comma would make a header value look repeated.
+const apiKeyPattern = /^[\x21-\x2b\x2d-\x7e]{20,1024}$/
+
+/** An API key that the operator chooses. */
+export function apiKey(): Kind<string | undefined> {
+  return {
+    fallback: undefined,
+    fallbackText: '',
+    allowed: 'a text of 20 to 1024 printable ASCII characters, without spaces and commas',
+    isSecret: true,
+    // YAML reads a text of digits as a number and rounds it.
+    parse: (given) => (typeof given === 'string' && apiKeyPattern.test(given) ? { value: given } : undefined),
+  }
+}
+
 /** A secret that somebody else has made, of whatever length. */
 export function foreignSecret(): Kind<string | undefined> {
   return kind<string | undefined>(undefined, '', 'a text', (given) => (given === '' ? undefined : given), true)

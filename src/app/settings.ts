@@ -2,6 +2,7 @@ import { allRights, defaultRoles } from '../identity/rights.ts'
 import {
   addressList,
   algorithmList,
+  apiKey,
   byteCount,
   choice,
   duration,
@@ -128,8 +129,8 @@ export const settingsTable = {
   adminName: setting('identity.admin_name', userName('admin'), 'Name of the first user.'),
   adminApiKey: setting(
     'identity.admin_api_key',
-    secret(),
-    "The first user's API key; without it one is made and shown once.",
+    apiKey(),
+    'API key of the first user. Without it, Berth creates a key at the first start and prints it once.',
   ),
   adminPassword: setting(
     'identity.admin_password',

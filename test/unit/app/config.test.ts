@@ -91,6 +91,9 @@ describe('what is wrong with the settings', () => {
       expect(faults.length).toBeGreaterThan(0)
       expect(faults.join()).not.toContain('hush')
     }
+    const [fault, ...others] = faultsOf('', { BERTH_IDENTITY__ADMIN_API_KEY: 'hush hush, hush hush' })
+    expect(others).toEqual([])
+    expect(fault).toStartWith('BERTH_IDENTITY__ADMIN_API_KEY: its value (not shown) must be a text of 20 to 1024')
   })
 
   test('a file that was named and is not there', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import {
   addressList,
+  apiKey,
   byteCount,
   choice,
   credentialsPath,
@@ -46,6 +47,20 @@ const kinds: readonly (readonly [
       [123456789012, '123456789012'],
     ],
     ['', '12345678901', 5, []],
+  ],
+  [
+    'an API key',
+    apiKey(),
+    [['a-key_of:20+letters!', 'a-key_of:20+letters!']],
+    [
+      'a-key-of-19-letters',
+      'a key with spaces in it',
+      'a-key,with-a-comma-in-it',
+      'a-key-with-an-ümlaut-in-it',
+      'a-key-with-a-zero\0-in-it',
+      1e30,
+      'x'.repeat(1_025),
+    ],
   ],
   [
     'a flag',
