@@ -54,7 +54,9 @@ export function text(fallback: string): Kind<string> {
 }
 
 export function userName(fallback: string): Kind<string> {
-  return kind(fallback, fallback, 'letters, digits and . _ @ + -', (given) => (isUserName(given) ? given : undefined))
+  return kind(fallback, fallback, 'letters, digits and . _ @ + -, and not apikey or bearer', (given) =>
+    isUserName(given) ? given : undefined,
+  )
 }
 
 export function secret(): Kind<string | undefined> {

@@ -20,15 +20,20 @@ export type UserName = string & { readonly __brand: 'UserName' }
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/
 
+/** As the user name of Basic credentials, these say that the password is an API key or a token. */
+export const reservedNames: ReadonlySet<string> = new Set(['apikey', 'bearer'])
+
 export function isUserName(text: string): text is UserName {
-  return namePattern.test(text)
+  return namePattern.test(text) && !reservedNames.has(text)
 }
 
 export function parseUserName(text: string): UserName {
   if (isUserName(text)) return text
   throw new RegistryRefusal('identity-invalid', {
     field: 'name',
-    reason: 'must be 1 to 128 letters, digits and . _ @ + -, beginning with a letter or a digit',
+    reason: reservedNames.has(text)
+      ? `must not be ${text}, which is reserved for signing in with keys and tokens`
+      : 'must be 1 to 128 letters, digits and . _ @ + -, beginning with a letter or a digit',
   })
 }
 
@@ -120,13 +125,16 @@ export function checkMayManage(own: ReadonlySet<Right>, roles: readonly string[]
   if (!theirs.isSubsetOf(own)) throw new RegistryRefusal('denied', { rights: [...theirs.difference(own)] })
 }
 
-/** The user with this name and password, at the same cost whether the name or the password is wrong. */
+/**
+ * The user with this name and password, at the same cost whether the name or the password is wrong. A name that no user
+ * can have is not looked up: PostgreSQL refuses text with NUL.
+ */
 export async function findByPassword(
   { users }: { readonly users: Pick<Users, 'find'> },
   name: string,
   password: string,
 ): Promise<User | undefined> {
-  const user = await users.find(name)
+  const user = isUserName(name) ? await users.find(name) : undefined
   const matches = await isPassword(password, user?.passwordHash)
   return matches && user !== undefined && !user.isDisabled ? user : undefined
 }

@@ -64,6 +64,18 @@ async function scopedToken(target: Target): Promise<string> {
   return (await jsonOf<{ token: string }>(ask(target, 'GET', path))).token
 }
 
+describe('a login', () => {
+  prove('with a NUL in the name is refused like any other', async () => {
+    for (const username of ['admin\0', '\0']) {
+      const asked = fetch(`${replicas.a.url}${identity}/token/auth`, {
+        method: 'POST',
+        ...json({ username, password: testAdminPassword }),
+      })
+      expect((await asked).status).toBe(401)
+    }
+  })
+})
+
 describe('an API key', () => {
   prove(`that is made at one replica is good at the other at once, ${keys} times`, async () => {
     const { a, b } = replicas

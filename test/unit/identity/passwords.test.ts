@@ -2,6 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { hashPassword, isPassword, nobodysHash, passwordLengthMax } from '../../../src/identity/passwords.ts'
 import { findByPassword } from '../../../src/identity/users.ts'
 import { NoSlot } from '../../../src/lib/slots.ts'
+import { Unavailable } from '../../../src/oci/errors.ts'
+import type { Users } from '../../../src/ports/users.ts'
 import { MemoryUsers, user } from '../../support/memory-users.ts'
 import { errorOf } from '../../support/outcomes.ts'
 
@@ -22,6 +24,11 @@ async function openUsers(): Promise<MemoryUsers> {
   return users
 }
 
+/** As PostgreSQL does. */
+function refuseNul(find: Users['find']): Users['find'] {
+  return (name) => (name.includes('\0') ? Promise.reject(new Unavailable('the metadata store')) : find(name))
+}
+
 const refusedLogins = [
   ['a wrong password', 'ann', 'a wrong password'],
   ['an unknown user', 'nobody', password],
@@ -35,6 +42,7 @@ describe('a password', () => {
     const users = await openUsers()
 
     expect((await findByPassword({ users }, 'ann', password))?.name).toBe('ann')
+    users.find = refuseNul(users.find.bind(users))
     for (const [name, given] of [
       ['ann', 'A password of ann'],
       ['Ann', password],
@@ -43,6 +51,7 @@ describe('a password', () => {
       ['ann', ` ${password}`],
       ['ann', ''],
       ['nobody', ''],
+      ['ann\0', password],
     ] as const) {
       expect([name, given, await findByPassword({ users }, name, given)]).toEqual([name, given, undefined])
     }
