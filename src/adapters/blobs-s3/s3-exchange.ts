@@ -15,6 +15,8 @@ export interface S3Request {
 }
 
 const errorBytesMax = 64 * 1024
+/** The longest wait for the next bytes of an error's body; the time for the headers ends it, too. */
+const errorBodyMs = 5_000
 /** A thousand names of a kilobyte, and what stands around them, written at its longest. */
 const answerBytesMax = 8 * 1024 * 1024
 /** A Complete sends a space now and then for minutes; not for ever. */
@@ -52,6 +54,8 @@ export class S3Exchange {
       if (response.ok) return exchange
       throw await exchange.#fault(nowMs())
     } catch (error) {
+      // The status has come, even if the reason has not.
+      if (error instanceof S3Fault) throw error
       throw isTimedOut ? new S3Fault(operation, { code: 'timeout' }) : faultOfConnection(operation, error)
     } finally {
       clearTimeout(timer)
@@ -96,8 +100,8 @@ export class S3Exchange {
   }
 
   async #fault(nowMs: number): Promise<S3Fault> {
-    // Within the time for the headers. What cannot be read of it does not change that it is an error.
-    const text = await this.text(answerMs, errorBytesMax).catch(() => '')
+    // A body that cannot be read, or does not come in time, does not change what the status says.
+    const text = await this.text(errorBodyMs, errorBytesMax).catch(() => '')
     return faultOfAnswer(this.#operation, this.status, this.headers, text, nowMs)
   }
 }

@@ -104,6 +104,19 @@ describe.each(repeatable)('%s', (operation, call) => {
   })
 })
 
+describe('an error whose body never comes', () => {
+  test.each([
+    [403, 1],
+    [500, 4],
+  ])('is what its status says: %d is asked for %d times', async (status, tries) => {
+    server.follow((_, answer) => answer.begin(status, { 'content-length': '100' }))
+    const client = openS3Client(server.url, { attemptTimeoutMs: shortMs }, time)
+    const fault = await faultOf(client.put(name, bodyOf('bytes')))
+
+    expect([fault.status, fault.code, server.requests.length]).toEqual([status, 'unexplained', tries])
+  })
+})
+
 test('a bucket that is elsewhere is not followed, and where it is is told', async () => {
   const client = openS3Client(server.url, {}, time)
   server.follow(saying(301, 'PermanentRedirect', { 'x-amz-bucket-region': 'eu-west-1', location: server.url }))
