@@ -2,12 +2,15 @@
 import { expect } from 'bun:test'
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import type { StorageKey } from '../../src/ports/blob-store.ts'
 import { buryBlobs, removeEmptyRepositories } from '../../src/registry/garbage-rows.ts'
 import { type Engine, useEngines } from '../support/both-engines.ts'
 import { afterCommit, crash, Gate, SimulatedCrash } from '../support/gates.ts'
+import { digestOf } from '../support/generated-bytes.ts'
 import { addBlob, addManifest, hourMs, openShelf, type Shelf } from '../support/metadata-rows.ts'
 import { testNeeding } from '../support/needs.ts'
 import { postgres } from '../support/postgres-server.ts'
+import { freshKey } from '../support/stored-objects.ts'
 
 const engines = useEngines('garbage-rows')
 const ages = { leaseMs: hourMs }
@@ -72,6 +75,28 @@ async function openLiked(engine: Engine) {
   const links = () => rows.count('blob_links')
   return { ...rows, blob, liker, push, links }
 }
+
+engines.each(
+  'a sweep during a move to here leaves the copies alone, and takes what nobody has noted',
+  async (engine) => {
+    const { metadata } = await openRows(engine)
+    const [openedFor, other] = [freshKey(), freshKey()]
+    const [copy, stray] = [`${openedFor}-0123456789abcdef`, `${other}-0123456789abcdef`] as StorageKey[]
+    if (copy === undefined || stray === undefined) throw new Error('no keys')
+    const copied = { sourceKey: freshKey(), storageKey: copy, digest: digestOf('layer'), sizeBytes: 5 }
+    await metadata.copiedObjects().note(copied, [])
+
+    const trashed = await metadata.transaction(({ garbage }) =>
+      garbage.trashStrays([
+        { storageKey: copy, openedFor, notes: undefined },
+        { storageKey: stray, openedFor: other, notes: undefined },
+      ]),
+    )
+
+    expect(trashed).toBe(1)
+    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([{ storageKey: stray, notes: undefined }])
+  },
+)
 
 engines.each('a blob that many repositories link loses some hundreds of links a transaction', async (engine) => {
   const { metadata, shelf, blob, links, count, liker } = await openLiked(engine)

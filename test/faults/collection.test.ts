@@ -70,7 +70,9 @@ describe('berth gc beside a server', () => {
       await expectStatus(202, ask(berth, 'DELETE', `/v2/gone/app/manifests/${digest}`))
     }
     const blobs = new Set(images.flatMap((image) => image.blobs))
-    for (const blob of blobs) await expectStatus(202, ask(berth, 'DELETE', `/v2/gone/app/blobs/${blob}`))
+    // The deletion of a manifest sends the collector to its blobs; that of a blob need not follow.
+    for (const blob of images[0]?.blobs ?? [])
+      await expectStatus(202, ask(berth, 'DELETE', `/v2/gone/app/blobs/${blob}`))
 
     const output = await gc()
 

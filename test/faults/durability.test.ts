@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmodSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
+import { type BerthProcess, projectRoot, startBerth } from '../support/berth-process.ts'
 import { generatedBytes } from '../support/generated-bytes.ts'
 import { type Need, testNeeding } from '../support/needs.ts'
 import {
@@ -45,6 +45,19 @@ async function syncedBy(berth: BerthProcess, act: () => Promise<unknown>): Promi
   const calls = readFileSync(log, 'utf8').matchAll(/f(?:data)?sync\(\d+<([^>]+)>/g)
   return [...calls].map(([, path]) => (path ?? '').replace(berth.dataDir, '').replace(/^\//, ''))
 }
+
+testNeeding(canTrace(), 'a new folder for blobs is synced, and so is the one that it is in', async () => {
+  const parent = temporaryFolder()
+  const log = join(parent, 'trace')
+  const adapter = join(projectRoot, 'src/adapters/blobs-filesystem/filesystem-blob-store.ts')
+  const program = `const { FilesystemBlobStore } = await import(${JSON.stringify(adapter)})
+    await FilesystemBlobStore.open(${JSON.stringify(join(parent, 'blobs'))})`
+  const traced = ['strace', '-f', '-y', '-e', 'trace=fsync', '-o', log, process.execPath, '-e', program]
+  expect(Bun.spawnSync(traced, { stdout: 'ignore' }).exitCode).toBe(0)
+
+  const synced = [...readFileSync(log, 'utf8').matchAll(/fsync\(\d+<([^>]+)>/g)].map(([, path]) => path)
+  expect(synced).toEqual([join(parent, 'blobs'), parent])
+})
 
 describe('before it is acknowledged', () => {
   let berth: BerthProcess

@@ -121,6 +121,17 @@ describe('a download that goes on', () => {
     expect(server.requests.length).toBe(2)
   })
 
+  test('ends where more comes than was announced, and does not give it out', async () => {
+    server.follow(({ headers }, answer) => {
+      const { first } = wanted(headers)
+      answer.begin(206, { 'content-length': '60', 'content-range': `bytes ${first}-49999/50000` })
+      void answer.write('x'.repeat(60))
+    })
+    const download = openS3Client(server.url, {}, time).open(name, content.length, { first: 49_990, last: 49_999 })
+    expect((await faultOf(readAll(await download))).code).toBe('malformed')
+    expect(server.requests.length).toBe(1)
+  })
+
   test('bears errors that pass', async () => {
     server.follow((request, answer, nth) => {
       if (nth === 2) return answer.send(503, errorXml('SlowDown'))
