@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import { SqlUploads } from '../../src/adapters/metadata-sql/tables/uploads.ts'
 import { digestOf } from '../support/generated-bytes.ts'
 import {
   addBlob,
@@ -59,6 +60,49 @@ function doubtContract(): void {
   })
 }
 
+/** SQLite's plans follow from the statements alone (sqlite-plans.ts); those of PostgreSQL are measured in bench/scale as well. */
+function costContract(): void {
+  test('what a session costs does not grow with the finished sessions of its repository', async () => {
+    const database = new PostgresDatabase({ ...limits, url: await (await sharedPostgres()).newDatabase() })
+    const metadata = await SqlMetadataStore.open(database)
+    opened.push(metadata)
+    const { repository, owner } = await openShelf(metadata)
+    // Most repositories have one session, so that the planner takes the repository for as good a key as the session's own.
+    await database.run(
+      "INSERT INTO repositories (account_id, name, created_at) SELECT $1, 'app' || n, 0 FROM generate_series(1, 2000) AS n",
+      [repository.accountId],
+    )
+    await database.run(
+      `INSERT INTO uploads (account_id, repository_id, subject, id, storage_key, created_at, touched_at)
+       SELECT account_id, id, $1, id, id, 0, 0 FROM repositories`,
+      [owner.subject],
+    )
+    await database.run('ANALYZE uploads, repositories', [])
+    await database.run(
+      `INSERT INTO uploads (account_id, repository_id, subject, id, done_digest, created_at, touched_at)
+       SELECT $1, $2, $3, 'finished ' || n, 'sha256:' || n, 0, 0 FROM generate_series(1, 1000) AS n`,
+      [repository.accountId, repository.id, owner.subject],
+    )
+
+    const rowsRead = await database.transaction(async (queries) => {
+      await queries.run('SET LOCAL plan_cache_mode = force_generic_plan', [])
+      const uploads = new SqlUploads(queries)
+      const { id } = await uploads.begin(repository, owner.subject, freshUploadId(), freshKey(), 0)
+      expect(await uploads.countOpen(repository, owner.subject)).toEqual({ ofRepository: 2, ofSubject: 2 })
+      expect(await uploads.find(owner, id)).toBeDefined()
+      expect(await uploads.claim(owner, id, 0)).toBeDefined()
+      expect(await uploads.discard(owner, id)).toBe(true)
+      const read = await queries.first<{ rows: number }>(
+        "SELECT seq_tup_read + idx_tup_fetch AS rows FROM pg_stat_xact_user_tables WHERE relname = 'uploads'",
+        [],
+      )
+      return read?.rows
+    })
+
+    expect(rowsRead).toBeLessThan(20)
+  })
+}
+
 /** On SQLite the collector waits for the push to end. */
 function nobodyWaitsContract(): void {
   test('links go while a push holds the blob, all but the one that it holds; and the push goes on', async () => {
@@ -107,6 +151,7 @@ if (postgres.isMet) {
   metadataStoreContract('PostgreSQL', openPostgres)
   describe('metadata store, PostgreSQL', doubtContract)
   describe('metadata store, PostgreSQL: links that go', nobodyWaitsContract)
+  describe('metadata store, PostgreSQL: costs', costContract)
   signingKeysContract('PostgreSQL', async () => {
     const metadata = await openPostgres()
     return { keys: metadata.signingKeys(), reopen: () => metadata.signingKeys() }

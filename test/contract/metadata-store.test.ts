@@ -6,24 +6,36 @@ import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.
 import { Unavailable } from '../../src/oci/errors.ts'
 import { projectRoot } from '../support/berth-process.ts'
 import { addManifest, openShelf, tagged } from '../support/metadata-rows.ts'
+import { NamedStatements } from '../support/named-statements.ts'
 import { errorOf } from '../support/outcomes.ts'
 import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { apiKeysContract } from './api-keys.ts'
 import { metadataStoreContract } from './metadata-store.ts'
+import { signingKeysContract } from './signing-keys.ts'
+import { sqlitePlansContract } from './sqlite-plans.ts'
+import { usersContract } from './users.ts'
 
 const temporaryFolder = useTemporaryFolders('metadata')
 const opened: SqlMetadataStore[] = []
+const statements = new NamedStatements()
 
 afterAll(async () => {
   for (const metadata of opened) await metadata.close()
 })
 
 async function openSqlite(path = join(temporaryFolder(), 'metadata.sqlite')): Promise<SqlMetadataStore> {
-  const metadata = await SqlMetadataStore.open(new SqliteDatabase(path))
+  const metadata = await statements.open(new SqliteDatabase(path))
   opened.push(metadata)
   return metadata
 }
 
 metadataStoreContract('SQLite', openSqlite)
+usersContract('SQLite', async () => (await openSqlite()).users)
+apiKeysContract('SQLite', openSqlite)
+signingKeysContract('SQLite', async () => {
+  const metadata = await openSqlite()
+  return { keys: metadata.signingKeys(), reopen: () => metadata.signingKeys() }
+})
 
 describe('metadata store, SQLite: settings of each connection', () => {
   // The reader answers `first` outside a transaction, the writer inside one.
@@ -115,3 +127,6 @@ describe('metadata store, SQLite: when the engine fails', () => {
     expect(await errorOf(metadata.accounts.ensure('acme'))).toBeInstanceOf(Unavailable)
   })
 })
+
+// Last, because it looks at the statements that the tests above have asked.
+sqlitePlansContract(openSqlite, statements, () => new SqliteDatabase(join(temporaryFolder(), 'plans.sqlite')))

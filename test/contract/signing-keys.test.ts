@@ -1,8 +1,6 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
-import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.ts'
 import { FilesystemSigningKeys } from '../../src/adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
 import { Unavailable } from '../../src/oci/errors.ts'
 import { projectRoot } from '../support/berth-process.ts'
@@ -13,23 +11,11 @@ import { useTemporaryFolders } from '../support/temporary-folders.ts'
 import { keyNamed, signingKeysContract } from './signing-keys.ts'
 
 const temporaryFolder = useTemporaryFolders('keys')
-const opened: SqlMetadataStore[] = []
-
-afterEach(async () => {
-  for (const metadata of opened.splice(0)) await metadata.close()
-})
-
 const newFolder = () => join(temporaryFolder(), 'identity')
 
 signingKeysContract('filesystem', async () => {
   const folder = newFolder()
   return { keys: new FilesystemSigningKeys(folder), reopen: () => new FilesystemSigningKeys(folder) }
-})
-
-signingKeysContract('SQLite', async () => {
-  const metadata = await SqlMetadataStore.open(new SqliteDatabase(join(temporaryFolder(), 'metadata.sqlite')))
-  opened.push(metadata)
-  return { keys: metadata.signingKeys(), reopen: () => metadata.signingKeys() }
 })
 
 signingKeysContract('memory', async () => {

@@ -4,6 +4,7 @@ import { keysWithLimits } from './migrations/0002-keys-with-limits.ts'
 import { manyReplicas } from './migrations/0003-many-replicas.ts'
 import { suspendedAccounts } from './migrations/0004-suspended-accounts.ts'
 import { damagedBlobs } from './migrations/0005-damaged-blobs.ts'
+import { openUploads } from './migrations/0006-open-uploads.ts'
 
 interface Migration {
   readonly version: number
@@ -23,6 +24,7 @@ const migrations: readonly Migration[] = [
   { version: 3, sql: manyReplicas, oldestCode: 2 },
   { version: 4, sql: suspendedAccounts, oldestCode: 3 },
   { version: 5, sql: damagedBlobs, oldestCode: 3 },
+  { version: 6, sql: openUploads, oldestCode: 3 },
 ]
 
 const newestKnown = migrations.length

@@ -94,11 +94,20 @@ ON CONFLICT (work) DO UPDATE SET due_at = {now} + $2 WHERE turns.due_at <= {now}
 /** How many repositories one look reads. A number in the text: of a parameter the planner thinks a tenth of the table. */
 export const repositoriesAtOnce = 500
 
-/** The next in the order of the key that begins with the account. Those that are counted to have manifests are not empty. */
-export const listNextRepositories = `
+const repositoriesWhere = (condition: string) => `
 SELECT r.account_id, r.id, CASE WHEN r.manifest_count = 0 AND r.created_at <= {now} - $1 THEN 1 ELSE 0 END AS may_be_empty
-FROM repositories r WHERE (r.account_id, r.id) > ($2, $3)
-ORDER BY r.account_id, r.id LIMIT ${repositoriesAtOnce}`
+FROM repositories r WHERE ${condition} ORDER BY r.account_id, r.id LIMIT ${repositoriesAtOnce}`
+
+/**
+ * The repositories after the one that is `$2` and `$3`, in the order of the key that begins with the account. A repository that
+ * is counted to have manifests is not empty. First the rest of the account, then the accounts after it: of `(account_id, id) >
+ * ($2, $3)`, SQLite uses the account alone and reads the account from its beginning.
+ */
+export const listNextRepositories = `
+SELECT account_id, id, may_be_empty FROM (${repositoriesWhere('r.account_id = $2 AND r.id > $3')}) AS same_account
+UNION ALL
+SELECT account_id, id, may_be_empty FROM (${repositoriesWhere('r.account_id > $2')}) AS later_accounts
+ORDER BY account_id, id LIMIT ${repositoriesAtOnce}`
 
 const holdsNothing = `r.id IN (SELECT CAST(each.value AS {number}) FROM {texts $1}) AND r.manifest_count = 0
   AND NOT EXISTS (SELECT 1 FROM blob_links l WHERE l.account_id = r.account_id AND l.repository_id = r.id)

@@ -19,9 +19,10 @@ interface UploadRow {
 
 const columns = 'repository_id, storage_key, received_bytes, received_digest, digested_bytes, notes, epoch, done_digest'
 
-// A session belongs to one repository and one principal; to anybody else it does not exist.
+// A session belongs to one repository and one principal; to anybody else it does not exist. The plus keeps PostgreSQL from
+// searching an index by the repository, and so reading all sessions of the repository instead of one.
 const ownedBy = `account_id = $1 AND id = $4 AND subject = $3
-  AND repository_id = (SELECT r.id FROM repositories r WHERE r.account_id = $1 AND r.name = $2)`
+  AND +repository_id = (SELECT r.id FROM repositories r WHERE r.account_id = $1 AND r.name = $2)`
 
 const findOwned = `SELECT ${columns} FROM uploads WHERE ${ownedBy}`
 
