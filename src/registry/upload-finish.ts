@@ -56,7 +56,7 @@ async function close(
   chunk: IncomingChunk,
   onProgress: () => void,
 ): Promise<void> {
-  const turn = await beginTurn(needs, upload, hash, algorithmOf(digest))
+  const turn = await beginTurn(needs, owner, upload, hash, algorithmOf(digest))
   try {
     await turn.receive(chunk, onProgress)
     const object = await turn.writer.complete()

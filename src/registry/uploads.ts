@@ -98,7 +98,7 @@ export async function appendToUpload(
   chunk: IncomingChunk,
 ): Promise<number> {
   return inTurn(needs, owner, id, chunk, async (upload, onProgress) => {
-    const turn = await beginTurn(needs, upload, needs.running.takeHash(upload), 'sha256')
+    const turn = await beginTurn(needs, owner, upload, needs.running.takeHash(upload), 'sha256')
     try {
       let fault: unknown
       try {
@@ -124,9 +124,10 @@ export async function appendToUpload(
   })
 }
 
-/** Opens the object for writing; the turn is given back if that fails. */
+/** Opens the object for writing. If that fails, the turn ends. */
 export async function beginTurn(
   needs: UploadNeeds,
+  owner: UploadOwner,
   upload: Upload,
   hash: RunningHash | undefined,
   algorithm: DigestAlgorithm,
@@ -134,7 +135,7 @@ export async function beginTurn(
   try {
     return await WritingTurn.begin(needs, upload, hash, algorithm)
   } catch (error) {
-    await giveBack(needs, upload)
+    await endTurn(needs, owner, upload, error)
     throw error
   }
 }

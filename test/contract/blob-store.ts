@@ -1,10 +1,10 @@
 // What every blob store promises (src/ports/blob-store.ts), as tests.
 import { describe, expect, test } from 'bun:test'
-import { Unavailable } from '../../src/oci/errors.ts'
+import { Spoiled, Unavailable } from '../../src/oci/errors.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import { generatedBytes } from '../support/generated-bytes.ts'
 import { errorOf } from '../support/outcomes.ts'
-import { emptyObject, freshKey, type OpenedBlobStore, readAll, storeWhole } from '../support/stored-objects.ts'
+import { append, emptyObject, freshKey, type OpenedBlobStore, readAll, storeWhole } from '../support/stored-objects.ts'
 import { appending, streaming } from './blob-writer.ts'
 
 export function blobStoreContract(name: string, open: () => Promise<OpenedBlobStore>): void {
@@ -129,6 +129,19 @@ export function sharedBlobStoreContract(name: string, open: () => Promise<Opened
       expect(await errorOf(store.open(freshKey(), 600_000))).toBeInstanceOf(Unavailable)
       expect(await readAll(await store.open(key, 1_000))).toEqual(bytes)
       expect(await elsewhere.open(key, 999)).toBeUndefined()
+    })
+
+    test('spoils an upload whose acknowledged bytes are lost, unless the store is not the one that was claimed', async () => {
+      const { store, reopen } = await open()
+      await store.claim('one', { mayBeNew: true })
+      const key = freshKey()
+      const upload = await append(store, key, emptyObject, generatedBytes(1_000))
+      await store.remove(key, undefined)
+
+      expect(await errorOf(append(store, key, upload, generatedBytes(1_000)))).toBeInstanceOf(Spoiled)
+      await (await reopen()).claim('another', { mayBeNew: false, formerOwner: 'one' })
+      expect(await errorOf(append(store, key, upload, generatedBytes(1_000)))).toBeInstanceOf(Unavailable)
+      expect((await Array.fromAsync(store.listOlder(0))).flat()).toEqual([])
     })
   })
 }

@@ -148,6 +148,18 @@ for (const [kind, need] of kinds) {
       }
     })
 
+    testNeeding(need, 'an upload whose bytes are lost has ended, for whoever asks', async () => {
+      const session = await openSession(berth, app)
+      await expectStatus(202, patch(berth, session, generatedBytes(1_000, 3)))
+      for (const key of await stores.keysOfUploads()) await stores.remove(key)
+
+      const again = await patch(berth, session, generatedBytes(1_000, 4))
+      expect([again.status, await again.json()]).toMatchObject([404, { errors: [{ code: 'BLOB_UPLOAD_UNKNOWN' }] }])
+      expect((await ask(berth, 'GET', session)).status).toBe(404)
+      expect((await finish(berth, session, digestOf('anything'))).status).toBe(404)
+      expect(await stores.keysOfUploads()).toEqual([])
+    })
+
     testNeeding(need, 'a store that is not there is trouble, and no blob is taken for lost', async () => {
       for (const layer of layers) {
         const digest = digestOf(layer)

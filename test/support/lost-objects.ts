@@ -3,6 +3,7 @@ import { Database } from 'bun:sqlite'
 import { readFileSync, renameSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { toObjectName } from '../../src/adapters/blobs-s3/object-names.ts'
+import { readNotes } from '../../src/adapters/blobs-s3/upload-notes.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import { askS3, type S3Server } from './s3-server.ts'
 import type { SharedStores } from './shared-stores.ts'
@@ -29,10 +30,17 @@ export interface Damageable extends Objects {
   readonly settings: Readonly<Record<string, string>>
   keyOf(digest: string): Promise<StorageKey>
   listTrash(): Promise<string[]>
+  /** What is stored of unfinished uploads, as long as each is small. */
+  keysOfUploads(): Promise<StorageKey[]>
   close(): Promise<void>
 }
 
-type Ask = (sql: string) => Promise<readonly { readonly storage_key: StorageKey }[]>
+interface KeyRow {
+  readonly storage_key: StorageKey
+  readonly notes?: string | null
+}
+
+type Ask = (sql: string) => Promise<readonly KeyRow[]>
 
 export async function damageableStores(kind: StoreKind, dataDir: string): Promise<Damageable>
 export async function damageableStores(kind: { readonly shared: SharedStores }): Promise<Damageable>
@@ -48,7 +56,7 @@ export async function damageableStores(
   if (kind.metadata === 'SQLite') {
     const ask: Ask = async (sql) => {
       using database = new Database(join(dataDir, 'metadata.sqlite'), { readwrite: true })
-      return database.query<{ storage_key: StorageKey }, []>(sql).all()
+      return database.query<KeyRow, []>(sql).all()
     }
     return { settings: blobSettings, ...objects, ...rows(ask), close: async () => undefined }
   }
@@ -62,12 +70,20 @@ export async function damageableStores(
   }
 }
 
-function rows(ask: Ask): Pick<Damageable, 'keyOf' | 'listTrash'> {
+function rows(ask: Ask): Pick<Damageable, 'keyOf' | 'listTrash' | 'keysOfUploads'> {
   return {
     async keyOf(digest) {
       const [row] = await ask(`SELECT storage_key FROM blobs WHERE digest = '${digest}'`)
       if (row === undefined) throw new Error(`no blob ${digest}`)
       return row.storage_key
+    },
+    async keysOfUploads() {
+      const uploads = await ask(
+        'SELECT storage_key, notes FROM uploads WHERE received_bytes > 0 AND done_digest IS NULL',
+      )
+      return uploads.flatMap(({ storage_key, notes }) =>
+        typeof notes === 'string' ? readNotes(notes).tails.map((tail) => tail.key) : [storage_key],
+      )
     },
     listTrash: async () => (await ask('SELECT storage_key FROM trash')).map((row) => row.storage_key),
   }

@@ -71,7 +71,7 @@ export class S3BlobStore implements BlobStore {
       this.#running.add(running)
     }
     const needs = { client: this.#client, prefix: this.#prefix, room: this.#room, letRun }
-    return new TroubledWriter(new S3BlobWriter(key, needs, notes))
+    return new TroubledWriter(new S3BlobWriter(key, needs, notes), () => this.#checkOwner())
   }
 
   open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined> {
@@ -193,32 +193,34 @@ function notesOf(key: StorageKey, uploadId: string | undefined): string | undefi
   return writeNotes(notes)
 }
 
-/** The writer's faults as the port tells them. */
+/** The writer's faults as the port tells them. In another bucket than the one that was claimed, nothing is spoiled. */
 class TroubledWriter implements BlobWriter {
   readonly #inner: BlobWriter
+  readonly #checkOwner: () => Promise<unknown>
 
-  constructor(inner: BlobWriter) {
+  constructor(inner: BlobWriter, checkOwner: () => Promise<unknown>) {
     this.#inner = inner
+    this.#checkOwner = checkOwner
   }
 
   write(chunk: Uint8Array) {
-    return trouble(() => this.#inner.write(chunk))
+    return trouble(() => this.#inner.write(chunk), this.#checkOwner)
   }
 
   flush() {
-    return trouble(() => this.#inner.flush())
+    return trouble(() => this.#inner.flush(), this.#checkOwner)
   }
 
   complete() {
-    return trouble(() => this.#inner.complete())
+    return trouble(() => this.#inner.complete(), this.#checkOwner)
   }
 
   rewind() {
-    return trouble(() => this.#inner.rewind())
+    return trouble(() => this.#inner.rewind(), this.#checkOwner)
   }
 
   close() {
-    return trouble(() => this.#inner.close())
+    return trouble(() => this.#inner.close(), this.#checkOwner)
   }
 }
 
@@ -234,11 +236,14 @@ const spoiled: ReadonlySet<string> = new Set([
   'ended',
 ])
 
-async function trouble<T>(act: () => Promise<T>): Promise<T> {
+async function trouble<T>(act: () => Promise<T>, confirm?: () => Promise<unknown>): Promise<T> {
   try {
     return await act()
   } catch (error) {
-    if (error instanceof S3Fault && spoiled.has(error.code)) throw new Spoiled(error.message, { cause: error })
+    if (error instanceof S3Fault && spoiled.has(error.code)) {
+      if (confirm !== undefined) await trouble(confirm)
+      throw new Spoiled(error.message, { cause: error })
+    }
     const cause = error instanceof NoSlot ? new Error('too many wait for the S3 store') : error
     throw new Unavailable('the blob store', { cause })
   }

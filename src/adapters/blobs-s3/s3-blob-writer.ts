@@ -3,6 +3,7 @@ import { freshName, toObjectName } from './object-names.ts'
 import { isWorthAPart, sizeOfPart } from './part-plan.ts'
 import { PartSender, type WriterNeeds } from './part-sender.ts'
 import type { Piece } from './piece.ts'
+import { S3Fault } from './s3-fault.ts'
 import { bytesOf, type Tail, totalBytes, type UploadNotes, writeNotes } from './upload-notes.ts'
 
 type Ending = Pick<CompleteObject, 'key' | 'isCertain'>
@@ -75,7 +76,8 @@ export class S3BlobWriter implements BlobWriter {
       whole = await room.prepare(whole, sizeBytes)
       for (const tail of tails) {
         const bytes = await client.read(toObjectName(prefix, tail.key), tail.sizeBytes)
-        if (bytes === undefined) throw new Error('the tail of an upload is gone')
+        if (bytes === undefined)
+          throw new S3Fault('GetObject', { code: 'ended', words: 'a piece of the upload is lost' })
         for await (const chunk of bytes) whole = await room.append(whole, chunk)
       }
       for await (const chunk of bytesIn(piece)) whole = await room.append(whole, chunk)

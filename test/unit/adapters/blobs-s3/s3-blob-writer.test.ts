@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { S3BlobStore } from '../../../../src/adapters/blobs-s3/s3-blob-store.ts'
-import { Unavailable } from '../../../../src/oci/errors.ts'
+import { Spoiled, Unavailable } from '../../../../src/oci/errors.ts'
 import { generatedBytes } from '../../../support/generated-bytes.ts'
 import { errorOf } from '../../../support/outcomes.ts'
 import { auditWrites, listThere } from '../../../support/s3-audit.ts'
@@ -215,7 +215,7 @@ describe('a writer that fails', () => {
     await store.remove(key, undefined)
     for (let round = 0; round < 5; round += 1) {
       const writer = await store.openWriter(key, stands)
-      expect(await errorOf(writer.write(tooMuch))).toBeInstanceOf(Unavailable)
+      expect(await errorOf(writer.write(tooMuch))).toBeInstanceOf(Spoiled)
       await writer.close()
     }
     const { key: name } = await complete(store, freshKey(), emptyObject, tooMuch)
