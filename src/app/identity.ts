@@ -59,7 +59,13 @@ export async function openIdentity(
     ...shared,
     identity: remember(embedded, embeddedPolicy(config)),
     anonymous: anonymousIn(config, account),
-    embedded: { tokens, keys, roles: config.roles, keysPerUserMax: config.keysPerUser },
+    embedded: {
+      tokens,
+      keys,
+      roles: config.roles,
+      keysPerUserMax: config.keysPerUser,
+      usersPerAccountMax: config.usersPerAccount,
+    },
   }
   return { app, keys, uses, firstApiKey }
 }

@@ -147,6 +147,11 @@ export const settingsTable = {
     duration('30d', '0s'),
     'How often tokens get a new signing key; 0 leaves it to `berth signing-key rotate`.',
   ),
+  usersPerAccount: setting(
+    'limits.users_per_account',
+    wholeNumber(1_000, 1),
+    'Most users that an account can have before it can create no more; `berth user add` can.',
+  ),
   keysPerUser: setting('limits.keys_per_user', wholeNumber(100, 1), 'Most API keys of one user.'),
   roles: setting('identity.roles', roleMap(defaultRoles, allRights), 'Role -> rights (pull, push, delete, operate).'),
 

@@ -76,7 +76,7 @@ async function add(givenName: string, options: AddOptions, command: Command): Pr
     const account = options.account ?? (await accountOfFirstUser(place))
     const isNewAccount = !(await isAccountKnown(place, account))
     const password = await passwordFor(name, options)
-    await addUser(place.metadata, { name, account, roles, password })
+    await addUser(place, { name, account, roles, password })
     console.log(`added ${name} to the account ${account}, ${describeRoles(roles)}`)
     warnOfRoles(place, roles)
     if (isNewAccount) tell(`${account} is a new account: ${howItBegins(place)}`)
@@ -129,8 +129,8 @@ async function list(options: { config?: string; account?: string; json?: true })
 async function switchUser(name: string, isDisabled: boolean, file: string | undefined): Promise<void> {
   await withUsers(
     file,
-    asChange(async ({ metadata }) => {
-      await changeUser({ metadata }, name, { isDisabled })
+    asChange(async ({ metadata, config }) => {
+      await changeUser({ metadata, roles: config.roles }, name, { isDisabled })
       console.log(`${isDisabled ? 'disabled' : 'enabled'} ${name}`)
     }),
   )
@@ -143,7 +143,7 @@ async function setPassword(name: string, options: { config?: string; passwordStd
       // Nobody shall type a password for a user who is not there.
       await getUser(metadata, name)
       const password = options.passwordStdin ? await readPassword(name) : await askPassword(name)
-      await changeUser({ metadata }, name, { password })
+      await changeUser({ metadata, roles: config.roles }, name, { password })
       console.log(`set the password of ${name}; the tokens he had are good no more`)
       if (name === config.adminName && config.adminPassword !== undefined) {
         warn('the setting identity.admin_password sets it back when the server starts')
@@ -163,7 +163,7 @@ async function setRoles(name: string, given: string[], options: RolesOptions, co
   await withUsers(
     options.config,
     asChange(async (place) => {
-      await changeUser(place, name, { roles })
+      await changeUser({ metadata: place.metadata, roles: place.config.roles }, name, { roles })
       console.log(`${name} has ${describeRoles(roles)}`)
       warnOfRoles(place, roles)
     }),

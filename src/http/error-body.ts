@@ -46,6 +46,8 @@ export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   'key-unknown': { status: 404, code: 'UNSUPPORTED' },
   'key-exists': { status: 409, code: 'UNSUPPORTED' },
   'too-many-keys': { status: 409, code: 'UNSUPPORTED' },
+  'too-many-users': { status: 409, code: 'UNSUPPORTED' },
+  'last-operator': { status: 409, code: 'UNSUPPORTED' },
   'route-unknown': { status: 404, code: 'UNSUPPORTED' },
   'method-unsupported': { status: 405, code: 'UNSUPPORTED' },
   'host-invalid': { status: 400, code: 'UNSUPPORTED' },

@@ -55,6 +55,7 @@ export interface EmbeddedIdentityService {
   readonly keys: KeyRing
   readonly roles: RoleMap
   readonly keysPerUserMax: number
+  readonly usersPerAccountMax: number
 }
 
 /** One request, before it is known who asks. */

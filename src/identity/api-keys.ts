@@ -3,8 +3,10 @@ import { formatTime } from '../lib/quantities.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { ApiKey, ApiKeys, KeyLimits } from '../ports/api-keys.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { User } from '../ports/users.ts'
+import { allRights, unlimitedRightsOf } from './rights.ts'
 import { type UserCheck, userUnknown } from './users.ts'
 
 type Needs = {
@@ -36,6 +38,26 @@ export function parseKeyName(text: string): KeyName {
     field: 'name',
     reason: 'must be 1 to 64 letters, digits and . _ @ + -, beginning with a letter or a digit',
   })
+}
+
+/**
+ * The limits of a key that `maker` creates. A key never can do more than its maker, and never lives longer: not now, and not
+ * later, when its user gets roles that the maker has not. What is not asked for is limited to what the maker has.
+ */
+export function limitToMaker(asked: KeyLimits, maker: Principal): KeyLimits {
+  const own = unlimitedRightsOf(maker)
+  if (!new Set(asked.rights).isSubsetOf(own)) {
+    throw new RegistryRefusal('denied', { field: 'rights', reason: `must be among yours: ${[...own].join(', ')}` })
+  }
+  const rights = asked.rights ?? (allRights.every((right) => own.has(right)) ? undefined : [...own])
+  const end = maker.keyExpiresAt
+  if (end !== undefined && (asked.expiresAt ?? end) > end) {
+    throw new RegistryRefusal('denied', {
+      field: 'expiresAt',
+      reason: `must be no later than ${formatTime(end)}, when the key of the caller expires`,
+    })
+  }
+  return { ...asked, rights, expiresAt: asked.expiresAt ?? end }
 }
 
 /** Makes a key and gives it: this is the only time that anybody sees it. */

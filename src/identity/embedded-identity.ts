@@ -1,5 +1,5 @@
 import { fingerprintOf } from '../lib/fingerprint.ts'
-import type { ApiKey, ApiKeys } from '../ports/api-keys.ts'
+import type { ApiKeys, KeyLimits } from '../ports/api-keys.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Credential, Identity, Principal } from '../ports/identity.ts'
 import type { User, Users } from '../ports/users.ts'
@@ -20,7 +20,7 @@ type Needs = {
 interface Found {
   readonly user: User
   readonly expiresAt: number | undefined
-  readonly limits: Pick<ApiKey, 'rights' | 'repositories'> | undefined
+  readonly limits: KeyLimits | undefined
 }
 
 /** The identity service inside Berth: API keys and tokens of its own users. */
@@ -42,6 +42,7 @@ export class EmbeddedIdentity implements Identity {
       ...this.#mayDo(found),
       fingerprint: fingerprintOf(credential.secret),
       expiresAt,
+      keyExpiresAt: found.limits?.expiresAt,
     }
   }
 

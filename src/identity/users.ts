@@ -1,11 +1,12 @@
+import { readWholeList } from '../lib/whole-list.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
-import type { Right } from '../ports/identity.ts'
+import type { Principal, Right } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { User, Users } from '../ports/users.ts'
 import { hashPassword, isPassword, passwordLengthMax, passwordLengthMin } from './passwords.ts'
 import { allRights, type RoleMap, rightsOf } from './rights.ts'
 
-type AddNeeds = { readonly users: Pick<Users, 'add'> }
+type ChangeNeeds = { readonly metadata: Pick<MetadataStore, 'transaction'> }
 
 export interface NewUserRequest {
   readonly name: UserName
@@ -60,12 +61,26 @@ export function parsePassword(given: string): string {
   })
 }
 
-export async function addUser({ users }: AddNeeds, request: NewUserRequest): Promise<User> {
+/**
+ * `usersMax`: how many users the account may have. Names are shared by all accounts, so an account without a limit could
+ * take them from the others.
+ */
+export async function addUser(
+  { metadata }: ChangeNeeds,
+  request: NewUserRequest,
+  usersMax = Number.POSITIVE_INFINITY,
+): Promise<User> {
   const { name, account, roles, password } = request
   const passwordHash = password === undefined ? undefined : await hashPassword(password)
-  const user = await users.add({ name, account, roles, passwordHash, isDisabled: false })
-  if (user === undefined) throw new RegistryRefusal('user-exists', { user: name })
-  return user
+  return metadata.transaction(async ({ users }) => {
+    if (usersMax !== Number.POSITIVE_INFINITY) {
+      await users.lockAccount(account)
+      if ((await users.count(account)) >= usersMax) throw new RegistryRefusal('too-many-users', { max: usersMax })
+    }
+    const user = await users.add({ name, account, roles, passwordHash, isDisabled: false })
+    if (user === undefined) throw new RegistryRefusal('user-exists', { user: name })
+    return user
+  })
 }
 
 /** The user of this name; with an account, only if he belongs to it. */
@@ -90,20 +105,40 @@ export interface UserChangeRequest {
 /** Refuses a user whom the caller may not change; asked under the lock, so that what it saw still holds. */
 export type UserCheck = (user: User) => void
 
-/** A new password, or being disabled, ends the tokens that the user has; his API keys rest while he is disabled. */
+/**
+ * A new password, or being disabled, ends the tokens that the user has. The API keys of a disabled user are refused until
+ * the user is enabled again. The last user of an account who can operate it keeps that right.
+ */
 export async function changeUser(
-  { metadata }: { readonly metadata: Pick<MetadataStore, 'transaction'> },
+  { metadata, roles }: ChangeNeeds & { readonly roles: RoleMap },
   name: string,
   { password, ...rest }: UserChangeRequest,
   check: UserCheck = () => undefined,
 ): Promise<User> {
   const change = password === undefined ? rest : { ...rest, passwordHash: await hashPassword(password) }
   return metadata.transaction(async ({ users }) => {
+    const account = (await users.find(name))?.account
+    // Before any user is locked: two operators who take the right from each other must not both succeed, nor block.
+    if (account !== undefined && (rest.roles ?? rest.isDisabled) !== undefined) await users.lockAccount(account)
     const user = await users.findLocked(name)
-    if (user !== undefined) check(user)
-    const changed = user && (await users.change(user.id, change))
+    if (user === undefined) throw userUnknown(name)
+    check(user)
+    if (canOperate(user, roles) && !canOperate({ ...user, ...rest }, roles)) await checkNotLast(users, user, roles)
+    const changed = await users.change(user.id, change)
     if (changed === undefined) throw userUnknown(name)
     return changed
+  })
+}
+
+function canOperate({ roles, isDisabled }: Pick<User, 'roles' | 'isDisabled'>, map: RoleMap): boolean {
+  return !isDisabled && rightsOf(roles, map).has('operate')
+}
+
+async function checkNotLast(users: Pick<Users, 'list'>, { id, account }: User, map: RoleMap): Promise<void> {
+  const all = await readWholeList((after, limit) => users.list(account, after, limit))
+  if (all.some((other) => other.id !== id && canOperate(other, map))) return
+  throw new RegistryRefusal('last-operator', {
+    reason: 'give another user of the account a role with this right first',
   })
 }
 
@@ -123,6 +158,12 @@ export function showUser({ name, account, roles, isDisabled, passwordHash }: Use
 export function checkMayManage(own: ReadonlySet<Right>, roles: readonly string[], map: RoleMap): void {
   const theirs = roles.every((role) => map.has(role)) ? rightsOf(roles, map) : new Set(allRights)
   if (!theirs.isSubsetOf(own)) throw new RegistryRefusal('denied', { rights: [...theirs.difference(own)] })
+}
+
+/** A password does not expire. Set by an API key that does, it would give access for longer than the key. */
+export function checkMaySetPassword({ keyExpiresAt }: Pick<Principal, 'keyExpiresAt'>): void {
+  if (keyExpiresAt === undefined) return
+  throw new RegistryRefusal('denied', { field: 'password', reason: 'cannot be set with an API key that expires' })
 }
 
 /**

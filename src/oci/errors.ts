@@ -24,6 +24,8 @@ export const refusalWords = {
   'key-unknown': 'no such key',
   'key-exists': 'the user has a key of that name already',
   'too-many-keys': 'the user has as many keys as he may',
+  'too-many-users': 'the account has as many users as it may create',
+  'last-operator': 'the user is the last of the account with the right operate',
   // what the request itself looks like
   'route-unknown': 'no such endpoint',
   'method-unsupported': 'the method is not supported here',

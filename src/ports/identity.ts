@@ -25,6 +25,11 @@ export interface Principal {
   readonly userRoles?: readonly string[] | undefined
   /** All that the caller may do; what no grant allows is refused. */
   readonly grants: readonly Grant[]
+  /**
+   * Set for an API key that expires: no credential that it creates may outlive it. Not set for a token, whose user can log in
+   * again.
+   */
+  readonly keyExpiresAt?: number | undefined
   /** Tells credentials apart in a log without telling what they are. */
   readonly fingerprint: string
   /** When the credential ends, in milliseconds since 1970; nothing may remember the principal for longer. */

@@ -25,6 +25,15 @@ export interface Users {
   /** As `find`; inside a transaction nobody else changes the user until it ends. */
   findLocked(name: string): Promise<User | undefined>
 
+  /**
+   * Inside a transaction: waits until no other transaction has called this for the account, and then makes the others wait
+   * until this one ends. What is read afterwards includes all that they have changed. An account without users has nothing
+   * to wait for.
+   */
+  lockAccount(account: string): Promise<void>
+
+  count(account: string): Promise<number>
+
   /** In byte order of their names, after `after`, at most `limit`; of one account, or of all. */
   list(account: string | undefined, after: string | undefined, limit: number): Promise<User[]>
 

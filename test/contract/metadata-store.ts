@@ -17,6 +17,7 @@ import { tagsContract } from './metadata-tags.ts'
 import { transactionsContract } from './metadata-transactions.ts'
 import { uploadTurnsContract } from './metadata-upload-turns.ts'
 import { uploadsContract } from './metadata-uploads.ts'
+import { usersAtOnceContract } from './metadata-users.ts'
 
 /** Gives a store that nobody has used yet; whoever gives it closes and removes it. */
 export type OpenMetadataStore = () => Promise<MetadataStore>
@@ -35,6 +36,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('turns at an upload', () => uploadTurnsContract(open))
     describe('garbage', () => garbageContract(open))
     describe('garbage, some at a time', () => portionsContract(open))
+    describe('users of one account', () => usersAtOnceContract(open))
     describe('row locks', () => locksContract(open))
     describe('several servers', () => replicasContract(open))
     describe('storage keys', () => storageKeysContract(open))

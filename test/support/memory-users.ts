@@ -16,6 +16,12 @@ export class MemoryUsers implements Users {
     return this.find(name)
   }
 
+  async lockAccount(): Promise<void> {}
+
+  async count(account: string): Promise<number> {
+    return this.users.filter((user) => user.account === account).length
+  }
+
   async list(account: string | undefined, after = '', limit: number): Promise<User[]> {
     const all = this.users.filter((user) => user.name > after && (account === undefined || user.account === account))
     return all.sort((one, other) => (one.name < other.name ? -1 : 1)).slice(0, limit)

@@ -130,6 +130,13 @@ export const usersAndKeys = {
       return post(keys, { name: 'laptop' })
     },
   },
+  'too-many-users': {
+    settings: { BERTH_LIMITS__USERS_PER_ACCOUNT: '1' },
+    service: plain(() => post(`${identity}/users`, { name: 'second' })),
+  },
+  'last-operator': {
+    service: plain(() => ({ method: 'PATCH', path: `${identity}/users/admin`, ...json({ roles: [] }) })),
+  },
   'too-many-keys': {
     settings: { BERTH_LIMITS__KEYS_PER_USER: '1' },
     service: async (server) => {

@@ -1,8 +1,14 @@
-import { createApiKey, listApiKeys, parseKeyName, revokeApiKey, showApiKey } from '../../identity/api-keys.ts'
-import { allRights, isRight, unlimitedRightsOf } from '../../identity/rights.ts'
+import {
+  createApiKey,
+  limitToMaker,
+  listApiKeys,
+  parseKeyName,
+  revokeApiKey,
+  showApiKey,
+} from '../../identity/api-keys.ts'
+import { allRights, isRight } from '../../identity/rights.ts'
 import { getUser } from '../../identity/users.ts'
 import { formatTime, parseTime } from '../../lib/quantities.ts'
-import { RegistryRefusal } from '../../oci/errors.ts'
 import { parseRepositoryPattern, type RepositoryPattern } from '../../oci/repository-pattern.ts'
 import type { Right } from '../../ports/identity.ts'
 import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
@@ -29,8 +35,10 @@ export async function postApiKey(exchange: CallerExchange): Promise<Answer> {
   const name = parseKeyName(textOf(body, 'name'))
   // Only now: who the user is may have changed while the body came.
   const user = await findManaged(exchange)
-  const rights = keyRights(rightsIn(body), unlimitedRightsOf(principal))
-  const limits = { expiresAt: timeIn(body, 'expiresAt'), rights, repositories: patternsIn(body) }
+  const limits = limitToMaker(
+    { expiresAt: timeIn(body, 'expiresAt'), rights: rightsIn(body), repositories: patternsIn(body) },
+    principal,
+  )
   const key = await createApiKey(app, user.name, { name, ...limits }, keysPerUserMax, managedBy(exchange))
   return jsonAnswer(
     201,
@@ -38,7 +46,7 @@ export async function postApiKey(exchange: CallerExchange): Promise<Answer> {
       name,
       key,
       expiresAt: formatTime(limits.expiresAt),
-      rights: rights ?? null,
+      rights: limits.rights ?? null,
       repositories: limits.repositories ?? null,
     },
     { ...forNobodyElse, location: `${identityPrefix}/users/${user.name}/keys/${name}` },
@@ -51,17 +59,6 @@ export async function deleteApiKey(exchange: CallerExchange): Promise<Answer> {
   await revokeApiKey(exchange.app.metadata, user, exchange.path['key'] ?? '')
   exchange.app.identity.forgetAll()
   return { status: 204, headers: forNobodyElse }
-}
-
-/**
- * Nobody makes a key that can do more than himself: not now, and not later, when its user gets roles that he has not. So
- * what the maker has not is kept out of the key for good.
- */
-function keyRights(asked: readonly Right[] | undefined, own: ReadonlySet<Right>): readonly Right[] | undefined {
-  const beyond = new Set(asked).difference(own)
-  if (beyond.size > 0) throw new RegistryRefusal('denied', { rights: [...beyond] })
-  if (asked !== undefined || allRights.every((right) => own.has(right))) return asked
-  return [...own]
 }
 
 function timeIn(body: JsonObject, name: string): number | undefined {

@@ -3,6 +3,7 @@ import {
   addUser,
   changeUser,
   checkMayManage,
+  checkMaySetPassword,
   getUser as findUserOrRefuse,
   parsePassword,
   parseRoles,
@@ -35,18 +36,20 @@ export async function getUsers({ app, principal, target }: CallerExchange): Prom
 /** POST /api/2021-02-21/users - a new user of the caller's account. */
 export async function postUser(exchange: CallerExchange): Promise<Answer> {
   const { app, principal } = exchange
-  const { roles: map } = embeddedOf(exchange)
+  const { roles: map, usersPerAccountMax } = embeddedOf(exchange)
   const body = await readJsonObject(exchange, bodyBytesMax, { members: ['name', 'roles', 'password'] })
   const name = parseUserName(textOf(body, 'name'))
   const roles = parseRoles(optionalTextsOf(body, 'roles') ?? [])
   const password = optionalTextOf(body, 'password')
   checkMayManage(unlimitedRightsOf(principal), roles, map)
-  const user = await addUser(app.metadata, {
+  if (password !== undefined) checkMaySetPassword(principal)
+  const request = {
     name,
     roles,
     account: principal.account,
     password: password === undefined ? undefined : parsePassword(password),
-  })
+  }
+  const user = await addUser(app, request, usersPerAccountMax)
   return jsonAnswer(201, showUser(user), { ...forNobodyElse, location: `${identityPrefix}/users/${user.name}` })
 }
 
@@ -71,13 +74,15 @@ export async function patchUser(exchange: CallerExchange): Promise<Answer> {
   const roles = given === undefined ? undefined : parseRoles(given)
   if (roles !== undefined) checkMayManage(unlimitedRightsOf(principal), roles, map)
   const password = optionalTextOf(body, 'password')
+  if (password !== undefined) checkMaySetPassword(principal)
   const isDisabled = optionalFlagOf(body, 'disabled')
   const change = {
     ...(roles === undefined ? {} : { roles }),
     ...(isDisabled === undefined ? {} : { isDisabled }),
     ...(password === undefined ? {} : { password: parsePassword(password) }),
   }
-  const changed = await changeUser(app, path['user'] ?? '', change, managedBy(exchange))
+  const needs = { metadata: app.metadata, roles: map }
+  const changed = await changeUser(needs, path['user'] ?? '', change, managedBy(exchange))
   app.identity.forgetAll()
   return jsonAnswer(200, showUser(changed), forNobodyElse)
 }

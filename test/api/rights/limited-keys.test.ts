@@ -1,8 +1,9 @@
-// API keys that are good for some repositories only, against every operation of the route table.
+// API keys that are good for some repositories only, against every operation of the route table; and keys that expire.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { parseRepositoryPattern, type RepositoryPattern } from '../../../src/oci/repository-pattern.ts'
 import { pushBlob, startUpload } from '../../support/api-images.ts'
 import { identity } from '../../support/api-server.ts'
+import { json, makeUser, type ShownKey, usersPath } from '../../support/managed-users.ts'
 import { addPerson } from '../../support/people.ts'
 import { askFor, emptyStock, exampleOf, fillStock, type Operation, operations } from '../../support/route-examples.ts'
 import { useTemporaryFolders } from '../../support/temporary-folders.ts'
@@ -173,5 +174,40 @@ describe('a key', () => {
     )
 
     expect(statuses).toEqual([200, 403, 403, 403])
+  })
+})
+
+describe('a key that expires', () => {
+  const end = Date.now() + 3_600_000
+  const endText = new Date(end).toISOString()
+
+  test('creates keys that expire no later, and sets no password, which would not expire', async () => {
+    const limits = { expiresAt: end }
+    const operator = askedBy(registry, await addPerson(registry, { name: 'guest', roles: ['admin'], limits }))
+    await makeUser(registry, 'robot')
+    const keys = `${usersPath}/robot/keys`
+    const create = async (body: unknown) => (await operator.ask('POST', keys, json(body))).json()
+    const sooner = new Date(end - 60_000).toISOString()
+
+    expect(await create({ name: 'absent' })).toMatchObject({ expiresAt: endText })
+    expect(await create({ name: 'null', expiresAt: null })).toMatchObject({ expiresAt: endText })
+    expect(await create({ name: 'sooner', expiresAt: sooner })).toMatchObject({ expiresAt: sooner })
+    expect(await create({ name: 'later', expiresAt: new Date(end + 1).toISOString() })).toEqual({
+      msg: `expiresAt: must be no later than ${endText}, when the key of the caller expires`,
+    })
+    const listed = (await operator.ask('GET', keys)).json<{ keys: ShownKey[] }>()
+    expect(listed.keys.map(({ name }) => name)).toEqual(['absent', 'null', 'sooner'])
+
+    const password = 'a password for ever'
+    for (const reply of [
+      await operator.ask('POST', usersPath, json({ name: 'other', password })),
+      await operator.ask('PATCH', `${usersPath}/robot`, json({ password })),
+    ]) {
+      expect([reply.status, reply.json()]).toEqual([
+        403,
+        { msg: 'password: cannot be set with an API key that expires' },
+      ])
+    }
+    expect((await registry.ask('GET', `${usersPath}/other`)).status).toBe(404)
   })
 })

@@ -35,6 +35,28 @@ function line(text: string): string {
   return `berth: ${text}\n`
 }
 
+test('the last user of an account who can operate it keeps that right', async () => {
+  const { run } = await newWorkplace()
+  await run('user', 'add', 'bob', '--account', 'home', '--role', 'admin')
+  await run('user', 'add', 'eve', '--account', 'home', '--role', 'reader')
+
+  for (const args of [
+    ['disable', 'bob'],
+    ['roles', 'bob', 'writer'],
+    ['roles', 'bob', '--none'],
+  ]) {
+    expect(await run('user', ...args)).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: line(
+        'the user is the last of the account with the right operate: give another user of the account a role with this right first',
+      ),
+    })
+  }
+  await run('user', 'roles', 'eve', 'admin')
+  expect((await run('user', 'disable', 'bob')).exitCode).toBe(0)
+})
+
 describe('berth user add', () => {
   test('adds a user to the account of the first user, unless another is named', async () => {
     const { run, users } = await newWorkplace()
@@ -152,7 +174,8 @@ describe('berth user disable, enable and roles', () => {
   test('change what is kept, say so, and can be repeated', async () => {
     const { run, users } = await newWorkplace()
     await run('user', 'add', 'bob', '--account', 'home', '--role', 'reader')
-    const state = async () => (await users()).map(({ disabled, roles }) => [disabled, roles])
+    await run('user', 'add', 'operator', '--account', 'home', '--role', 'admin')
+    const state = async () => (await users()).slice(0, 1).map(({ disabled, roles }) => [disabled, roles])
 
     for (const _ of [1, 2]) {
       expect(await run('user', 'disable', 'bob')).toEqual({ exitCode: 0, stdout: 'disabled bob\n', stderr: '' })

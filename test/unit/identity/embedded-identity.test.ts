@@ -54,6 +54,7 @@ describe('an API key', () => {
       grants: [{ rights: new Set<Right>(['pull', 'push', 'delete']) }],
       fingerprint: fingerprintOf('the key'),
       expiresAt: now + 60_000,
+      keyExpiresAt: now + 60_000,
     })
   })
 

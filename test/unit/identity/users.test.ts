@@ -26,7 +26,7 @@ async function refusalBy(promise: Promise<unknown>): Promise<string> {
 describe('a new user', () => {
   test('has what was said, and a password that is kept as its hash alone', async () => {
     const users = new MemoryUsers()
-    const added = await addUser({ users }, { ...ann, password: 'a password of ann' })
+    const added = await addUser({ metadata: storeOf(users) }, { ...ann, password: 'a password of ann' })
 
     expect(added).toMatchObject({ name: 'ann', account: 'acme', roles: ['writer'], isDisabled: false })
     expect(await isPassword('a password of ann', added.passwordHash)).toBe(true)
@@ -34,14 +34,14 @@ describe('a new user', () => {
   })
 
   test('need not have a password', async () => {
-    expect((await addUser({ users: new MemoryUsers() }, ann)).passwordHash).toBeUndefined()
+    expect((await addUser({ metadata: storeOf(new MemoryUsers()) }, ann)).passwordHash).toBeUndefined()
   })
 
   test('must have a name of his own', async () => {
     const users = new MemoryUsers()
-    await addUser({ users }, ann)
+    await addUser({ metadata: storeOf(users) }, ann)
 
-    expect(await refusalBy(addUser({ users }, { ...ann, account: 'rival' }))).toBe('user-exists')
+    expect(await refusalBy(addUser({ metadata: storeOf(users) }, { ...ann, account: 'rival' }))).toBe('user-exists')
     expect(users.users).toHaveLength(1)
   })
 })
@@ -49,7 +49,7 @@ describe('a new user', () => {
 describe('a user who is looked for', () => {
   test('is found, in his own account alone', async () => {
     const users = new MemoryUsers()
-    await addUser({ users }, ann)
+    await addUser({ metadata: storeOf(users) }, ann)
 
     expect((await getUser({ users }, 'ann')).name).toBe('ann')
     expect((await getUser({ users }, 'ann', 'acme')).name).toBe('ann')
@@ -58,7 +58,7 @@ describe('a user who is looked for', () => {
 
   test('of another account and one who is not there are told in the same words', async () => {
     const users = new MemoryUsers()
-    await addUser({ users }, ann)
+    await addUser({ metadata: storeOf(users) }, ann)
     const tell = (error: unknown, name: string) =>
       error instanceof RegistryRefusal ? JSON.stringify([error.message, error.details]).replace(name, '') : error
 
@@ -71,42 +71,52 @@ describe('a user who is looked for', () => {
 describe('a user who is changed', () => {
   test('keeps what was not named', async () => {
     const users = new MemoryUsers()
-    const known = await addUser({ users }, { ...ann, password: 'a password of ann' })
+    const known = await addUser({ metadata: storeOf(users) }, { ...ann, password: 'a password of ann' })
 
-    expect(await changeUser({ metadata: storeOf(users) }, known.name, { roles: ['reader'] })).toEqual({
+    expect(
+      await changeUser({ metadata: storeOf(users), roles: defaultRoles }, known.name, { roles: ['reader'] }),
+    ).toEqual({
       ...known,
       roles: ['reader'],
     })
-    expect(await changeUser({ metadata: storeOf(users) }, known.name, {})).toEqual({ ...known, roles: ['reader'] })
+    expect(await changeUser({ metadata: storeOf(users), roles: defaultRoles }, known.name, {})).toEqual({
+      ...known,
+      roles: ['reader'],
+    })
   })
 
   test('gets a password that is kept as its hash alone, and loses his tokens', async () => {
     const users = new MemoryUsers()
-    const known = await addUser({ users }, ann)
-    const changed = await changeUser({ metadata: storeOf(users) }, known.name, { password: 'a new password' })
+    const known = await addUser({ metadata: storeOf(users) }, ann)
+    const changed = await changeUser({ metadata: storeOf(users), roles: defaultRoles }, known.name, {
+      password: 'a new password',
+    })
 
     expect(await isPassword('a new password', changed.passwordHash)).toBe(true)
     expect(changed.tokenEpoch).toBe(known.tokenEpoch + 1)
   })
 
   test('and is gone meanwhile is told so', async () => {
-    expect(await refusalBy(changeUser({ metadata: storeOf(new MemoryUsers()) }, 'nobody', { roles: [] }))).toBe(
-      'user-unknown',
-    )
+    const needs = { metadata: storeOf(new MemoryUsers()), roles: defaultRoles }
+    expect(await refusalBy(changeUser(needs, 'nobody', { roles: [] }))).toBe('user-unknown')
   })
 })
 
 test('a user is looked at again under the lock, before anything of him is changed', async () => {
   const users = new MemoryUsers()
-  await addUser({ users }, ann)
+  await addUser({ metadata: storeOf(users) }, ann)
   const seen: string[] = []
   const refuse = () => {
     throw new RegistryRefusal('denied')
   }
 
-  expect(await refusalBy(changeUser({ metadata: storeOf(users) }, 'ann', { isDisabled: true }, refuse))).toBe('denied')
+  expect(
+    await refusalBy(changeUser({ metadata: storeOf(users), roles: defaultRoles }, 'ann', { isDisabled: true }, refuse)),
+  ).toBe('denied')
   expect((await users.find('ann'))?.isDisabled).toBe(false)
-  await changeUser({ metadata: storeOf(users) }, 'ann', { isDisabled: true }, ({ name }) => seen.push(name))
+  await changeUser({ metadata: storeOf(users), roles: defaultRoles }, 'ann', { isDisabled: true }, ({ name }) =>
+    seen.push(name),
+  )
   expect(seen).toEqual(['ann'])
 })
 

@@ -34,6 +34,22 @@ export class SqlUsers implements Users {
     return row && toUser(row)
   }
 
+  async lockAccount(account: string): Promise<void> {
+    // Users are never deleted, so the oldest one of an account stays the same.
+    await this.#queries.run(
+      `SELECT u.id FROM users u
+       WHERE u.id = (SELECT min(oldest.id) FROM users oldest WHERE oldest.account = $1) {lock u}`,
+      [account],
+    )
+  }
+
+  async count(account: string): Promise<number> {
+    const row = await this.#queries.first<{ users: number }>('SELECT count(*) AS users FROM users WHERE account = $1', [
+      account,
+    ])
+    return row?.users ?? 0
+  }
+
   async list(account: string | undefined, after: string | undefined, limit: number): Promise<User[]> {
     const rows = await this.#queries.all<UserRow>(
       account === undefined

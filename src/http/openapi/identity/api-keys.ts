@@ -25,7 +25,7 @@ export const apiKeyOperations: readonly Operation[] = [
     path: '/users/{user}/keys',
     summary: 'A new API key, shown here and never again',
     description:
-      'It may be limited to some rights and some repositories. Nobody makes a key that can do more than himself.',
+      'It can be limited to some rights and some repositories. A key never can do more than the caller, and expires no later than the API key of the caller.',
     caller: 'operate',
     parameters: ['user'],
     requestBody: { required: true, content: { 'application/json': 'NewApiKeyRequest' } },

@@ -31,11 +31,12 @@ export const userOperations: readonly Operation[] = [
     method: 'post',
     path: '/users',
     summary: "A new user of the caller's account",
-    description: 'Nobody gives rights that he has not got himself.',
+    description:
+      'Refused for roles with rights that the caller lacks. An API key that expires cannot set a password. The number of users of an account is limited by the setting `limits.users_per_account`.',
     caller: 'operate',
     requestBody: { required: true, content: { 'application/json': 'NewUserRequest' } },
     answers: { 201: { ...user, headers: { 'Cache-Control': 'always', Location: 'always' } } },
-    refusals: ['body-invalid', 'identity-invalid', 'user-exists', 'route-unknown'],
+    refusals: ['body-invalid', 'identity-invalid', 'user-exists', 'too-many-users', 'route-unknown'],
   },
   {
     operationId: 'getUser',
@@ -55,11 +56,11 @@ export const userOperations: readonly Operation[] = [
     path: '/users/{user}',
     summary: 'Other roles, another password, on or off',
     description:
-      'A new password, or being disabled, ends all tokens of the user. Refused for users with rights that the caller lacks.',
+      'A new password, or being disabled, ends all tokens of the user. Refused for users with rights that the caller lacks, and when nobody in the account would be left with the right `operate`. An API key that expires cannot set a password.',
     caller: 'operate',
     parameters: ['user'],
     requestBody: { required: true, content: { 'application/json': 'UserChangeRequest' } },
     answers: { 200: user },
-    refusals: ['body-invalid', 'identity-invalid', 'user-unknown', 'route-unknown'],
+    refusals: ['body-invalid', 'identity-invalid', 'user-unknown', 'last-operator', 'route-unknown'],
   },
 ]
