@@ -54,6 +54,7 @@ const rules: readonly Rule[] = [
     scope: src,
     planted: [
       [[file('src/registry/blobs.ts', "import { f } from '../app/build.ts'")], ['registry/blobs.ts', 'app/build.ts']],
+      [[file('src/http/a.ts', "import p from '../../package.json'")], ['http/a.ts', 'package.json']],
       [[file('src/oci/names.ts', "import { f } from '../lib/log.ts'")], ['oci/names.ts', 'lib/log.ts']],
       [[file('src/lib/log.ts', "import type { D } from '../oci/digest.ts'")], ['lib/log.ts', 'oci/digest.ts']],
       [[file('src/cli/gc.ts', "import { f } from '../http/server.ts'")], ['cli/gc.ts', 'http/server.ts']],

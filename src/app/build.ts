@@ -22,11 +22,12 @@ import type { SigningKeys } from '../ports/signing-keys.ts'
 import { RunningUploads } from '../registry/running-uploads.ts'
 import type { RegistrySettings } from '../registry/settings.ts'
 import { lockForServer, makeDataDir, whileNoServerRuns } from './data-folder.ts'
-import { openIdentity } from './identity.ts'
+import { openIdentity, type Welcome } from './identity.ts'
 import { nameStore } from './move-marks.ts'
 import { s3Settings } from './s3-settings.ts'
 import type { Config } from './settings.ts'
 import { SharedClock } from './shared-clock.ts'
+import { version } from './version.ts'
 
 /** The stores that a configuration names. Commands that need no server open only these. */
 export interface Stores {
@@ -43,8 +44,8 @@ export interface MovableStores extends Stores {
 /** The application, and what the assembly alone may do with it. */
 export interface Built {
   readonly app: Application
-  /** The administrator's first API key, when it was made just now: to be shown once. */
-  readonly firstApiKey: string | undefined
+  /** What a first start tells its operator. To be called when the port is open. */
+  readonly welcome: () => Promise<Welcome>
   /** The local disks, for the log. */
   readonly disk: StatfsDiskSpace
   readonly uses: KeyUses
@@ -198,6 +199,7 @@ export async function buildApplication(config: Config, machineClock: Clock = sys
       challenge: config.challenge,
       hasRootMount: config.rootMount,
       serviceName: 'Berth',
+      version,
       bodyBytesPerSecondMin: config.bodyBytesPerSecond,
       bodyWindowMs: config.bodyWindowMs,
     },

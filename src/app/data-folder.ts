@@ -9,7 +9,7 @@ import type { Config } from './settings.ts'
 // The folder `data_dir`: how it is made, and which process may work on it.
 
 /** Whether anything that must not be lost is on this machine: then one server alone works on the folder. */
-function hasDataHere({ databaseUrl, bucket }: Config): boolean {
+export function hasDataHere({ databaseUrl, bucket }: Config): boolean {
   return databaseUrl === undefined || bucket === undefined
 }
 
@@ -26,6 +26,11 @@ export function lockForServer(config: Config): SqliteServerLock | undefined {
     config,
     `another Berth is serving this data folder, ${config.dataDir}: stop that server, or set data_dir to another folder`,
   )
+}
+
+/** Whether a server is running on the folder, this process included. */
+export function isDataDirServed(config: Config): boolean {
+  return hasDataHere(config) && SqliteServerLock.isHeld(join(config.dataDir, 'server.lock'))
 }
 
 /**

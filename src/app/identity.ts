@@ -4,7 +4,7 @@ import type { Application } from '../http/exchange.ts'
 import { EitherIdentity } from '../identity/either-identity.ts'
 import { EmbeddedIdentity } from '../identity/embedded-identity.ts'
 import { FailureLimits } from '../identity/failure-limits.ts'
-import { ensureAdmin } from '../identity/first-admin.ts'
+import { type Admin, createFirstKey, ensureAdmin } from '../identity/first-admin.ts'
 import { KeyRing } from '../identity/key-ring.ts'
 import { KeyUses } from '../identity/key-uses.ts'
 import { type MemoryPolicy, RememberedIdentity } from '../identity/remembered-identity.ts'
@@ -17,12 +17,23 @@ import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
 import type { Config } from './settings.ts'
 
+/** What an operator has to know to log in. */
+export interface Welcome {
+  /** The administrator's first API key, when it was made just now: to be shown once. */
+  readonly firstApiKey: string | undefined
+  /** The administrator who needs an API key, while nobody has used any and there is no password to log in with. */
+  readonly keylessAdmin: string | undefined
+}
+
+const nothingToTell: Welcome = { firstApiKey: undefined, keylessAdmin: undefined }
+
 /** Everything that says who is calling. */
 export interface OpenedIdentity {
   readonly app: Pick<Application, 'identity' | 'failures' | 'anonymous' | 'scopedTokens' | 'embedded'>
   readonly keys: KeyRing
   readonly uses: KeyUses
-  readonly firstApiKey: string | undefined
+  /** What a first start tells its operator. To be called when the port is open. */
+  readonly welcome: () => Promise<Welcome>
 }
 
 /** Chooses between our own identity service and another one. */
@@ -45,9 +56,9 @@ export async function openIdentity(
       anonymous: anonymousIn(config, 'default'),
       embedded: undefined,
     }
-    return { app, keys, uses, firstApiKey: undefined }
+    return { app, keys, uses, welcome: async () => nothingToTell }
   }
-  const { account, firstApiKey } = await ensureAdmin(metadata, {
+  const admin = await ensureAdmin(metadata, {
     name: config.adminName,
     apiKey: config.adminApiKey,
     password: config.adminPassword,
@@ -58,7 +69,7 @@ export async function openIdentity(
   const app = {
     ...shared,
     identity: remember(embedded, embeddedPolicy(config)),
-    anonymous: anonymousIn(config, account),
+    anonymous: anonymousIn(config, admin.account),
     embedded: {
       tokens,
       keys,
@@ -67,7 +78,13 @@ export async function openIdentity(
       usersPerAccountMax: config.usersPerAccount,
     },
   }
-  return { app, keys, uses, firstApiKey }
+  return { app, keys, uses, welcome: () => welcome(config, metadata, admin) }
+}
+
+async function welcome(config: Config, { apiKeys }: MetadataStore, admin: Admin): Promise<Welcome> {
+  const firstApiKey = await createFirstKey({ apiKeys }, admin)
+  const isKnown = admin.hasPassword || config.adminApiKey !== undefined || (await apiKeys.hasAnyBeenUsed())
+  return { firstApiKey, keylessAdmin: isKnown ? undefined : config.adminName }
 }
 
 /** Commands live in the present: they need no clock of their own. */

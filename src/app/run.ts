@@ -1,15 +1,20 @@
 import { HttpServer } from '../http/server.ts'
 import { type Log, openLog } from '../lib/log.ts'
 import { type Built, buildApplication } from './build.ts'
+import type { Welcome } from './identity.ts'
 import { Jobs } from './jobs.ts'
+import { forgetServerAddress, localAddress, noteServerAddress, publicHost } from './server-address.ts'
 import type { Config } from './settings.ts'
+import { version } from './version.ts'
 
 /** A server that runs: what operators start is what tests start. */
 export interface RunningServer {
+  /** Where this machine reaches the server. */
   readonly url: string
+  readonly version: string
   /** What users log in to. */
   readonly loginHost: string
-  readonly firstApiKey: string | undefined
+  readonly welcome: Welcome
   readonly log: Log
   /** Drains and stops; the second call waits for the first. */
   stop(): Promise<void>
@@ -27,14 +32,19 @@ export async function runServer(config: Config): Promise<RunningServer> {
   if (config.anonymousPull.length > 0 && config.challenge === 'basic') {
     log.write('warn', 'docker does not pull without credentials unless auth.challenge is bearer')
   }
+  // The first API key is made only now: had the port not opened, nobody would have seen it.
+  const welcome = await built.welcome()
   const jobs = new Jobs(built, log, config)
   jobs.start()
-  const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${http.port}`
+  const address = localAddress(config, http.port)
+  const loginHost = publicHost(config) ?? address
+  noteServerAddress(config, loginHost)
   let stopping: Promise<void> | undefined
   return {
-    url,
-    loginHost: new URL(config.publicUrl ?? url).host,
-    firstApiKey: built.firstApiKey,
+    url: `http://${address}`,
+    version,
+    loginHost,
+    welcome,
     log,
     stop() {
       stopping ??= shutDown(built, http, jobs, log, config)
@@ -79,12 +89,13 @@ async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, co
   while (http.pending > 0 && performance.now() < deadline) await Bun.sleep(drainPollMs)
   // Uploads that are still running keep what they received; their clients can go on elsewhere. A store that does not answer
   // must not keep us: what is cut here is as after a crash, which loses nothing.
-  await within(closingMs, closeAll(built, http, jobs))
+  await within(closingMs, closeAll(built, http, jobs, config))
   log.write('info', 'stopped')
   await log.close()
 }
 
-async function closeAll(built: Built, http: HttpServer, jobs: Jobs): Promise<void> {
+async function closeAll(built: Built, http: HttpServer, jobs: Jobs, config: Config): Promise<void> {
+  forgetServerAddress(config)
   await built.app.running.stopAll()
   await http.close()
   await jobs.stop()

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { ConfigFault } from '../app/config.ts'
+import { version } from '../app/version.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import { addAccountCommand } from './account.ts'
 import { addConfigCommand } from './config.ts'
@@ -21,6 +22,7 @@ const misused = 2
 export async function runCli(argv: readonly string[]): Promise<number> {
   const program = new Command('berth')
     .description('A container registry.')
+    .version(`berth ${version}`, '--version', 'print the version')
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(`berth: ${onOneLine(text)}\n`) })
     .configureHelp({ subcommandTerm: termOf })

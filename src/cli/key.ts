@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { findLoginHost } from '../app/server-address.ts'
 import {
   createApiKey,
   listApiKeys,
@@ -74,7 +75,7 @@ async function create(userName: string, options: CreateOptions, command: Command
       const key = await createApiKey(needs, userName, { name, expiresAt, rights, repositories }, config.keysPerUser)
       console.log(key)
       tell('this is the only time that the key is shown. It is the password of:')
-      process.stderr.write(`\n  docker login ${loginAddress(place)} -u apikey\n\n`)
+      process.stderr.write(`\n  docker login ${findLoginHost(config)} -u apikey\n\n`)
       warnOfLimits(place, user, rights)
     }),
   )
@@ -86,14 +87,6 @@ function warnOfLimits({ config }: Workplace, user: User, rights: CreateOptions['
   if (user.isDisabled) warn(`${user.name} is disabled: the key rests until he is enabled`)
   if (own.size === 0) warn(`${user.name} has no right to anything, and so his key has none`)
   else if (missing.length > 0) warn(`${user.name} may not ${missing.join(', ')}, and so his key may not either`)
-}
-
-/** As far as the settings tell: a command does not know on which port a server found room. */
-function loginAddress({ config: { publicUrl, host, port } }: Workplace): string {
-  if (publicUrl !== undefined) return new URL(publicUrl).host
-  const isEverywhere = host === '0.0.0.0' || host === '::'
-  const name = isEverywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host
-  return `${name}:${port === 0 ? '<port>' : port}`
 }
 
 async function list(userName: string, options: { config?: string; json?: true }): Promise<void> {

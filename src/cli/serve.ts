@@ -12,21 +12,27 @@ export function addServeCommand(program: Command): void {
       const server = await runServer(readConfig(options.config))
       // Listening before anybody is told that we are here: who knows may stop us at once.
       const told = untilToldToStop()
-      greet(server)
+      greet(server, options.config)
       await told
       await server.stop()
     })
 }
 
-function greet({ url, loginHost: host, firstApiKey, log }: RunningServer): void {
-  log.write('info', 'ready', { url })
+function greet({ url, version, loginHost, welcome, log }: RunningServer, file: string | undefined): void {
+  log.write('info', 'ready', { url, version })
   log.flush()
-  const lines = ['', `  Berth is ready at ${url}`, '']
+  const { firstApiKey, keylessAdmin } = welcome
+  const lines = ['', `  Berth ${version} is ready at ${url}`, '']
   if (firstApiKey !== undefined) {
-    lines.push(`  Your API key (shown only now; keep it):  ${firstApiKey}`, '')
-    lines.push(`  docker login ${host} -u apikey -p ${firstApiKey}`, '')
+    lines.push(`  Your API key (it is shown only now; keep it):  ${firstApiKey}`, '')
+    lines.push(`  echo ${firstApiKey} | docker login ${loginHost} -u apikey --password-stdin`, '')
   } else {
-    lines.push(`  docker login ${host} -u apikey`, '')
+    if (keylessAdmin !== undefined) {
+      const option = file === undefined ? '' : ` --config ${file}`
+      lines.push('  No API key has been used yet. If you have none, create one, with the settings of this server:', '')
+      lines.push(`  npm run --silent berth -- key create ${keylessAdmin} --name mine${option}`, '')
+    }
+    lines.push(`  docker login ${loginHost} -u apikey`, '')
   }
   // Standard output belongs to the log. Not by console.error, which paints a terminal red.
   process.stderr.write(`${lines.join('\n')}\n`)

@@ -25,6 +25,7 @@ import type { PathValues } from './route-pattern.ts'
 export interface HttpSettings extends PeerSettings {
   readonly hasRootMount: boolean
   readonly serviceName: string
+  readonly version: string
   /** What strangers are asked for at the registry. */
   readonly challenge: 'basic' | 'bearer'
   readonly bodyBytesPerSecondMin: number

@@ -1,4 +1,5 @@
 import type { ApiKeys } from '../ports/api-keys.ts'
+import type { RowId } from '../ports/row-id.ts'
 import type { User, Users } from '../ports/users.ts'
 import { generateApiKey, hashApiKey, presetKeyName } from './api-keys.ts'
 import { hashPassword, isPassword } from './passwords.ts'
@@ -15,25 +16,34 @@ const firstKeyName = 'first'
 const unlimited = { expiresAt: undefined, rights: undefined, repositories: undefined }
 
 export interface Admin {
+  readonly userId: RowId
   readonly account: string
-  /** Made just now: to be shown once and never again. */
-  readonly firstApiKey: string | undefined
+  readonly hasPassword: boolean
+  readonly hasKey: boolean
 }
 
-/**
- * Sees to it that somebody can get in: the administrator with the preset credentials, or where he would have neither
- * key nor password, with an API key that is made here. A preset key is good as long as the configuration says so.
- */
+/** The administrator with the preset credentials. A preset key is good as long as the configuration says so. */
 export async function ensureAdmin(needs: Needs, preset: AdminPreset): Promise<Admin> {
   const admin = await ensureUser(needs, preset)
   await ensurePresetKey(needs, admin, preset.apiKey)
-  const { account, passwordHash } = admin
-  const canGetIn = passwordHash !== undefined || (await needs.apiKeys.list(admin.id)).length > 0
-  if (canGetIn) return { account, firstApiKey: undefined }
-  const firstApiKey = generateApiKey()
-  const secretHash = hashApiKey(firstApiKey)
-  await needs.apiKeys.add({ userId: admin.id, name: firstKeyName, secretHash, ...unlimited })
-  return { account, firstApiKey }
+  const { id: userId, account, passwordHash } = admin
+  const hasKey = (await needs.apiKeys.list(userId)).length > 0
+  return { userId, account, hasPassword: passwordHash !== undefined, hasKey }
+}
+
+/**
+ * Makes an API key for an administrator who has neither key nor password. The key is to be shown once and never again, so
+ * this is called only when nothing can fail any more between here and the operator. Undefined where none is needed.
+ */
+export async function createFirstKey(
+  { apiKeys }: Pick<Needs, 'apiKeys'>,
+  { userId, hasPassword, hasKey }: Admin,
+): Promise<string | undefined> {
+  if (hasPassword || hasKey) return undefined
+  const key = generateApiKey()
+  const isOurs = await apiKeys.add({ userId, name: firstKeyName, secretHash: hashApiKey(key), ...unlimited })
+  // Otherwise another server was first, and shows its own.
+  return isOurs ? key : undefined
 }
 
 async function ensureUser(

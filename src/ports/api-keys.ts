@@ -41,6 +41,9 @@ export interface ApiKeys {
   /** Revokes; false when there was none of that name. */
   remove(userId: RowId, name: string): Promise<boolean>
 
+  /** Whether any key of any user was ever used, as far as it was noted. */
+  hasAnyBeenUsed(): Promise<boolean>
+
   /** Notes that these keys were used by now. */
   noteUses(ids: readonly RowId[]): Promise<void>
 }

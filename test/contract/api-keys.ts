@@ -214,9 +214,10 @@ function usesContract(open: Open): void {
     const { apiKeys, alice } = await openWithTwo(open)
     for (const name of ['one', 'other', 'third']) await apiKeys.add(keyOf(alice.id, name))
     const [one, other] = await apiKeys.list(alice.id)
-    expect(one?.lastUsedAt).toBeUndefined()
+    expect([one?.lastUsedAt, await apiKeys.hasAnyBeenUsed()]).toEqual([undefined, false])
 
     await apiKeys.noteUses([one?.id ?? 0, other?.id ?? 0])
+    expect(await apiKeys.hasAnyBeenUsed()).toBe(true)
 
     const used = (await apiKeys.list(alice.id)).map(({ lastUsedAt }) => lastUsedAt)
     expect(used).toEqual([expect.any(Number), expect.any(Number), undefined])

@@ -1,6 +1,6 @@
 // The rules about arrows between files. Each takes texts and gives faults, so that planted texts can prove it.
 import { posix } from 'node:path'
-import { builtinHomes, importTable, packageHomes, type Room } from './house-table.ts'
+import { builtinHomes, importTable, packageHomes, type Room, versionFile } from './house-table.ts'
 import { blankComments, type SourceText } from './source-text.ts'
 
 export interface Import {
@@ -41,6 +41,7 @@ function adapterOf(path: string): string {
 }
 
 function maySee(from: string, to: string): boolean {
+  if (to === 'package.json') return from === versionFile
   const fromRoom = roomOf(from)
   const toRoom = roomOf(to)
   if (fromRoom === undefined || toRoom === undefined) return false

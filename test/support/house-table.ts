@@ -15,6 +15,9 @@ export const importTable = {
   lib: [],
 } as const satisfies Readonly<Record<string, readonly string[]>>
 
+/** The only file that reads package.json. */
+export const versionFile = 'src/app/version.ts'
+
 export type Room = keyof typeof importTable
 
 /** Where something from outside may be imported or used: folders end with a slash, the rest are files. */
@@ -36,8 +39,8 @@ export const builtinHomes: Readonly<Record<string, Places>> = {
   // The type of the server; what makes one is `Bun.serve`, below.
   bun: ['src/http/server.ts', 'src/http/stalled-readers.ts'],
   'bun:sqlite': ['src/adapters/metadata-sql/sqlite-database.ts', 'src/adapters/metadata-sql/sqlite-server-lock.ts'],
-  // In lib: the log writes to file descriptor 1, a folder is synced for whoever keeps files, the kernel lists connections.
-  'node:fs': ['src/adapters/', 'src/app/', 'src/lib/log.ts', 'src/lib/sync-folder.ts', 'src/lib/tcp-connections.ts'],
+  // In lib: a folder is synced for whoever keeps files, the kernel lists connections.
+  'node:fs': ['src/adapters/', 'src/app/', 'src/lib/sync-folder.ts', 'src/lib/tcp-connections.ts'],
   'node:fs/promises': ['src/adapters/', 'src/app/', 'src/lib/sync-folder.ts'],
   // Bun keeps its limit of a request's headers there.
   'node:net': ['src/lib/client-address.ts'],

@@ -28,6 +28,21 @@ export class SqliteServerLock {
     }
   }
 
+  /** Whether a server holds the lock now. */
+  static isHeld(path: string): boolean {
+    let sqlite: Sqlite | undefined
+    try {
+      sqlite = new Sqlite(path, { readonly: true })
+      sqlite.run('SELECT count(*) FROM sqlite_master')
+      return false
+    } catch (error) {
+      // Otherwise there is no such file yet, or it is not ours to read.
+      return isBusy(error)
+    } finally {
+      sqlite?.close()
+    }
+  }
+
   release(): void {
     this.#sqlite.close()
   }

@@ -77,13 +77,13 @@ requests with a key in the query have \`Cache-Control: no-store\` and \`Referrer
 of these is 404 (in the registry 401 for strangers), a method that a path has not is 405 with \`Allow\`.`
 
 /** The whole description of the interface: OpenAPI 3.1. */
-export function buildDocument(): unknown {
+export function buildDocument(serverVersion: string): unknown {
   return {
     openapi: '3.1.1',
     info: {
       title: 'Container Registry Service',
       version: '2.0.2',
-      description: introduction,
+      description: `${introduction}\n\nThis document is served by Berth ${serverVersion}.`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [apiServer],

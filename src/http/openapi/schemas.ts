@@ -165,7 +165,10 @@ const ScopedTokenResponse = Type.Object({
   scope: Type.String({ description: 'What was given of what was asked.' }),
 })
 
-const HealthResponse = Type.Object({ status: Type.Literal('ok') })
+const HealthResponse = Type.Object({
+  status: Type.Literal('ok'),
+  version: Type.String({ description: 'The version of Berth.' }),
+})
 
 const ReadinessResponse = Type.Object({
   status: Type.Literal('ready'),

@@ -2,8 +2,8 @@ import { Unavailable } from '../../oci/errors.ts'
 import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
 
 /** GET /healthz - the process is alive. */
-export async function getHealth(_exchange: Exchange): Promise<Answer> {
-  return jsonAnswer(200, { status: 'ok' })
+export async function getHealth({ app }: Exchange): Promise<Answer> {
+  return jsonAnswer(200, { status: 'ok', version: app.http.version })
 }
 
 /**

@@ -1,5 +1,6 @@
 // getHealth and getReadiness: for those who look after the process, so anyone may ask.
 import { afterAll, describe, expect, test } from 'bun:test'
+import { version } from '../../../src/app/version.ts'
 import { ownHeaders, startApi } from '../../support/api-server.ts'
 import { loseTable, moveBlobsAway } from '../../support/store-damage.ts'
 
@@ -7,7 +8,7 @@ const server = await startApi()
 afterAll(() => server.stop())
 
 describe.each([
-  ['/healthz', { status: 'ok' }],
+  ['/healthz', { status: 'ok', version }],
   ['/readyz', { status: 'ready', disk: 'ok' }],
 ])('%s', (path, body) => {
   test('answers anyone', async () => {

@@ -92,7 +92,7 @@ describe('berth key create', () => {
   test.each([
     [{ BERTH_SERVER__PUBLIC_URL: 'https://registry.example.com' }, 'registry.example.com'],
     [{ BERTH_SERVER__PUBLIC_URL: 'http://registry.example.com:8080' }, 'registry.example.com:8080'],
-    [{ BERTH_SERVER__HOST: '0.0.0.0', BERTH_SERVER__PORT: '80' }, 'localhost:80'],
+    [{ BERTH_SERVER__HOST: '0.0.0.0', BERTH_SERVER__PORT: '80' }, '127.0.0.1:80'],
     [{ BERTH_SERVER__HOST: '::1' }, '[::1]:5000'],
     [{ BERTH_SERVER__PORT: '0' }, '127.0.0.1:<port>'],
   ])('with the settings %j says to log in at %s', async (settings, host) => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import packageJson from '../../../package.json' with { type: 'json' }
 import { runBerth } from '../../support/berth-command.ts'
 import { useTemporaryFolders } from '../../support/temporary-folders.ts'
 
@@ -27,6 +28,11 @@ describe('settings that are wrong, told by the command', () => {
       expect((await runBerth(args, {}, newFolder())).exitCode).toBe(2)
     },
   )
+
+  test('--version is that of the package', async () => {
+    const { exitCode, stdout } = await runBerth(['--version'], {}, newFolder())
+    expect([exitCode, stdout]).toEqual([0, `berth ${packageJson.version}\n`])
+  })
 
   test('help is no failure', async () => {
     const { exitCode, stdout } = await runBerth(['--help'], {}, newFolder())

@@ -20,7 +20,14 @@ function exchangeOf(body: string | Uint8Array<ArrayBuffer>, contentType: string 
   const headers: Record<string, string> = contentType === null ? {} : { 'content-type': contentType }
   const request = new Request('http://h/', { method: 'POST', body: new Blob([body]).stream(), headers })
   const limits = { bodyBytesPerSecondMin: 1, bodyWindowMs: 60_000 }
-  const http = { publicUrl: undefined, trustedProxies: [], hasRootMount: true, serviceName: 'B', ...limits }
+  const http = {
+    publicUrl: undefined,
+    trustedProxies: [],
+    hasRootMount: true,
+    serviceName: 'B',
+    version: '1',
+    ...limits,
+  }
   const exchange: Partial<Exchange> = { request, body: () => openBody(request, { ...http, challenge: 'basic' }) }
   return exchange as Exchange
 }

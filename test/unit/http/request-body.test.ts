@@ -11,6 +11,7 @@ const settings: HttpSettings = {
   challenge: 'basic',
   hasRootMount: true,
   serviceName: 'Berth',
+  version: '1',
   bodyBytesPerSecondMin: 1,
   bodyWindowMs: 60_000,
 }

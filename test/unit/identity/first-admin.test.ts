@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { hashApiKey } from '../../../src/identity/api-keys.ts'
-import { type AdminPreset, ensureAdmin } from '../../../src/identity/first-admin.ts'
+import { type AdminPreset, createFirstKey, ensureAdmin } from '../../../src/identity/first-admin.ts'
 import { isPassword } from '../../../src/identity/passwords.ts'
 import { MemoryApiKeys, MemoryUsers, user } from '../../support/memory-users.ts'
 
@@ -12,7 +12,10 @@ function openStore() {
   return {
     users,
     apiKeys,
-    start: (preset: Partial<AdminPreset> = {}) => ensureAdmin({ users, apiKeys }, { ...nothing, ...preset }),
+    start: async (preset: Partial<AdminPreset> = {}) => {
+      const admin = await ensureAdmin({ users, apiKeys }, { ...nothing, ...preset })
+      return { account: admin.account, firstApiKey: await createFirstKey({ apiKeys }, admin) }
+    },
     ownerOf: async (key: string) => (await apiKeys.find(hashApiKey(key)))?.user.name,
     namesOfKeys: () => apiKeys.kept.map(({ key }) => key.name),
   }
@@ -72,6 +75,7 @@ describe('a first start', () => {
 
     expect(users.users).toHaveLength(1)
     expect(one.account).toBe(other.account)
+    expect([one.firstApiKey, other.firstApiKey].filter((key) => key !== undefined)).toHaveLength(1)
   })
 })
 

@@ -52,6 +52,12 @@ export class SqlApiKeys implements ApiKeys {
     return (await this.#queries.run('DELETE FROM api_keys WHERE user_id = $1 AND name = $2', [userId, name])) > 0
   }
 
+  async hasAnyBeenUsed(): Promise<boolean> {
+    // Once at each start. It reads the whole table only where no key was ever used, and then there are few.
+    const row = await this.#queries.first('SELECT 1 AS found FROM api_keys WHERE last_used_at IS NOT NULL LIMIT 1', [])
+    return row !== undefined
+  }
+
   async noteUses(ids: readonly number[]): Promise<void> {
     await this.#queries.run(
       `UPDATE api_keys SET last_used_at = {now}

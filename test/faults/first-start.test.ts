@@ -1,0 +1,86 @@
+// What a start tells its operator: where to log in, and with what.
+import { expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import packageJson from '../../package.json' with { type: 'json' }
+import { runBerth } from '../support/berth-command.ts'
+import { type BerthProcess, startBerth } from '../support/berth-process.ts'
+import { freePorts } from '../support/child-server.ts'
+import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { until } from '../support/until.ts'
+
+const newFolder = useTemporaryFolders('first-start')
+const noPresets = { BERTH_IDENTITY__ADMIN_API_KEY: '', BERTH_IDENTITY__ADMIN_PASSWORD: '' }
+
+/** A server without preset credentials, and all that its start printed. */
+async function start(dataDir: string, settings: Readonly<Record<string, string>> = {}) {
+  const berth = await startBerth({ dataDir, settings: { ...noPresets, ...settings } })
+  await until('the login line is printed', () => berth.output().includes('docker login'))
+  return berth
+}
+
+function keyShownBy(berth: BerthProcess): string | undefined {
+  return /Your API key .*: {2}(berth_\S+)/.exec(berth.output())?.[1]
+}
+
+const explanation = 'npm run --silent berth -- key create admin --name mine'
+
+test('a start whose port does not open leaves no key behind: the next start makes it and shows it', async () => {
+  const dataDir = newFolder()
+  const [port = 0] = await freePorts(1)
+  const other = Bun.serve({ hostname: '127.0.0.1', port, reusePort: false, fetch: () => new Response('') })
+  const failed = await start(dataDir, { BERTH_SERVER__PORT: String(port) }).catch(String)
+  await other.stop(true)
+  expect(String(failed)).toContain('server.port')
+  expect(String(failed)).not.toContain('Your API key')
+
+  const berth = await start(dataDir)
+  const key = keyShownBy(berth) ?? 'none'
+  expect(berth.output()).toContain(`\n  echo ${key} | docker login ${berth.host} -u apikey --password-stdin\n`)
+  expect((await fetch(`${berth.url}/v2/`, { headers: { 'x-api-key': key } })).status).toBe(200)
+  await berth.stop()
+})
+
+test('until a key is used, every start says how to make one; a restart, or the use of a key, shows none', async () => {
+  const dataDir = newFolder()
+  const first = await start(dataDir)
+  expect([keyShownBy(first) === undefined, first.output().includes(explanation)]).toEqual([false, false])
+  await first.stop()
+  const second = await start(dataDir)
+  expect([keyShownBy(second), second.output().includes(explanation)]).toEqual([undefined, true])
+
+  const args = explanation.split(' -- ')[1]?.split(' ') ?? []
+  const made = await runBerth(args, { BERTH_DATA_DIR: dataDir }, newFolder())
+  expect(made.stderr).toContain(`docker login ${second.host} -u apikey`)
+  const headers = { 'x-api-key': made.stdout.trim() }
+  expect((await fetch(`${second.url}/v2/`, { headers })).status).toBe(200)
+  await second.stop()
+
+  const third = await start(dataDir)
+  expect([keyShownBy(third), third.output().includes('key create')]).toEqual([undefined, false])
+  await third.stop()
+})
+
+test('a server on all addresses names one that can be reached, its version, and forgets its address at the end', async () => {
+  const dataDir = newFolder()
+  const berth = await start(dataDir, { BERTH_SERVER__HOST: '0.0.0.0' })
+  const { version } = packageJson
+  const note = join(dataDir, 'server.address')
+
+  expect(berth.output()).toContain(`Berth ${version} is ready at ${berth.url}\n`)
+  expect(berth.output()).toMatch(new RegExp(`"msg":"ready","url":"http://127.0.0.1:\\d+","version":"${version}"`))
+  expect(berth.output()).not.toContain('0.0.0.0')
+  expect(await (await fetch(`${berth.url}/healthz`)).json()).toEqual({ status: 'ok', version })
+  expect(await Bun.file(note).text()).toBe(`${berth.host}\n`)
+  await berth.stop()
+  expect(existsSync(note)).toBe(false)
+})
+
+test('the address of a server that was killed is not taken for one that runs', async () => {
+  const dataDir = newFolder()
+  const berth = await start(dataDir)
+  await berth.kill()
+
+  const made = await runBerth(['key', 'create', 'admin', '--name', 'ci'], { BERTH_DATA_DIR: dataDir }, newFolder())
+  expect(made.stderr).toContain('docker login 127.0.0.1:5000 -u apikey')
+})
