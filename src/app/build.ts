@@ -141,7 +141,7 @@ export async function migrateSchema(config: Config, { isDryRun = false } = {}): 
 async function openBlobs(config: Config, disk: StatfsDiskSpace | undefined): Promise<BlobStore> {
   const settings = s3Settings(config)
   if (settings === undefined) return FilesystemBlobStore.open(blobsPath(config), disk)
-  return new S3BlobStore(settings)
+  return new S3BlobStore({ ...settings, disk })
 }
 
 /** The local disks that a server writes to; none where both stores are elsewhere. */

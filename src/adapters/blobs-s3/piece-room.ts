@@ -1,6 +1,7 @@
 import { mkdir, readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { NoSlot, Slots } from '../../lib/slots.ts'
+import type { DiskSpace } from '../../ports/disk-space.ts'
 import { type PartPlan, sizeOfPart } from './part-plan.ts'
 import { type Checksum, type Piece, PieceInFile, PieceInMemory } from './piece.ts'
 
@@ -14,6 +15,8 @@ export interface RoomSettings {
   readonly waitMaxMs: number
   /** For pieces that memory is too small for, or has no room for. */
   readonly folder: string
+  /** The disk that the folder is on, if it has a reserve. */
+  readonly disk?: DiskSpace | undefined
 }
 
 /** So much is no piece yet: what is smaller than this never waits. */
@@ -46,8 +49,9 @@ export class PieceRoom {
   }
 
   async #openFile(startsAt: number): Promise<Piece> {
+    const { folder, checksum, disk } = this.#settings
     await this.#prepareFolder()
-    return PieceInFile.open(startsAt, this.#settings.folder, this.#settings.checksum)
+    return PieceInFile.open(startsAt, folder, checksum, disk)
   }
 
   /** Before so many bytes come. Gives the piece to go on with: another one, with the same bytes, where memory has no room. */

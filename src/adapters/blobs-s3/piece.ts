@@ -1,6 +1,8 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type RunningHash, startHash } from '../../lib/hashing.ts'
+import { Unavailable } from '../../oci/errors.ts'
+import type { DiskSpace } from '../../ports/disk-space.ts'
 import type { S3Body } from './s3-client.ts'
 
 /** How the store proves what it is sent. */
@@ -97,20 +99,29 @@ export class PieceInFile implements Piece {
   readonly #path: string
   readonly #file: FileHandle
   readonly #proof: Proof
+  readonly #disk: DiskSpace | undefined
   #sizeBytes = 0
   #fault: unknown
   #isDiscarded = false
 
-  private constructor(startsAt: number, path: string, file: FileHandle, checksum: Checksum) {
+  private constructor(
+    startsAt: number,
+    path: string,
+    file: FileHandle,
+    checksum: Checksum,
+    disk: DiskSpace | undefined,
+  ) {
     this.startsAt = startsAt
     this.#path = path
     this.#file = file
     this.#proof = new Proof(checksum)
+    this.#disk = disk
   }
 
-  static async open(startsAt: number, folder: string, checksum: Checksum): Promise<PieceInFile> {
+  /** Where `disk` is given, the file stops at its reserve. */
+  static async open(startsAt: number, folder: string, checksum: Checksum, disk?: DiskSpace): Promise<PieceInFile> {
     const path = join(folder, `${Bun.randomUUIDv7()}.part`)
-    return new PieceInFile(startsAt, path, await open(path, 'wx', 0o600), checksum)
+    return new PieceInFile(startsAt, path, await open(path, 'wx', 0o600), checksum, disk)
   }
 
   get sizeBytes(): number {
@@ -119,14 +130,29 @@ export class PieceInFile implements Piece {
 
   async append(chunk: Uint8Array): Promise<void> {
     this.#checkFault()
+    this.#takeFromDisk(chunk.length)
     try {
       await this.#file.writeFile(chunk)
     } catch (error) {
       this.#fault = error
       throw error
+    } finally {
+      this.#disk?.settle(chunk.length)
     }
     this.#proof.update(chunk)
     this.#sizeBytes += chunk.length
+  }
+
+  /**
+   * The refusal `disk-low` would say that all bytes before this chunk can still be flushed. That is not so here: a chunk may
+   * be the end of one piece and the beginning of the next.
+   */
+  #takeFromDisk(bytes: number): void {
+    try {
+      this.#disk?.take(bytes)
+    } catch (error) {
+      throw new Unavailable('the disk for pieces of uploads', { cause: error })
+    }
   }
 
   /** A fault is final: nobody knows how much of the chunk stands in the file. */

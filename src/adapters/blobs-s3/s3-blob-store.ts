@@ -9,6 +9,7 @@ import type {
   StrayObject,
   UnfinishedObject,
 } from '../../ports/blob-store.ts'
+import type { DiskSpace } from '../../ports/disk-space.ts'
 import { isUploadKey, ownerObject, parseObjectName, toObjectName, uploadKeyOf } from './object-names.ts'
 import { type PartPlan, usualPlan } from './part-plan.ts'
 import { PieceRoom } from './piece-room.ts'
@@ -21,6 +22,8 @@ export interface S3BlobStoreSettings extends S3ClientSettings {
   readonly prefix: string
   readonly piecesMax: number
   readonly spoolFolder: string
+  /** The disk that this folder is on, if it has a reserve. */
+  readonly disk?: DiskSpace | undefined
   /** For tests, which have no terabytes. */
   readonly plan?: PartPlan
 }
@@ -58,6 +61,7 @@ export class S3BlobStore implements BlobStore {
       queueMax: settings.queueMax,
       waitMaxMs: placeWaitMs,
       folder: settings.spoolFolder,
+      disk: settings.disk,
     })
   }
 

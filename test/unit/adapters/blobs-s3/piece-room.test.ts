@@ -6,6 +6,8 @@ import fc from 'fast-check'
 import { type Checksum, type Piece, PieceInFile, PieceInMemory } from '../../../../src/adapters/blobs-s3/piece.ts'
 import { PieceRoom, type RoomSettings } from '../../../../src/adapters/blobs-s3/piece-room.ts'
 import { sizeOfBody, toRequestBody } from '../../../../src/adapters/blobs-s3/s3-body.ts'
+import { RegistryRefusal, Unavailable } from '../../../../src/oci/errors.ts'
+import type { DiskSpace } from '../../../../src/ports/disk-space.ts'
 import { generatedBytes } from '../../../support/generated-bytes.ts'
 import { errorOf } from '../../../support/outcomes.ts'
 import { useTemporaryFolders } from '../../../support/temporary-folders.ts'
@@ -39,6 +41,33 @@ async function isDone(work: Promise<unknown>): Promise<boolean> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)
   return done
 }
+
+describe('a piece in a file', () => {
+  test('stops at the reserve of the disk, and gives back what it has announced', async () => {
+    let left = 150_000
+    const disk: DiskSpace = {
+      isLow: () => left <= 0,
+      isVeryLow: () => false,
+      take: (bytes) => {
+        if (bytes > left) throw new RegistryRefusal('disk-low')
+        left -= bytes
+      },
+      settle: (bytes) => {
+        left += bytes
+      },
+    }
+    const plan = { steps: [{ parts: 10_000, sizeBytes: 8_000_000 }], minBytes: 1, memoryMax: 0 }
+    const room = openRoom({ plan, disk })
+    const piece = await room.open(0, 1)
+
+    await room.append(piece, generatedBytes(100_000, 1))
+    expect(await errorOf(room.append(piece, generatedBytes(200_000, 2)))).toBeInstanceOf(Unavailable)
+    await room.append(piece, generatedBytes(100_000, 3))
+
+    expect([piece.sizeBytes, left]).toEqual([200_000, 150_000])
+    await room.close(piece)
+  })
+})
 
 describe('the room of all pieces', () => {
   test('gives no more places than there are, and everybody gets one in the end', async () => {
