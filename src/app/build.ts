@@ -200,6 +200,7 @@ export async function buildApplication(config: Config, machineClock: Clock = sys
       hasRootMount: config.rootMount,
       serviceName: 'Berth',
       version,
+      docsUrl: config.docsUrl,
       bodyBytesPerSecondMin: config.bodyBytesPerSecond,
       bodyWindowMs: config.bodyWindowMs,
     },

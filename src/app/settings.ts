@@ -36,6 +36,11 @@ export const settingsTable = {
     optionalUrl(),
     'Address that users log in to, where a proxy stands in front.',
   ),
+  docsUrl: setting(
+    'server.docs_url',
+    serviceUrl(),
+    'Address of documentation for your users. The page at `/` links to it.',
+  ),
   trustedProxies: setting(
     'server.trusted_proxies',
     addressList(),

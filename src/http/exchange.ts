@@ -26,6 +26,8 @@ export interface HttpSettings extends PeerSettings {
   readonly hasRootMount: boolean
   readonly serviceName: string
   readonly version: string
+  /** Where the start page leads readers, beside the OpenAPI document. */
+  readonly docsUrl: string | undefined
   /** What strangers are asked for at the registry. */
   readonly challenge: 'basic' | 'bearer'
   readonly bodyBytesPerSecondMin: number

@@ -8,6 +8,7 @@ import { getOpenApi } from './openapi/openapi.ts'
 import { getHealth, getReadiness } from './probes/health.ts'
 import type { Route } from './route.ts'
 import { disableService, enableService, getStats } from './service/service.ts'
+import { getStartPage } from './start-page.ts'
 import { checkAuthentication } from './v2/base.ts'
 import { deleteBlobByDigest, getBlob } from './v2/blobs.ts'
 import { getCatalog } from './v2/catalog.ts'
@@ -19,6 +20,7 @@ import { deleteUpload, getUpload, patchUpload, postUpload, putUpload } from './v
 
 /** Routes at fixed addresses. */
 export const serviceRoutes: readonly Route[] = [
+  { operationId: 'getStartPage', method: 'GET', pattern: '/', access: 'anyone', handle: getStartPage },
   { operationId: 'getHealth', method: 'GET', pattern: '/healthz', access: 'anyone', handle: getHealth },
   { operationId: 'getReadiness', method: 'GET', pattern: '/readyz', access: 'anyone', handle: getReadiness },
   {

@@ -120,6 +120,7 @@ const formType = { 'content-type': 'application/x-www-form-urlencoded' }
 const scope = `scope=repository:${repository}:pull`
 
 export const recipes: Readonly<Record<string, Recipe>> = {
+  getStartPage: at('/'),
   getHealth: at('/healthz'),
   getReadiness: at('/readyz'),
   getOpenApi: at(`${api}/openapi.json`),

@@ -85,6 +85,7 @@ const registryExamples: Readonly<Record<string, Example>> = {
 }
 
 const serviceExamples: Readonly<Record<string, Example>> = {
+  getStartPage: { status: 200 },
   getHealth: { status: 200 },
   getReadiness: { status: 200 },
   getOpenApi: { status: 200 },

@@ -10,6 +10,7 @@ import { toContent, toResponses } from './responses.ts'
 import { schemas } from './schemas.ts'
 import { security, securitySchemes } from './security.ts'
 import { serviceOperations } from './service/service.ts'
+import { startPageOperations } from './start-page.ts'
 import { baseOperations } from './v2/base.ts'
 import { blobOperations } from './v2/blobs.ts'
 import { catalogOperations } from './v2/catalog.ts'
@@ -20,6 +21,7 @@ import { tagOperations } from './v2/tags.ts'
 import { uploadAliases, uploadOperations } from './v2/uploads.ts'
 
 const operations: readonly Operation[] = [
+  ...startPageOperations,
   ...serviceOperations,
   ...baseOperations,
   ...catalogOperations,
@@ -57,9 +59,11 @@ const servers: Readonly<Record<Part, readonly unknown[]>> = {
   registry: [apiServer, rootServer],
   identity: [{ url: identityPrefix, description: 'The identity service, where it is the embedded one.' }],
   probes: [{ url: '/' }],
+  start: [{ url: '/' }],
 }
 
 const partMeanings: Readonly<Record<Part, string>> = {
+  start: 'For whoever opens the address of the server.',
   service: 'The administrative part: on, off, statistics.',
   registry: 'The OCI registry interface.',
   identity: 'The embedded identity service.',

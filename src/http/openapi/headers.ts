@@ -23,8 +23,16 @@ export const headers = {
   },
   'Accept-Ranges': { description: '`bytes`', schema: text },
   'Content-Disposition': { description: '`attachment`: a browser shall not show it.', schema: text },
-  'Content-Security-Policy': { description: 'A browser shall run nothing of it.', schema: text },
-  'Cache-Control': { description: '`no-store`, but for the public keys.', schema: text },
+  'Content-Security-Policy': {
+    description: 'What a browser may load and run: nothing, or the own script of the start page.',
+    schema: text,
+  },
+  'Cache-Control': {
+    description: '`no-store`; `public, max-age=...` for the public keys; `no-cache` for the start page.',
+    schema: text,
+  },
+  'Referrer-Policy': { description: '`no-referrer`', schema: text },
+  Vary: { description: 'The request headers that decide about the form of the answer.', schema: text },
   'OCI-Subject': { description: 'Digest of the subject, if the manifest names one.', schema: text },
   'OCI-Tag': { description: 'The tags that were set by `tag` parameters.', schema: text },
   'OCI-Filters-Applied': { description: '`artifactType`, if the list was filtered by it.', schema: text },

@@ -5,7 +5,7 @@ import type { ParameterName } from './parameters.ts'
 import type { SchemaName } from './schemas.ts'
 
 /** The interface that a path belongs to: what stands in front of it, and the form of its errors. */
-export type Part = 'service' | 'identity' | 'probes' | 'registry'
+export type Part = 'service' | 'identity' | 'probes' | 'registry' | 'start'
 
 /** What a body is made of, by media type. `bytes`: anything at all. */
 export type Content = Readonly<Record<string, SchemaName | 'bytes'>>

@@ -170,6 +170,20 @@ const HealthResponse = Type.Object({
   version: Type.String({ description: 'The version of Berth.' }),
 })
 
+const ServerDescription = Type.Object({
+  name: Type.String(),
+  version: Type.String({ description: 'The version of the program.' }),
+  registry: Type.String({ description: 'What image names begin with, and what `docker login` takes.' }),
+  commands: Type.Optional(
+    Type.Object(
+      { login: Type.String(), tag: Type.String(), push: Type.String(), pull: Type.String() },
+      { description: 'Absent while `registry.root_mount` is false: docker could not use the address.' },
+    ),
+  ),
+  openapi: Type.String({ description: 'Path of this document.' }),
+  documentation: Type.Optional(Type.String({ description: 'The setting `server.docs_url`.' })),
+})
+
 const ReadinessResponse = Type.Object({
   status: Type.Literal('ready'),
   disk: Type.Enum(['ok', 'low'], {
@@ -204,6 +218,7 @@ export const schemas = {
   KeySet,
   ScopedTokenForm,
   ScopedTokenResponse,
+  ServerDescription,
   HealthResponse,
   ReadinessResponse,
   ManifestUpload,

@@ -26,6 +26,7 @@ function exchangeOf(body: string | Uint8Array<ArrayBuffer>, contentType: string 
     hasRootMount: true,
     serviceName: 'B',
     version: '1',
+    docsUrl: undefined,
     ...limits,
   }
   const exchange: Partial<Exchange> = { request, body: () => openBody(request, { ...http, challenge: 'basic' }) }

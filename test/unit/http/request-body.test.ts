@@ -12,6 +12,7 @@ const settings: HttpSettings = {
   hasRootMount: true,
   serviceName: 'Berth',
   version: '1',
+  docsUrl: undefined,
   bodyBytesPerSecondMin: 1,
   bodyWindowMs: 60_000,
 }

@@ -1,0 +1,83 @@
+import { hashHex } from '../lib/hashing.ts'
+import type { Answer, Exchange } from './exchange.ts'
+import { apiPrefix } from './mounts.ts'
+import { pageScript, pageStyle, type ServerDescription, writePage } from './start-page-template.ts'
+
+/** Nothing is loaded from anywhere, nothing but our own script runs, and no other page may show this one. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  `style-src '${sourceHash(pageStyle)}'`,
+  `script-src '${sourceHash(pageScript)}'`,
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+function sourceHash(text: string): string {
+  return `sha256-${Buffer.from(hashHex('sha256', text), 'hex').toString('base64')}`
+}
+
+/** GET / - what this server is and how to use it: a page for browsers, JSON for all others. */
+export async function getStartPage({ app, request, peers }: Exchange): Promise<Answer> {
+  const origin = peers.originOf(request)
+  const server = describeServer(origin.slice(origin.indexOf('//') + 2), app.http)
+  // What is told depends on `Host`, too: a cache in between must not keep it for others.
+  const headers = { vary: 'Accept', 'cache-control': 'no-cache' }
+  if (!prefersHtml(request.headers.get('accept') ?? '')) {
+    const body = `${JSON.stringify(server, undefined, 2)}\n`
+    return { status: 200, headers: { ...headers, 'content-type': 'application/json' }, body }
+  }
+  return {
+    status: 200,
+    headers: {
+      ...headers,
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': contentSecurityPolicy,
+      'referrer-policy': 'no-referrer',
+    },
+    body: writePage(server, needsTls(origin)),
+  }
+}
+
+function describeServer(
+  registry: string,
+  { serviceName, version, hasRootMount, docsUrl }: Exchange['app']['http'],
+): ServerDescription {
+  const image = `${registry}/team/alpine`
+  const commands = {
+    login: `docker login ${registry} -u apikey`,
+    tag: `docker tag alpine ${image}`,
+    push: `docker push ${image}`,
+    pull: `docker pull ${image}`,
+  }
+  return {
+    name: serviceName,
+    version,
+    registry,
+    ...(hasRootMount ? { commands } : {}),
+    openapi: `${apiPrefix}/openapi.json`,
+    ...(docsUrl === undefined ? {} : { documentation: docsUrl }),
+  }
+}
+
+/** Docker speaks plain HTTP to its own machine only, unless it is told otherwise. */
+function needsTls(origin: string): boolean {
+  return origin.startsWith('http://') && !/^http:\/\/(?:localhost|127\.[\d.]+|\[::1\])(?::|$)/.test(origin)
+}
+
+/** Browsers name `text/html` first; who takes anything, as curl does, is no browser. */
+function prefersHtml(accept: string): boolean {
+  return qualityOf('text/html', accept) > qualityOf('application/json', accept)
+}
+
+/** RFC 9110, 12.4.2: a type that is named without a weight has the weight 1. */
+function qualityOf(mediaType: string, accept: string): number {
+  for (const entry of accept.toLowerCase().split(',')) {
+    const [name = '', ...parameters] = entry.split(';').map((text) => text.trim())
+    if (name !== mediaType) continue
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))
+    return weight === undefined ? 1 : Number(weight.slice(2)) || 0
+  }
+  return 0
+}
