@@ -19,7 +19,7 @@ function answer(error: unknown, context = registry) {
 
 describe.each(refusals)('the refusal %p', (refusal) => {
   test('has a status of the 4xx kind and a code of the specification, unless it is about us', () => {
-    if (refusal === 'read-only') {
+    if (refusal === 'read-only' || refusal === 'disk-low') {
       expect(errorTable[refusal]).toEqual({ status: 503, code: 'UNAVAILABLE' })
       return
     }
