@@ -5,7 +5,7 @@
  * No method waits. Each may ask the file system once, which is one short system call.
  */
 export interface DiskSpace {
-  /** Whether a disk has less free space than its reserve. */
+  /** Whether a disk has no free space beyond its reserve, or so little that a chunk of an upload may not fit. */
   isLow(): boolean
 
   /** Whether a disk has less free space than half of its reserve. Then nothing may be added, however small it is. */

@@ -13,6 +13,9 @@ export interface DiskState {
 /** Other programs write to the disk too: what was seen is believed for this long. */
 const lookEveryMs = 1_000
 
+/** With less than this above the reserve a disk is low: the next chunk of an upload may not fit. */
+const chunkBytes = 1024 ** 2
+
 const autoReserveMax = 1024 ** 3
 const autoReserveShare = 0.05
 
@@ -39,8 +42,8 @@ export class StatfsDiskSpace implements DiskSpace {
   }
 
   isLow(): boolean {
-    if (this.#room <= 0 || this.#clock.steadyNow() >= this.#lookAt) this.#look()
-    return this.#room <= 0
+    if (this.#room < chunkBytes || this.#clock.steadyNow() >= this.#lookAt) this.#look()
+    return this.#room < chunkBytes
   }
 
   isVeryLow(): boolean {
