@@ -48,7 +48,8 @@ export async function openIdentity(
   const scoped = new RememberedIdentity(scopedTokens, clock, scopedPolicy)
   const remember = (inner: Identity, policy: MemoryPolicy) =>
     new EitherIdentity(scoped, new RememberedIdentity(inner, clock, policy), config.authUrl === undefined)
-  const shared = { failures: new FailureLimits(failureSettings(config), clock), scopedTokens }
+  const limitsUndecided = config.authUrl !== undefined
+  const shared = { failures: new FailureLimits(failureSettings(config), clock, { limitsUndecided }), scopedTokens }
   if (config.authUrl !== undefined) {
     const app = {
       ...shared,
@@ -116,6 +117,7 @@ function remotePolicy(config: Config): MemoryPolicy {
     refreshAfterMs: config.authRefreshMs,
     badMs: config.authBadMs,
     outageMs: config.authOutageMs,
+    retryMs: 2_000,
   }
 }
 

@@ -11,6 +11,8 @@ type Needs = {
   readonly identity: RememberingIdentity
   readonly failures: FailureLimits
   readonly anonymous: Principal | undefined
+  /** The embedded identity service, if it is in use. */
+  readonly embedded: object | undefined
   readonly clock: Pick<Clock, 'now'>
 }
 
@@ -45,37 +47,13 @@ export class Authenticator {
     return principal
   }
 
-  /** Tries something that may be a guess; who guesses too often is refused before it is looked at. */
-  async attempt<T>(
+  /** Tries something that may be a guess. Refuses it, before it is judged, when the client has failed too often. */
+  attempt<T>(
     request: Request,
     tried: Omit<Attempt, 'from'>,
     work: () => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    const attempt = { ...tried, from: this.#peers.networkOf(request) }
-    this.#app.failures.check(attempt)
-    return this.#judge(attempt, work)
-  }
-
-  /** As `attempt`, for passwords: those that come together are held back too. */
-  async attemptLogin<T>(
-    request: Request,
-    tried: Omit<Attempt, 'from'>,
-    work: () => Promise<T | undefined>,
-  ): Promise<T | undefined> {
-    const attempt = { ...tried, from: this.#peers.networkOf(request) }
-    this.#app.failures.enter(attempt)
-    try {
-      return await this.#judge(attempt, work)
-    } finally {
-      this.#app.failures.leave(attempt)
-    }
-  }
-
-  async #judge<T>(attempt: Attempt, work: () => Promise<T | undefined>): Promise<T | undefined> {
-    const found = await work()
-    if (found === undefined) this.#app.failures.noteFailure(attempt)
-    else this.#app.failures.noteSuccess(attempt)
-    return found
+    return this.#app.failures.run({ ...tried, from: this.#peers.networksOf(request) }, work)
   }
 
   async #authenticate(request: Request, credential: Credential | undefined): Promise<Principal | undefined> {
@@ -85,8 +63,9 @@ export class Authenticator {
     if (remembered !== undefined) return remembered
     // Its own words condemn it: there is nothing to ask, and nothing is being guessed.
     if (credential.kind === 'bearer' && isOver(credential.secret, clock.now())) return undefined
-    const tried = { credential: fingerprintOf(credential.secret) }
-    const ask = () => identity.authenticate(credential)
+    // Keys and tokens of our own are random or signed. What keys of another service look like is not known.
+    const tried = { credential: fingerprintOf(credential.secret), isUnguessable: this.#app.embedded !== undefined }
+    const ask = () => identity.authenticate(credential, this.#peers.networksOf(request).at(-1)?.name)
     if (!identity.provesItself(credential)) return this.attempt(request, tried, ask)
     // A token that is good is no guess, however new it is and whoever guesses beside it.
     return (await ask()) ?? this.attempt(request, tried, async () => undefined)

@@ -1,4 +1,5 @@
-import { networkOf, TrustedProxies } from '../lib/client-address.ts'
+import type { Network } from '../identity/failure-limits.ts'
+import { networksOf, TrustedProxies } from '../lib/client-address.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 
 /** The address at the other end of a request's connection, if there is one. */
@@ -9,6 +10,10 @@ export interface PeerSettings {
   readonly publicUrl: string | undefined
   readonly trustedProxies: readonly string[]
 }
+
+/** How many times the limits of one client a network has: of IPv6, a /64, a /56 and a /48. */
+const sharesByWidth = [1, 4, 16]
+const proxyShare = 10
 
 const hostPattern = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d+)?$/i
 
@@ -30,12 +35,13 @@ export class Peers {
   }
 
   /**
-   * The client's network, behind the proxies that we trust. Undefined where one of them names nobody: another Berth, say, that
-   * asks for all its callers.
+   * The client's networks, behind the proxies that we trust, the narrowest first. A trusted proxy that names no client, or
+   * that is itself the client (another Berth that asks for all its callers), may speak for many.
    */
-  networkOf(request: Request): string | undefined {
+  networksOf(request: Request): readonly Network[] {
     const client = this.clientOf(request)
-    return this.#proxies.has(client) ? undefined : networkOf(client)
+    if (this.#proxies.has(client)) return [{ name: client, share: proxyShare }]
+    return networksOf(client).map((name, width) => ({ name, share: sharesByWidth[width] ?? 1 }))
   }
 
   /** The client's address, behind the proxies that we trust. */

@@ -24,8 +24,8 @@ export class EitherIdentity implements RememberingIdentity {
     return scoped ?? this.#others.recall(credential)
   }
 
-  authenticate(credential: Credential): Promise<Principal | undefined> {
-    return (isScopedToken(credential) ? this.#scoped : this.#others).authenticate(credential)
+  authenticate(credential: Credential, origin?: string): Promise<Principal | undefined> {
+    return (isScopedToken(credential) ? this.#scoped : this.#others).authenticate(credential, origin)
   }
 
   provesItself(credential: Credential): boolean {

@@ -1,6 +1,9 @@
 import { LRUCache } from 'lru-cache'
-import { RegistryRefusal } from '../oci/errors.ts'
+import { AttemptsUnderWay, type Place } from '../lib/attempts-under-way.ts'
+import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
+import { type AttemptKeys, drain, entriesMax, FailureTally, shared } from './failure-tally.ts'
+import { TokenBucket } from './token-bucket.ts'
 
 export interface FailureSettings {
   readonly perMinute: number
@@ -8,164 +11,153 @@ export interface FailureSettings {
   readonly pauseMs: number
 }
 
-/** Who tries what. Nothing of it is kept as it is given. */
-export interface Attempt {
-  /** The network that the request comes from; undefined where that speaks for many, and says nothing of whom. */
-  readonly from: string | undefined
-  /** What tells the credential from others. */
-  readonly credential: string
-  /** Whose credential would be guessed, where that is known: a user, and his password. */
-  readonly target?: string
+/** A network that attempts come from. */
+export interface Network {
+  readonly name: string
+  /** How many times the limits of one client this network has. */
+  readonly share: number
 }
 
-// An entry is some 150 bytes, whatever was tried. What drives one out early is held back by `everybody`.
-const entriesMax = 20_000
+/** Who tries what. Nothing of it is kept as it is given. */
+export interface Attempt {
+  /** The networks of the client, the narrowest first. */
+  readonly from: readonly Network[]
+  /** What tells the credential from others. */
+  readonly credential: string
+  /** The user whose password is tried. */
+  readonly target?: string | undefined
+  /** Nobody can find such a credential by trying, so the limit of the whole process does not apply to it. */
+  readonly isUnguessable?: boolean
+}
 
-/** Guesses at one target from however many networks: ten times as many, or anybody could lock out whom he can name. */
-const crowd = 10
+/** `credential`, `networks` and `target` are keyed hashes. */
+interface Keys extends AttemptKeys {
+  readonly target: string | undefined
+  readonly isUnguessable: boolean
+}
+
+/** One user's password may be tried ten times as often from all networks together, or a few could lock the user out. */
+const targetShare = 10
 
 // A credential that was good in this time is no guess, whoever else is at its address.
 const goodForMs = 3_600_000
 
-/** All failures together, from however many networks: no pause, or a few of them could lock out everybody else. */
+/** All guesses together, from however many networks. */
 const everybody: FailureSettings = { perMinute: 6_000, burst: 200, pauseMs: 0 }
 
+/** Attempts that the identity service could not decide. They end with its trouble, so nobody waits for long. */
+const undecided = { perMinute: 60, pauseMs: 2_000, debtMax: 0 } as const
+
+/** How long an attempt may wait for others to be decided. */
+const waitMaxMs = 10_000
+
 /**
- * Slows down who tries credentials. One bad credential that is used again and again (a robot with an old key) is held back
- * by itself and costs its address nothing; who tries many is held back by address. Neither holds back who is at work beside
- * them: a credential that was good lately is looked at all the same.
+ * Limits attempts with bad credentials. A bad credential that is used again and again (a robot with an old key) is limited
+ * by itself and costs its network one failure. Many bad credentials are limited by network. A credential that was good
+ * lately is not limited by what its neighbours do.
  */
 export class FailureLimits {
-  readonly #settings: FailureSettings
   readonly #clock: Pick<Clock, 'now'>
+  readonly #settings: FailureSettings
   readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))
-  readonly #byAddress = new LRUCache<string, Bucket>({ max: entriesMax })
-  readonly #byCredential = new LRUCache<string, Bucket>({ max: entriesMax })
-  readonly #byTarget = new LRUCache<string, Bucket>({ max: entriesMax })
+  readonly #failures: FailureTally
+  readonly #undecided: FailureTally | undefined
+  readonly #byTarget = new LRUCache<string, TokenBucket>({ max: entriesMax })
   readonly #goodUntil = new LRUCache<string, number>({ max: entriesMax })
-  readonly #all: Bucket
-  /** Guesses at passwords that are being looked at, by network: each may turn out to be one failure more. */
-  readonly #underWay = new Map<string, number>()
+  readonly #all: TokenBucket
+  readonly #underWay = new AttemptsUnderWay()
 
-  constructor(settings: FailureSettings, clock: Pick<Clock, 'now'>) {
+  /** `limitsUndecided`: the credentials are judged by another service, whose trouble one network must not provoke at will. */
+  constructor(settings: FailureSettings, clock: Pick<Clock, 'now'>, { limitsUndecided = false } = {}) {
     this.#settings = settings
     this.#clock = clock
-    this.#all = new Bucket(everybody, clock.now())
-  }
-
-  /** Refuses who has failed too often, without looking at what he brings. */
-  check({ from, credential, target }: Attempt): void {
-    const now = this.#clock.now()
-    const key = this.#keyOf(credential)
-    if ((this.#goodUntil.get(key) ?? 0) > now) return
-    const waitMs = Math.max(
-      this.#all.waitMs(now),
-      this.#byCredential.get(key)?.waitMs(now) ?? 0,
-      this.#waitMs(this.#byAddress, from, now),
-      this.#waitMs(this.#byTarget, target, now),
-    )
-    if (waitMs > 0) throw new RegistryRefusal('too-many-failures', { retryAfterSeconds: Math.ceil(waitMs / 1000) })
+    this.#failures = new FailureTally(settings)
+    this.#undecided = limitsUndecided ? new FailureTally({ ...undecided, burst: settings.burst }) : undefined
+    this.#all = new TokenBucket(everybody, clock.now())
   }
 
   /**
-   * As `check`, for guesses that are slow to look at: of those that come together no more are let in than may fail. To be
-   * followed by `leave`.
+   * Judges a credential by `work`, which gives undefined if it is bad. Refuses, without beginning, when too many attempts
+   * have failed. Of attempts that come together, as many are judged at a time as may still fail; the others wait.
    */
-  enter(attempt: Attempt): void {
-    this.check(attempt)
-    if (attempt.from === undefined) return
-    const key = this.#keyOf(attempt.from)
-    const underWay = this.#underWay.get(key) ?? 0
-    const room = this.#byAddress.get(key)?.room(this.#clock.now()) ?? this.#settings.burst
-    if (underWay >= room) throw new RegistryRefusal('too-many-failures', { retryAfterSeconds: 1 })
-    this.#underWay.set(key, underWay + 1)
-  }
-
-  leave({ from }: Attempt): void {
-    if (from === undefined) return
-    const key = this.#keyOf(from)
-    const left = (this.#underWay.get(key) ?? 1) - 1
-    if (left === 0) this.#underWay.delete(key)
-    else this.#underWay.set(key, left)
-  }
-
-  noteSuccess({ credential }: Attempt): void {
-    this.#goodUntil.set(this.#keyOf(credential), this.#clock.now() + goodForMs)
-  }
-
-  noteFailure({ from, credential, target }: Attempt): void {
-    const now = this.#clock.now()
-    const key = this.#keyOf(credential)
-    this.#goodUntil.delete(key)
-    const isNew = !this.#byCredential.has(key)
-    this.#drain(this.#byCredential, credential, this.#settings)
-    if (!isNew) return
-    if (from !== undefined) this.#drain(this.#byAddress, from, this.#settings)
-    if (target !== undefined) {
-      const { perMinute, burst } = this.#settings
-      this.#drain(this.#byTarget, target, { perMinute: perMinute * crowd, burst: burst * crowd, pauseMs: 0 })
+  async run<T>(attempt: Attempt, work: () => Promise<T | undefined>): Promise<T | undefined> {
+    const keys = this.#keysOf(attempt)
+    const leave = await this.#enter(keys)
+    try {
+      const found = await work()
+      if (found === undefined) this.#noteFailure(keys)
+      else this.#goodUntil.set(keys.credential, this.#clock.now() + goodForMs)
+      return found
+    } catch (error) {
+      if (error instanceof Unavailable) this.#undecided?.note(keys, this.#clock.now())
+      throw error
+    } finally {
+      leave()
     }
-    this.#all.drain(now)
   }
 
-  #waitMs(buckets: LRUCache<string, Bucket>, name: string | undefined, now: number): number {
-    return name === undefined ? 0 : (buckets.get(this.#keyOf(name))?.waitMs(now) ?? 0)
+  async #enter(keys: Keys): Promise<() => void> {
+    for (;;) {
+      this.#check(keys)
+      if (this.#isGood(keys)) return () => undefined
+      const places = this.#placesOf(keys)
+      const full = this.#underWay.findFull(places, keys.credential)
+      if (full === undefined) return this.#underWay.enter(places, keys.credential)
+      if (!(await this.#underWay.change(full, waitMaxMs))) throw tooMany(1_000)
+    }
   }
 
-  #drain(buckets: LRUCache<string, Bucket>, name: string, settings: FailureSettings): void {
+  #check(keys: Keys): void {
+    if (this.#isGood(keys)) return
     const now = this.#clock.now()
-    const key = this.#keyOf(name)
-    const known = buckets.get(key)
-    const bucket = known ?? new Bucket(settings, now)
-    if (known === undefined) buckets.set(key, bucket)
-    bucket.drain(now)
+    if ((this.#undecided?.waitMs(keys, now) ?? 0) > 0) throw new Unavailable('the identity service')
+    const { target, isUnguessable } = keys
+    const waitMs = Math.max(
+      isUnguessable ? 0 : this.#all.waitMs(now),
+      this.#failures.waitMs(keys, now),
+      target === undefined ? 0 : (this.#byTarget.get(target)?.waitMs(now) ?? 0),
+    )
+    if (waitMs > 0) throw tooMany(waitMs)
   }
 
-  /** Of one length, however long what strangers send, and of no use to who finds it in a memory image. */
-  #keyOf(text: string): string {
-    return this.#hmac.copy().update(text).digest('base64')
+  #isGood({ credential }: Keys): boolean {
+    return (this.#goodUntil.get(credential) ?? 0) > this.#clock.now()
+  }
+
+  #placesOf({ networks, target }: Keys): readonly Place[] {
+    const now = this.#clock.now()
+    const places = networks.map((network, width) => ({
+      key: network.key,
+      room: this.#failures.room(width, network, now),
+    }))
+    if (target === undefined) return places
+    const room = this.#byTarget.get(target)?.room(now) ?? this.#settings.burst * targetShare
+    return [...places, { key: target, room }]
+  }
+
+  #noteFailure(keys: Keys): void {
+    const now = this.#clock.now()
+    this.#goodUntil.delete(keys.credential)
+    if (!this.#failures.note(keys, now)) return
+    if (keys.target !== undefined) drain(this.#byTarget, keys.target, shared(this.#settings, targetShare), now)
+    if (!keys.isUnguessable) this.#all.drain(now)
+  }
+
+  #keysOf({ from, credential, target, isUnguessable = false }: Attempt): Keys {
+    return {
+      credential: this.#keyOf('credential', credential),
+      networks: from.map(({ name, share }) => ({ key: this.#keyOf('network', name), share })),
+      target: target === undefined ? undefined : this.#keyOf('target', target),
+      isUnguessable,
+    }
+  }
+
+  /** Of one length, however long the text is, and of no use to a reader of a memory image. */
+  #keyOf(kind: string, text: string): string {
+    return this.#hmac.copy().update(`${kind}:${text}`).digest('base64')
   }
 }
 
-/** Failures drain it and time fills it; who has emptied it waits. */
-class Bucket {
-  readonly #settings: FailureSettings
-  #level: number
-  #filledAt: number
-  #refusedUntil = 0
-
-  constructor(settings: FailureSettings, now: number) {
-    this.#settings = settings
-    this.#level = settings.burst
-    this.#filledAt = now
-  }
-
-  /** How many may still fail. */
-  room(now: number): number {
-    return Math.floor(this.#levelAt(now))
-  }
-
-  /** Until there is something in it again: the pause, and longer where so many failed together that they left a debt. */
-  drain(now: number): void {
-    const { burst, pauseMs } = this.#settings
-    this.#level = Math.max(-burst, this.#levelAt(now) - 1)
-    this.#filledAt = now
-    if (this.#level < 1) this.#refusedUntil = now + Math.max(pauseMs, this.#fillingMs(this.#level))
-  }
-
-  waitMs(now: number): number {
-    const waitMs = this.#refusedUntil - now
-    // More than anybody is ever told to wait: somebody has set the clock back.
-    const longestMs = Math.max(this.#settings.pauseMs, this.#fillingMs(-this.#settings.burst))
-    return waitMs > longestMs ? 0 : Math.max(0, waitMs)
-  }
-
-  #levelAt(now: number): number {
-    const { perMinute, burst } = this.#settings
-    return Math.min(burst, this.#level + (Math.max(0, now - this.#filledAt) / 60_000) * perMinute)
-  }
-
-  #fillingMs(level: number): number {
-    return Math.ceil(((1 - level) / this.#settings.perMinute) * 60_000)
-  }
+function tooMany(waitMs: number): RegistryRefusal {
+  return new RegistryRefusal('too-many-failures', { retryAfterSeconds: Math.ceil(waitMs / 1000) })
 }

@@ -12,6 +12,8 @@ export interface MemoryPolicy {
   readonly badMs: number
   /** A credential that was good this long ago counts while the identity service does not answer. */
   readonly outageMs: number
+  /** When several questions about a known credential in a row found no answer, the next is asked this much later. */
+  readonly retryMs?: number
 }
 
 interface Known {
@@ -19,7 +21,12 @@ interface Known {
   readonly refreshAt: number
   readonly goodUntil: number
   readonly usableUntil: number
+  /** Questions in a row that found no answer. */
+  readonly misses: number
+  readonly retryAt: number
 }
+
+const missesMax = 5
 
 const goodEntriesMax = 10_000
 
@@ -55,22 +62,31 @@ export class RememberedIdentity implements RememberingIdentity {
     if (known === undefined) return undefined
     const now = this.#clock.now()
     if (now >= known.goodUntil) return undefined
-    if (now >= known.refreshAt) void this.#ask(key, credential).catch(() => undefined)
+    if (now >= known.refreshAt && now >= known.retryAt) void this.#ask(key, credential, key).catch(() => undefined)
     return known.principal
   }
 
-  async authenticate(credential: Credential): Promise<Principal | undefined> {
+  async authenticate(credential: Credential, origin?: string): Promise<Principal | undefined> {
     const remembered = this.recall(credential)
     if (remembered !== undefined) return remembered
     const key = this.#keyOf(credential)
     if ((this.#badUntil.get(key) ?? 0) > this.#clock.now()) return undefined
+    const known = this.#good.get(key)
+    if (known !== undefined && this.#clock.now() < known.retryAt) return this.#bridge(known)
     try {
-      return await this.#ask(key, credential)
+      // What befalls a credential that was good is its own: it does not share the trouble of its network.
+      return await this.#ask(key, credential, known === undefined ? origin : key)
     } catch (error) {
-      const known = this.#good.get(key)
-      if (!(error instanceof Unavailable) || known === undefined || this.#clock.now() >= known.usableUntil) throw error
-      return { ...known.principal, isUnconfirmed: true }
+      const stillKnown = this.#good.get(key)
+      if (!(error instanceof Unavailable) || stillKnown === undefined) throw error
+      return this.#bridge(stillKnown, error)
     }
+  }
+
+  /** What a known credential is good for while nobody can tell whether it still is. */
+  #bridge({ principal, usableUntil }: Known, cause?: Unavailable): Principal {
+    if (this.#clock.now() >= usableUntil) throw cause ?? new Unavailable('the identity service')
+    return { ...principal, isUnconfirmed: true }
   }
 
   provesItself(_credential: Credential): boolean {
@@ -88,21 +104,36 @@ export class RememberedIdentity implements RememberingIdentity {
     return this.#hmac.copy().update(`${kind}:${secret}`).digest('base64')
   }
 
-  #ask(key: string, credential: Credential): Promise<Principal | undefined> {
+  #ask(key: string, credential: Credential, origin: string | undefined): Promise<Principal | undefined> {
     const running = this.#running.get(key)
     if (running !== undefined) return running
     const era = this.#era
     const asked = this.#inner
-      .authenticate(credential)
-      .then((principal) => {
-        if (era === this.#era) this.#remember(key, principal)
-        return principal
-      })
+      .authenticate(credential, origin)
+      .then(
+        (principal) => {
+          if (era === this.#era) this.#remember(key, principal)
+          return principal
+        },
+        (error: unknown) => {
+          if (era === this.#era) this.#putOff(key)
+          throw error
+        },
+      )
       .finally(() => {
         if (this.#running.get(key) === asked) this.#running.delete(key)
       })
     this.#running.set(key, asked)
     return asked
+  }
+
+  #putOff(key: string): void {
+    const known = this.#good.get(key)
+    const { retryMs = 0 } = this.#policy
+    if (known === undefined) return
+    const misses = known.misses + 1
+    const retryAt = misses < missesMax ? known.retryAt : this.#clock.now() + retryMs
+    this.#good.set(key, { ...known, misses, retryAt })
   }
 
   #remember(key: string, principal: Principal | undefined): void {
@@ -122,6 +153,8 @@ export class RememberedIdentity implements RememberingIdentity {
       refreshAt: now + refreshAfterMs * share,
       goodUntil: Math.min(now + goodMs * share, end),
       usableUntil: Math.min(now + outageMs, end),
+      misses: 0,
+      retryAt: now,
     })
   }
 }

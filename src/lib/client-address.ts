@@ -44,11 +44,20 @@ export function isAddressRange(text: string): boolean {
   return parseRange(text) !== undefined
 }
 
-/** What counts as one client: a network of IPv6 hands out addresses by the billion, so the first half of one. */
-export function networkOf(address: string): string {
-  if (isIP(address) !== 6) return address
-  const half = groupsOf(address).slice(0, 4)
-  return `${half.map((group) => group.toString(16)).join(':')}::/64`
+/**
+ * The networks of a client, the narrowest first. An IPv4 address stands for itself. Of IPv6, one client usually has a /64,
+ * and whoever rents a line or a server often has a whole /56 or /48, with many /64.
+ */
+export function networksOf(address: string): readonly string[] {
+  if (isIP(address) !== 6) return [address]
+  const [first = 0, second = 0, third = 0, fourth = 0] = groupsOf(address)
+  const name = (groups: readonly number[], bits: number) =>
+    `${groups.map((group) => group.toString(16)).join(':')}::/${bits}`
+  return [
+    name([first, second, third, fourth], 64),
+    name([first, second, third, fourth & 0xff00], 56),
+    name([first, second, third], 48),
+  ]
 }
 
 /** An address as proxies write it: plain, or with the port it came from. */

@@ -50,9 +50,10 @@ export interface Identity {
   /**
    * The principal, or `undefined` when the credential is wrong, expired or revoked: only that is a 401. Rejects with
    * `Unavailable` when nobody can tell right now, so that a caller is never sent away with "wrong password" because a
-   * service is down.
+   * service is down. `origin` names where the question comes from: trouble that one origin meets is no sign that the
+   * service is down for all.
    */
-  authenticate(credential: Credential): Promise<Principal | undefined>
+  authenticate(credential: Credential, origin?: string): Promise<Principal | undefined>
 }
 
 /** An identity that remembers whom it met lately. */

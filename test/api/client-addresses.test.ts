@@ -69,13 +69,33 @@ describe('behind proxies that are trusted', () => {
     expect(await new Guesser(server, '2001:db8:1:3::1').guess(1)).toEqual([401])
   })
 
-  test('a proxy that says nothing of use is nobody: what comes by it counts by credential alone', async () => {
+  test.each([
+    [
+      'that says nothing of use',
+      (number: number) => ['unknown', '', ',', '999.1.1.1', 'for=1.2.3.4'][number % 5] ?? '',
+    ],
+    ['that names trusted proxies alone', () => '10.0.0.7, 10.0.0.6'],
+  ])('a proxy %s may speak for many: it has ten times the limits of a client', async (_, names) => {
     const server = await serverThatTrusts(...chain)
+    const statuses: number[] = []
+    for (let number = 0; number <= 10 * burst; number += 1) {
+      statuses.push((await new Guesser(server, names(number)).bring(newGuess())).status)
+    }
 
-    expect(
-      await guessAs(server, (number) => ['unknown', '', ',', '999.1.1.1', 'for=1.2.3.4'][number % 5] ?? ''),
-    ).toEqual(refusedAtLast.map(() => 401))
+    expect(statuses).toEqual([...Array.from({ length: 10 * burst }, () => 401), 429])
     expect(await new Guesser(server, '203.0.113.10').guess(1)).toEqual([401])
+  })
+
+  test.each([
+    ['/56', 4, (number: number) => `2001:db8:1:2${(number % 256).toString(16).padStart(2, '0')}::1`],
+    ['/48', 16, (number: number) => `2001:db8:1:${number.toString(16)}00::1`],
+  ])('a client cannot guess on with the many networks of a %s', async (_, share, names) => {
+    const server = await serverThatTrusts(...chain)
+    let tries = 0
+    while (tries < 1_000 && (await new Guesser(server, names(tries % 256)).bring(newGuess())).status === 401) tries += 1
+
+    expect(tries).toBe(share * burst)
+    expect(await new Guesser(server, '2001:db8:2::1').guess(1)).toEqual([401])
   })
 
   test('of two header lines the last is the one that the proxy wrote', async () => {

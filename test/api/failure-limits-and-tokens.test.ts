@@ -1,7 +1,8 @@
-// A token proves itself by its signature: whoever guesses at the same address does not hold it back.
+// Keys and tokens of our own cannot be guessed: nobody who guesses beside them holds them back.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { testAdminPassword, testApiKey } from '../support/berth-process.ts'
-import { Guesser } from '../support/guesser.ts'
+import { makeKey } from '../support/carriers.ts'
+import { Guesser, newGuess } from '../support/guesser.ts'
 import { startMoved } from '../support/moved-server.ts'
 
 const server = await startMoved({
@@ -26,4 +27,17 @@ describe('tokens of our own, from an address that is held back', () => {
       expect((await neighbour.ask('GET', '/v2/', { headers: forged })).status).toBe(429)
     }
   })
+})
+
+test('bad API keys from everywhere hold back nobody who brings a good one', async () => {
+  const fresh: string[] = []
+  for (let number = 0; number < 18; number += 1) fresh.push(await makeKey(server, `fresh-${number}`))
+  const group = () => Math.floor(Math.random() * 65_536).toString(16)
+  for (let tries = 0; tries < 400; tries += 1) {
+    await new Guesser(server, `2001:${group()}:${group()}:${group()}::1`).bring(newGuess())
+  }
+  const statuses = await Promise.all(fresh.map(async (key) => (await new Guesser(server).bring(key)).status))
+  console.log(`fresh keys that got 429 beside the flood: ${statuses.filter((status) => status === 429).length} of 18`)
+
+  expect(statuses).toEqual(statuses.map(() => 200))
 })

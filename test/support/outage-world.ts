@@ -31,6 +31,8 @@ export function headerAfter(carrier: Carrier): 'x-api-key' | 'authorization' {
 
 export interface Person {
   readonly secret: string
+  /** The address that the person comes from, where 127.0.0.1 is a trusted proxy. */
+  readonly from?: string
   readonly account: string
 }
 
@@ -110,7 +112,7 @@ export class OutageWorld {
   }
 
   async ask(
-    { secret }: Person,
+    { secret, from }: Person,
     carrier: Carrier,
     method: string,
     path: string,
@@ -121,7 +123,7 @@ export class OutageWorld {
     const url = `http://127.0.0.1:${this.port}${path}${query}`
     const init = {
       method,
-      headers: { ...headers, ...type },
+      headers: { ...headers, ...type, ...(from === undefined ? {} : { 'x-forwarded-for': from }) },
       ...(body === undefined ? {} : { body: new Uint8Array(body) }),
     }
     const response = await fetch(url, init)

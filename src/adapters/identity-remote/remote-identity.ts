@@ -69,37 +69,37 @@ export class RemoteIdentity implements Identity {
     this.#keySet = tokens && new KeySet(tokens.jwksUrl, clock)
   }
 
-  async authenticate(credential: Credential): Promise<Principal | undefined> {
+  async authenticate(credential: Credential, origin?: string): Promise<Principal | undefined> {
     const { kind, secret } = credential
     if (!sendable.test(secret)) return undefined
     const { tokens } = this.#options
     const isCheckedHere = kind === 'bearer' && tokens !== undefined && hasJwtShape(secret)
-    return isCheckedHere ? this.#check(credential, tokens) : this.#ask(credential)
+    return isCheckedHere ? this.#check(credential, tokens, origin) : this.#ask(credential, origin)
   }
 
-  async #check(credential: Credential, tokens: TokenRules): Promise<Principal | undefined> {
+  async #check(credential: Credential, tokens: TokenRules, origin: string | undefined): Promise<Principal | undefined> {
     const { algorithms, issuer, audience, skewMs } = tokens
     const rules = { algorithms, issuer, audience, skewSeconds: skewMs / 1000 }
     const claims = await this.#keySet?.verify(credential.secret, rules)
     if (claims === undefined) return undefined
     const roles = readRoles(claims)
     const isIdentity = identityTokenTypes.has(readJwtType(credential.secret)?.toLowerCase())
-    if (roles === undefined || !isIdentity) return this.#ask(credential)
+    if (roles === undefined || !isIdentity) return this.#ask(credential, origin)
     return this.#toPrincipal(credential, { answer: claims, roles, claims })
   }
 
-  async #ask(credential: Credential): Promise<Principal | undefined> {
-    const reply = await this.#askInTurn(credential)
+  async #ask(credential: Credential, origin: string | undefined): Promise<Principal | undefined> {
+    const reply = await this.#askInTurn(credential, origin)
     if (reply.kind === 'unknown') return undefined
     if (reply.kind === 'not-taken') throw unavailable(reply.fault)
     const claims = credential.kind === 'bearer' ? readUnprovedClaims(credential.secret) : undefined
     return this.#toPrincipal(credential, { ...reply, claims })
   }
 
-  async #askInTurn(credential: Credential): Promise<MeReply> {
+  async #askInTurn(credential: Credential, origin: string | undefined): Promise<MeReply> {
     const { url, timeoutMs } = this.#options
     try {
-      return await this.#slots.run(() => this.#breaker.run(() => askMe(url, credential, timeoutMs)))
+      return await this.#slots.run(() => this.#breaker.run(() => askMe(url, credential, timeoutMs), origin))
     } catch (error) {
       const isTrouble = error instanceof ServiceFault || error instanceof CircuitOpen || error instanceof NoSlot
       throw isTrouble ? unavailable(error) : error

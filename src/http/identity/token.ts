@@ -15,10 +15,8 @@ export async function postToken(exchange: Exchange): Promise<Answer> {
   if (embedded === undefined) throw new RegistryRefusal('route-unknown')
   const body = await readJsonObject(exchange, bodyBytesMax)
   const [username, password] = [textOf(body, 'username'), textOf(body, 'password')]
-  const user = await authenticator.attemptLogin(
-    request,
-    { credential: `${username}\n${password}`, target: username },
-    () => findByPassword(metadata, username, password).catch(tellFull),
+  const user = await authenticator.attempt(request, { credential: `${username}\n${password}`, target: username }, () =>
+    findByPassword(metadata, username, password).catch(tellFull),
   )
   if (user === undefined) throw new RegistryRefusal('login-invalid')
   const token = {

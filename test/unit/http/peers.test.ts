@@ -13,7 +13,10 @@ function seen(
 ) {
   const peers = new Peers({ publicUrl: undefined, trustedProxies: ['10.0.0.0/8'], ...settings }, () => from)
   const request = new Request('http://x/', { headers: fields })
-  return { origin: peers.originOf(request), network: peers.networkOf(request) }
+  return {
+    origin: peers.originOf(request),
+    networks: peers.networksOf(request).map(({ name, share }) => `${share} x ${name}`),
+  }
 }
 
 describe('the address by which we were reached', () => {
@@ -53,25 +56,30 @@ describe('the address by which we were reached', () => {
 
 describe("the client's network", () => {
   test.each([
-    ['of a stranger is his own, whatever he says', stranger, '198.51.100.1', stranger],
-    ['behind a proxy is what the proxy says', proxy, '198.51.100.1, 203.0.113.9', stranger],
-    ['behind a proxy that says nothing of use is that of nobody', proxy, 'unknown', undefined],
-    ['of IPv6 is the first half of the address', '2001:db8::5', '', '2001:db8:0:0::/64'],
-    ['of IPv6 behind a proxy too', proxy, '2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-    ['of a connection without an address is one for all of them', undefined, '198.51.100.1', ''],
-  ])('%s', (_, from, forwardedFor, network) => {
-    expect(seen({ 'x-forwarded-for': forwardedFor }, from).network).toBe(network)
+    ['of a stranger is its own, whatever it says', stranger, '198.51.100.1', [`1 x ${stranger}`]],
+    ['behind a proxy is what the proxy says', proxy, '198.51.100.1, 203.0.113.9', [`1 x ${stranger}`]],
+    ['behind a proxy whose last hop is no address is the proxy', proxy, '198.51.100.1, unknown', [`10 x ${proxy}`]],
+    ['behind proxies that are all trusted is the first of them', proxy, '10.0.0.3, 10.0.0.2', ['10 x 10.0.0.3']],
+    [
+      'of IPv6 is a /64, a /56 and a /48',
+      '2001:db8:1:203::5',
+      '',
+      ['1 x 2001:db8:1:203::/64', '4 x 2001:db8:1:200::/56', '16 x 2001:db8:1::/48'],
+    ],
+    ['of a connection without an address is one for all of them', undefined, '198.51.100.1', ['1 x ']],
+  ])('%s', (_, from, forwardedFor, networks) => {
+    expect(seen({ 'x-forwarded-for': forwardedFor }, from).networks).toEqual(networks)
   })
 
   test('is not moved by other headers that proxies write', () => {
     const fields = { forwarded: 'for=198.51.100.1', 'x-real-ip': '198.51.100.1', 'cf-connecting-ip': '198.51.100.1' }
 
-    expect(seen({ ...fields, 'x-forwarded-for': stranger }, proxy).network).toBe(stranger)
-    expect(seen(fields, stranger).network).toBe(stranger)
+    expect(seen({ ...fields, 'x-forwarded-for': stranger }, proxy).networks).toEqual([`1 x ${stranger}`])
+    expect(seen(fields, stranger).networks).toEqual([`1 x ${stranger}`])
   })
 
-  test('of a proxy that names nobody is that of nobody', () => {
-    expect(seen({}, proxy).network).toBeUndefined()
+  test('of a proxy that names nobody is the proxy', () => {
+    expect(seen({}, proxy).networks).toEqual([`10 x ${proxy}`])
   })
 })
 

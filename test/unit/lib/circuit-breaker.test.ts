@@ -13,12 +13,12 @@ beforeEach(() => {
   breaker = new CircuitBreaker(() => now)
 })
 
-function fail(): Promise<unknown> {
+function fail(origin?: string): Promise<unknown> {
   return errorOf(
     breaker.run(async () => {
       asked += 1
       throw fault
-    }),
+    }, origin),
   )
 }
 
@@ -48,6 +48,22 @@ describe('a circuit breaker', () => {
     }
 
     expect(asked).toBe(25)
+  })
+
+  test('is not opened by one origin, however often it fails, and is by five', async () => {
+    for (let failures = 0; failures < 20; failures += 1) expect(await fail('one')).toBe(fault)
+    for (const origin of ['two', 'three', 'four', 'five']) expect(await fail(origin)).toBe(fault)
+
+    expect(await fail('six')).toBeInstanceOf(CircuitOpen)
+  })
+
+  test('gives the trial to an origin that has not failed, and to the others two seconds later', async () => {
+    for (const origin of ['one', 'two', 'three', 'four', 'five']) await fail(origin)
+    now += 2_000
+    expect(await fail('one')).toBeInstanceOf(CircuitOpen)
+    expect(await fail('six')).toBe(fault)
+    now += 4_000
+    expect(await fail('one')).toBe(fault)
   })
 
   test('lets one call through on trial after two seconds, to the millisecond', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { isAddressRange, networkOf, TrustedProxies } from '../../../src/lib/client-address.ts'
+import { isAddressRange, networksOf, TrustedProxies } from '../../../src/lib/client-address.ts'
 
 describe('a network', () => {
   test.each([
@@ -17,14 +17,14 @@ describe('a network', () => {
     ['', ''],
     ['not an address', 'not an address'],
   ])('of %p is %p', (address, network) => {
-    expect(networkOf(address)).toBe(network)
+    expect(networksOf(address)[0]).toBe(network)
   })
 
-  test('is one for all addresses of a /64, and another for the next', () => {
-    const networks = ['2001:db8:1:2::', '2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:3::'].map(networkOf)
-
-    expect(networks[0]).toBe(networks[1] as string)
-    expect(networks[2]).not.toBe(networks[0] as string)
+  test('of IPv6 is within two wider ones', () => {
+    const last = '2001:db8:1:2ff:ffff:ffff:ffff:ffff'
+    expect(networksOf('2001:db8:1:203::1')).toEqual(['2001:db8:1:203::/64', '2001:db8:1:200::/56', '2001:db8:1::/48'])
+    expect(networksOf(last)).toEqual(['2001:db8:1:2ff::/64', '2001:db8:1:200::/56', '2001:db8:1::/48'])
+    expect(networksOf('192.0.2.1')).toEqual(['192.0.2.1'])
   })
 })
 

@@ -1,0 +1,82 @@
+import { LRUCache } from 'lru-cache'
+import { type BucketSettings, TokenBucket } from './token-bucket.ts'
+
+/** A network that attempts come from, as a key. */
+export interface NetworkKey {
+  readonly key: string
+  /** How many times the limits of one client this network has. */
+  readonly share: number
+}
+
+/** Who tries what, as keys that tell nothing of it. */
+export interface AttemptKeys {
+  readonly credential: string
+  readonly networks: readonly NetworkKey[]
+}
+
+// An entry takes about 150 bytes, whatever was tried.
+export const entriesMax = 20_000
+
+/** The limits of something that is shared by many: no pause, so that a few cannot lock out all others. */
+export function shared({ perMinute, burst, pauseMs, debtMax }: BucketSettings, share: number): BucketSettings {
+  if (share === 1) return { perMinute, burst, pauseMs, ...(debtMax === undefined ? {} : { debtMax }) }
+  return {
+    perMinute: perMinute * share,
+    burst: burst * share,
+    pauseMs: 0,
+    ...(debtMax === undefined ? {} : { debtMax }),
+  }
+}
+
+/**
+ * Attempts of one kind, counted by credential and by network. An attempt that repeats a credential drains the bucket of
+ * the credential alone. An attempt with a new credential drains the buckets of its networks too.
+ */
+export class FailureTally {
+  readonly #settings: BucketSettings
+  readonly #byCredential = new LRUCache<string, TokenBucket>({ max: entriesMax })
+  /** One memory for each width of network: many narrow networks must not drive out the wide ones. */
+  readonly #byNetwork: LRUCache<string, TokenBucket>[] = []
+
+  constructor(settings: BucketSettings) {
+    this.#settings = settings
+  }
+
+  /** How long an attempt must wait; 0 if it may be made. */
+  waitMs({ credential, networks }: AttemptKeys, now: number): number {
+    let waitMs = this.#byCredential.get(credential)?.waitMs(now) ?? 0
+    for (const [width, { key }] of networks.entries()) {
+      waitMs = Math.max(waitMs, this.#byNetwork[width]?.get(key)?.waitMs(now) ?? 0)
+    }
+    return waitMs
+  }
+
+  /** How many attempts of the network may still fail. */
+  room(width: number, { key, share }: NetworkKey, now: number): number {
+    return this.#byNetwork[width]?.get(key)?.room(now) ?? this.#settings.burst * share
+  }
+
+  /** Counts an attempt; true if the credential is new. */
+  note({ credential, networks }: AttemptKeys, now: number): boolean {
+    const isNew = !this.#byCredential.has(credential)
+    drain(this.#byCredential, credential, this.#settings, now)
+    if (!isNew) return false
+    for (const [width, { key, share }] of networks.entries()) {
+      this.#byNetwork[width] ??= new LRUCache({ max: entriesMax })
+      drain(this.#byNetwork[width], key, shared(this.#settings, share), now)
+    }
+    return true
+  }
+}
+
+export function drain(
+  buckets: LRUCache<string, TokenBucket>,
+  key: string,
+  settings: BucketSettings,
+  now: number,
+): void {
+  const known = buckets.get(key)
+  const bucket = known ?? new TokenBucket(settings, now)
+  if (known === undefined) buckets.set(key, bucket)
+  bucket.drain(now)
+}

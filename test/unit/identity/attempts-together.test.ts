@@ -1,0 +1,84 @@
+// Failure limits: attempts that come together, that nobody can decide, and that nobody can guess.
+import { describe, expect, test } from 'bun:test'
+import { Unavailable } from '../../../src/oci/errors.ts'
+import { Trial, type Tried } from '../../support/limits-trial.ts'
+
+describe('credentials that come together', () => {
+  /** Guesses that are judged as the test says. */
+  function open(trial: Trial) {
+    const judging = new Map<number, (verdict: 'good' | undefined) => void>()
+    const guess = (number: number, from = 'a') => {
+      const work = () => new Promise<'good' | undefined>((resolve) => judging.set(number, resolve))
+      return trial.run({ credential: `ann ${number}`, target: 'ann', from }, work).catch(() => 'refused' as const)
+    }
+    const settle = () => new Promise((resolve) => setTimeout(resolve, 0))
+    return { judging, guess, settle }
+  }
+
+  test('are judged as far as they may fail; the others wait, and are refused when these fail', async () => {
+    const { judging, guess, settle } = open(new Trial({ burst: 3 }))
+    const all = Promise.all([1, 2, 3, 4, 5].map((number) => guess(number)))
+    const elsewhere = guess(6, 'b')
+    await settle()
+    expect([...judging.keys()]).toEqual([1, 2, 3, 6])
+    for (const decide of judging.values()) decide(undefined)
+
+    expect(await all).toEqual([undefined, undefined, undefined, 'refused', 'refused'])
+    expect(await elsewhere).toBeUndefined()
+  })
+
+  test('wait no longer than until one of them is good', async () => {
+    const { judging, guess, settle } = open(new Trial({ burst: 2 }))
+    const all = Promise.all([1, 2, 3].map((number) => guess(number)))
+    await settle()
+    judging.get(1)?.('good')
+    await settle()
+    expect([...judging.keys()]).toEqual([1, 2, 3])
+    for (const number of [2, 3]) judging.get(number)?.('good')
+
+    expect(await all).toEqual(['good', 'good', 'good'])
+  })
+
+  test('are one guess when they are one credential', async () => {
+    const trial = new Trial({ burst: 1 })
+    const both = await Promise.all([1, 2].map(() => trial.run({}, async () => 'good')))
+
+    expect(both).toEqual(['good', 'good'])
+  })
+})
+
+describe('credentials that nobody can decide', () => {
+  const undecide = (trial: Trial, tried: Tried) =>
+    trial.run(tried, () => Promise.reject(new Unavailable('the service'))).catch((error: Error) => error.message)
+
+  test('are tried by one network as often as its burst, and are then trouble at once, for two seconds', async () => {
+    const trial = new Trial({ burst: 3 }, { limitsUndecided: true })
+    for (let number = 0; number < 3; number += 1) {
+      expect(await undecide(trial, { credential: `odd ${number}` })).toBe('the service is unavailable')
+    }
+
+    expect(await undecide(trial, { credential: 'more' })).toBe('the identity service is unavailable')
+    expect(await trial.waitFor({ credential: 'new', from: 'b' })).toBe(0)
+    trial.now += 2_000
+    expect(await trial.waitFor({ credential: 'new' })).toBe(0)
+  })
+
+  test('are no failures, and cost the network once each', async () => {
+    const trial = new Trial({ burst: 3 }, { limitsUndecided: true })
+    for (let tries = 0; tries < 2; tries += 1) await undecide(trial, { credential: 'the same' })
+    await undecide(trial, { credential: 'another' })
+
+    expect(await trial.guessUntilRefused()).toBe(3)
+  })
+})
+
+test('what nobody can guess is limited by network, and not by what everybody tries', async () => {
+  const trial = new Trial()
+  for (let tries = 0; tries < 400; tries += 1) await trial.fail({ from: `address ${tries}`, isUnguessable: true })
+  expect(await trial.waitFor({ credential: 'password', from: 'b' })).toBe(0)
+  for (let tries = 0; tries < 400; tries += 1) await trial.fail({ from: `network ${tries}` })
+
+  expect(await trial.waitFor({ credential: 'password', from: 'b' })).toBe(1)
+  expect(await trial.waitFor({ credential: 'key', from: 'b', isUnguessable: true })).toBe(0)
+  expect(await trial.guessUntilRefused({ from: 'b', isUnguessable: true })).toBe(20)
+})
