@@ -107,7 +107,9 @@ function report(result: MoveResult, to: string): void {
         `${fault}: ${digest} (${formatBytes(sizeBytes)}) of the account ${withoutControls(account)}, at ${storageKey}`,
       )
     }
-    throw new Error(`the registry cannot be moved: ${result.damaged.length} blobs are missing or damaged`)
+    throw new Error(
+      `the registry cannot be moved: ${result.damaged.length} blobs are missing or damaged; push each of them again, or delete the manifests that name it and collect, and run this again`,
+    )
   }
   if (result.kind === 'prepared') {
     console.log('prepared: run this again without --prepare to move the registry')

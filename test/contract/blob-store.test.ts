@@ -164,6 +164,19 @@ describe('blob store, filesystem: when something was removed behind its back', (
     expect(modeOf(join(root, key.slice(-2)))).toBe(0o700)
   })
 
+  test('a disk that is not mounted is trouble for new objects and for probes, though its folders are there', async () => {
+    const { root, store } = await openStore()
+    await store.claim('one', { mayBeNew: true })
+    renameSync(join(root, 'owner'), join(root, 'owner-away'))
+
+    expect(await errorOf(store.openWriter(freshKey(), emptyObject))).toBeInstanceOf(Unavailable)
+    expect(await errorOf(store.probe())).toBeInstanceOf(Unavailable)
+
+    renameSync(join(root, 'owner-away'), join(root, 'owner'))
+    await storeWhole(store, generatedBytes(10))
+    await store.probe()
+  })
+
   test('a file that cannot be asked for is trouble, not a loss', async () => {
     const { root, store } = await openStore()
     const key = freshKey()

@@ -146,6 +146,26 @@ describe('all rows', () => {
     expect(await trashOf(target.look())).toEqual([trashed, unfinished].toSorted())
   })
 
+  engines.each(
+    'of damaged blobs lose the mark where their bytes were copied, and keep it where they stay',
+    async (engine) => {
+      const source = await openAt(engine)
+      await fillRegistry(source.metadata, 1)
+      await source.look().run('UPDATE blobs SET damaged_at = 1', [])
+      const damaged = async (keeps: boolean) => {
+        const target = await openAt(engine)
+        if (!keeps) await noteCopies(source.metadata, target.metadata)
+        await target.metadata.takeRowsOf(source.metadata, (keeps ? kept : changed)('move'))
+        const marks = await target
+          .look()
+          .all<{ damaged_at: number | null }>('SELECT DISTINCT damaged_at FROM blobs', [])
+        return marks.map((row) => row.damaged_at)
+      }
+
+      expect([await damaged(true), await damaged(false)]).toEqual([[1], [null]])
+    },
+  )
+
   engines.each('leave copies whose blobs were collected meanwhile to the collector', async (engine) => {
     const source = await openAt(engines.sqlite)
     const target = await openAt(engine)

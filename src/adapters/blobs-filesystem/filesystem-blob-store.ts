@@ -1,4 +1,4 @@
-import { constants, statSync } from 'node:fs'
+import { constants, existsSync, statSync } from 'node:fs'
 import { access, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncFolder } from '../../lib/sync-folder.ts'
@@ -49,6 +49,8 @@ export class FilesystemBlobStore implements BlobStore {
 
   openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter> {
     return trouble(async () => {
+      // An empty folder in the place of a disk that is not mounted would take the bytes, and hide them afterwards.
+      if (!this.#hasOwner()) await this.#checkOwner()
       const writer = await this.#openWriter(key, from.sizeBytes)
       if (writer !== undefined) return writer
       await this.#checkOwner()
@@ -81,6 +83,10 @@ export class FilesystemBlobStore implements BlobStore {
       const path = pathOf(this.#root, key)
       return sizeOf(path) === sizeBytes ? bytesIn(path) : this.#checkOwner()
     })
+  }
+
+  #hasOwner(): boolean {
+    return this.#owner === undefined || existsSync(join(this.#root, ownerFile))
   }
 
   /** What is missing is lost only if this is the store that was claimed, and not an empty folder in its place. */
@@ -148,6 +154,7 @@ export class FilesystemBlobStore implements BlobStore {
 
   async probe(): Promise<void> {
     await trouble(async () => {
+      if (!this.#hasOwner()) await this.#checkOwner()
       await access(this.#root, constants.R_OK | constants.W_OK | constants.X_OK)
       const folder = await open(this.#root, constants.O_RDONLY)
       await folder.close()
