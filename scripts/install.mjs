@@ -1,7 +1,7 @@
 // Brings what the lockfile names, once, and says so. Plain JavaScript: it must run on Node 20 with nothing installed.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -21,11 +21,24 @@ function readStamp() {
   return JSON.parse(readFileSync(stampPath, 'utf8'))
 }
 
+/** A server often runs as a user who may only read this folder. */
+function checkWritable() {
+  try {
+    accessSync(existsSync(modules) ? modules : root, constants.W_OK)
+  } catch {
+    console.error(
+      `Berth: packages are missing, and this user may not install them in ${root}. Run this once as the owner of that folder: cd ${root} && npm run berth -- --version`,
+    )
+    process.exit(1)
+  }
+}
+
 /** Installs the packages that are missing: those that a server needs, or with `dev` those of the tests too. */
 export function ensureInstalled({ dev }) {
   const lockfile = lockfileHash()
   const stamp = readStamp()
-  if (stamp?.lockfile === lockfile && (stamp.dev || !dev)) return
+  if (stamp !== undefined && stamp.lockfile === lockfile && (stamp.dev || !dev)) return
+  checkWritable()
 
   const what = dev ? 'the packages that Berth and its tests need' : 'the packages that Berth needs'
   console.error(`Installing ${what} (once; a few seconds) ...`)
@@ -35,7 +48,7 @@ export function ensureInstalled({ dev }) {
   const done = spawnSync(command, argv, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
   if (done.status !== 0) {
     console.error('Berth: npm ci failed; see above.')
-    process.exit(done.status ?? 1)
+    process.exit(done.status === null ? 1 : done.status)
   }
   mkdirSync(modules, { recursive: true })
   writeFileSync(stampPath, JSON.stringify({ lockfile, dev }))

@@ -12,7 +12,7 @@ export function runBun(args, { cwd = root, env = process.env } = {}) {
       console.error(`Berth: cannot run ${bunPath()}: ${error.message}`)
       resolve(1)
     })
-    child.on('exit', (code, signal) => resolve(code ?? (signal ? 1 : 0)))
+    child.on('exit', (code) => resolve(code === null ? 1 : code))
   })
 }
 

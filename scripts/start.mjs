@@ -1,6 +1,7 @@
 // `npm start`: install what is missing, then serve.
+import './node-version.mjs'
 import { ensureInstalled } from './install.mjs'
 import { runBun } from './run-bun.mjs'
 
 ensureInstalled({ dev: false })
-process.exit(await runBun(['src/main.ts', 'serve', ...process.argv.slice(2)]))
+runBun(['src/main.ts', 'serve', ...process.argv.slice(2)]).then((code) => process.exit(code))

@@ -1,6 +1,7 @@
 // `npm test`: install what is missing, then format and lint, types, and every test that needs no server of others.
+import './node-version.mjs'
 import { spawn } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import fs, { closeSync, mkdtempSync, openSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bunPath, ensureInstalled, root } from './install.mjs'
@@ -23,12 +24,16 @@ const tests = [
 
 let failed = 0
 const filters = process.argv.slice(2)
-if (filters.length === 0 || filters[0] === '--checks-only') {
-  for (const [name, args] of checks) await run(name, args, 'inherit').ended
+runAll()
+
+async function runAll() {
+  if (filters.length === 0 || filters[0] === '--checks-only') {
+    for (const [name, args] of checks) await run(name, args, 'inherit').ended
+  }
+  if (filters.length === 0) await sideBySide(tests)
+  else if (filters[0] !== '--checks-only') await run(...bunTest(filters), 'inherit').ended
+  process.exitCode = failed === 0 ? 0 : 1
 }
-if (filters.length === 0) await sideBySide(tests)
-else if (filters[0] !== '--checks-only') await run(...bunTest(filters), 'inherit').ended
-process.exitCode = failed === 0 ? 0 : 1
 
 function bunTest(paths) {
   return [`tests (bun test ${paths.join(' ')})`, ['test', '--timeout', '60000', ...paths]]
@@ -40,7 +45,9 @@ function run(name, args, output) {
   const child = spawn(bun, args, { cwd: root, stdio: ['inherit', output, output], env })
   const ended = new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message))
-    child.once('exit', (code, signal) => resolve(code === 0 ? undefined : `ended with ${code ?? signal}`))
+    child.once('exit', (code, signal) =>
+      resolve(code === 0 ? undefined : `ended with ${code === null ? signal : code}`),
+    )
   }).then((trouble) => {
     if (trouble === undefined) return
     failed += 1
@@ -68,7 +75,7 @@ async function sideBySide([first, ...others]) {
   const giveUp = () => {
     for (const { child } of [seen, ...hidden]) child.kill()
     hidden.forEach(show)
-    rmSync(folder, { recursive: true, force: true })
+    fs.rmSync(folder, { recursive: true, force: true })
     process.exit(1)
   }
   process.once('SIGTERM', giveUp).once('SIGINT', giveUp)
@@ -77,5 +84,5 @@ async function sideBySide([first, ...others]) {
     await one.ended
     show(one)
   }
-  rmSync(folder, { recursive: true, force: true })
+  fs.rmSync(folder, { recursive: true, force: true })
 }

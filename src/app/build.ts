@@ -21,12 +21,13 @@ import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
 import { RunningUploads } from '../registry/running-uploads.ts'
 import type { RegistrySettings } from '../registry/settings.ts'
-import { lockForServer, makeDataDir, whileNoServerRuns } from './data-folder.ts'
+import { lockForServer, makeDataDir, type ServerLock, whileNoServerRuns } from './data-folder.ts'
 import { openIdentity, type Welcome } from './identity.ts'
 import { nameStore } from './move-marks.ts'
 import { s3Settings } from './s3-settings.ts'
 import type { Config } from './settings.ts'
 import { SharedClock } from './shared-clock.ts'
+import { describeDataFault } from './start-errors.ts'
 import { version } from './version.ts'
 
 /** The stores that a configuration names. Commands that need no server open only these. */
@@ -175,7 +176,22 @@ function openDatabase(config: Config): Database {
 export async function buildApplication(config: Config, machineClock: Clock = systemClock): Promise<Built> {
   const disk = openDiskSpace(config, machineClock)
   await makeDataDir(config)
-  const serverLock = lockForServer(config)
+  let serverLock: ServerLock | undefined
+  try {
+    serverLock = lockForServer(config)
+    return await buildOnData(config, disk, machineClock, serverLock)
+  } catch (error) {
+    serverLock?.release()
+    throw describeDataFault(error, config)
+  }
+}
+
+async function buildOnData(
+  config: Config,
+  disk: StatfsDiskSpace,
+  machineClock: Clock,
+  serverLock: ServerLock | undefined,
+): Promise<Built> {
   const { metadata, blobs, signingKeys } = await openStores(config, { isServer: true, disk })
   await ownBlobs({ metadata, blobs }, await nameStore(metadata))
   const isAlone = config.databaseUrl === undefined

@@ -18,6 +18,7 @@ export class ConfigFault extends Error {
 
 const defaultFile = 'berth.yaml'
 const prefix = 'BERTH_'
+const targetPrefix = 'BERTH_TO_'
 
 /** Kubernetes puts these into every pod beside a Service that is named `berth`. No setting has such a name. */
 const fromKubernetes =
@@ -35,7 +36,9 @@ export function readConfig(file: string | undefined, environment: Environment = 
   }
   const variables = new Set(settings.map(([, { variable }]) => variable))
   for (const variable of Object.keys(environment)) {
-    if (variable.startsWith(prefix) && !variables.has(variable) && !fromKubernetes.test(variable)) {
+    // Those of a move say where it goes: they may be there while a server starts, or while a move is aborted.
+    if (variable.startsWith(targetPrefix) || fromKubernetes.test(variable)) continue
+    if (variable.startsWith(prefix) && !variables.has(variable)) {
       faults.push(`${variable} (in the environment) is not a setting`)
     }
   }
@@ -48,8 +51,6 @@ export function readConfig(file: string | undefined, environment: Environment = 
   if (faults.length > 0) throw new ConfigFault(faults)
   return config
 }
-
-const targetPrefix = 'BERTH_TO_'
 
 /**
  * For a move: the settings in force, and those of the file that says where it goes. Of those the environment speaks with

@@ -1,23 +1,39 @@
-import { mkdir } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { access, constants, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Database } from '../adapters/metadata-sql/database.ts'
 import { listMissing } from '../adapters/metadata-sql/migrate.ts'
 import { ServerLockTaken, SqliteServerLock } from '../adapters/metadata-sql/sqlite-server-lock.ts'
 import { syncFolder } from '../lib/sync-folder.ts'
 import type { Config } from './settings.ts'
+import { describeDataFault } from './start-errors.ts'
 
 // The folder `data_dir`: how it is made, and which process may work on it.
+
+export type ServerLock = SqliteServerLock
 
 /** Whether anything that must not be lost is on this machine: then one server alone works on the folder. */
 export function hasDataHere({ databaseUrl, bucket }: Config): boolean {
   return databaseUrl === undefined || bucket === undefined
 }
 
+/** Makes the folder where it is missing. Refuses one that cannot be used, before anything in it is touched. */
 export async function makeDataDir(config: Config): Promise<void> {
   if (!hasDataHere(config)) return
-  const made = await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
-  if (made !== undefined) await syncFolder(dirname(made))
+  const { dataDir } = config
+  try {
+    const made = await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    if (made !== undefined) await syncFolder(dirname(made))
+    for (const path of ['.', ...contents].map((name) => join(dataDir, name))) {
+      if (existsSync(path)) await access(path, constants.R_OK | constants.W_OK)
+    }
+  } catch (error) {
+    throw describeDataFault(error, config)
+  }
 }
+
+/** What Berth itself makes there. */
+const contents = ['metadata.sqlite', 'server.lock', 'blobs', 'identity']
 
 /** Held by a server from before it looks at its data until it has closed them. Undefined where servers share everything. */
 export function lockForServer(config: Config): SqliteServerLock | undefined {

@@ -5,6 +5,7 @@ import type { Welcome } from './identity.ts'
 import { Jobs } from './jobs.ts'
 import { forgetServerAddress, localAddress, noteServerAddress, publicHost } from './server-address.ts'
 import type { Config } from './settings.ts'
+import { describeListenFault } from './start-errors.ts'
 import { version } from './version.ts'
 
 /** A server that runs: what operators start is what tests start. */
@@ -67,13 +68,6 @@ async function listen(built: Built, log: Log, config: Config): Promise<HttpServe
     await built.close()
     throw describeListenFault(error, config)
   }
-}
-
-function describeListenFault(error: unknown, { host, port }: Config): unknown {
-  if (!(error instanceof Error) || !('code' in error) || error.code !== 'EADDRINUSE') return error
-  return new Error(
-    `cannot listen on ${host}:${port}: another process already uses this port; stop that process, or set server.port to a free port`,
-  )
 }
 
 /** Not ready, then no new connections; running requests finish or are cut with what they have, and nothing is left. */

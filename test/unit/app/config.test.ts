@@ -161,6 +161,10 @@ describe('the environment', () => {
     expect(new Set(variables).size).toBe(variables.length)
   })
 
+  test('variables that say where a move goes stop nothing else', () => {
+    expect(faultsOf('', { BERTH_TO_METADATA__URL: 'postgres://new/berth', BERTH_TO_NONSENSE: '1' })).toEqual([])
+  })
+
   test('the variables that Kubernetes adds for a service named berth are no faults', () => {
     const ofKubernetes = {
       BERTH_SERVICE_HOST: '10.0.0.1',

@@ -60,8 +60,6 @@ describe('the settings of both ends of a move', () => {
     ]) {
       expect(read).toThrow(words)
     }
-    // A server knows nothing of moves: there it is a slip of the pen.
-    expect(() => readConfig(fileWith(''), { BERTH_TO_DATA_DIR: '/n' })).toThrow('BERTH_TO_DATA_DIR')
   })
 })
 
