@@ -27,7 +27,7 @@ const referrersFrom =
     const { big, subject } = asked.world
     const after = place === 0 ? undefined : pick(subject.digests, Math.floor(subject.digests.length * place))
     const scope = { accountId: big.accountId, repository: big.repository }
-    const query = { subject: subject.digest, artifactTypes, after, limit: 100 }
+    const query = { subject: subject.digest, artifactTypes, after, limit: 100, bytesMax: 1024 * 1024 }
     await asked.watch(() => asked.tables.manifests.listReferrers(scope, query))
   }
 

@@ -175,6 +175,17 @@ export const settingsTable = {
   manifestBytes: setting('limits.manifest_bytes', byteCount('4MiB', '1MiB'), 'Largest manifest.'),
   jsonDepth: setting('limits.json_depth', wholeNumber(32, 8, 1_000), 'Deepest nesting in a manifest.'),
   descriptors: setting('limits.descriptors', wholeNumber(10_000, 100), 'Most entries in one manifest.'),
+  annotations: setting('limits.annotations', wholeNumber(1_000, 10), 'Most annotations of one manifest.'),
+  annotationBytes: setting(
+    'limits.annotation_bytes',
+    byteCount('256KiB', '1KiB', '4MiB'),
+    'Most bytes of annotations in a manifest that has a subject. The list of referrers repeats them.',
+  ),
+  referrersBytes: setting(
+    'limits.referrers_bytes',
+    byteCount('4MiB', '64KiB', '64MiB'),
+    'Largest page of a list of referrers. Many clients read no more than 4 MiB and ask for no second page.',
+  ),
   blobBytes: setting('limits.blob_bytes', byteCount('50GiB', '1MiB'), 'Largest blob.'),
   uploadsPerRepository: setting(
     'limits.uploads_per_repository',

@@ -29,6 +29,9 @@ export interface Manifest {
 export interface ManifestLimits {
   readonly jsonDepthMax: number
   readonly descriptorsMax: number
+  readonly annotationsMax: number
+  /** Of a manifest with a subject, because the list of referrers repeats its annotations. */
+  readonly annotationBytesMax: number
 }
 
 type JsonObject = Readonly<Record<string, unknown>>
@@ -63,7 +66,11 @@ export function parseManifest(bytes: Uint8Array, mediaType: string, limits: Mani
     children,
     subject: subject?.digest,
     artifactType: ownArtifactType || config?.mediaType || undefined,
-    annotations: annotations(body['annotations']),
+    annotations: annotations(
+      body['annotations'],
+      subject === undefined ? undefined : limits.annotationBytesMax,
+      limits,
+    ),
   }
 }
 
@@ -141,27 +148,44 @@ function descriptor(value: unknown, field: string): Descriptor {
   if (typeof digest !== 'string' || !isWellFormedDigest(digest)) throw invalid(`${field}.digest is not a digest`)
   if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) throw invalid(`${field}.size is not a size`)
   if (typeof mediaType !== 'string' || mediaType === '') throw invalid(`${field}.mediaType is missing`)
-  checkNoNul(mediaType, `${field}.mediaType`)
+  checkType(mediaType, `${field}.mediaType`)
   return { digest, sizeBytes: size, mediaType, isForeign: Array.isArray(urls) && urls.length > 0 }
 }
 
 function optionalString(value: unknown, field: string): string | undefined {
   if (!isPresent(value)) return undefined
   if (typeof value !== 'string') throw invalid(`${field} must be a string`)
-  checkNoNul(value, field)
+  checkType(value, field)
   return value
 }
 
-/** No type has one, and not every database would take it. */
-function checkNoNul(type: string, field: string): void {
+const typeLengthMax = 1_024
+
+/** PostgreSQL takes no text with a NUL. The longest type that RFC 6838 allows has 255 characters, without parameters. */
+function checkType(type: string, field: string): void {
   if (type.includes('\0')) throw invalid(`${field} has a NUL in it`)
+  if (type.length > typeLengthMax) {
+    throw invalid(`${field} has ${type.length} characters; at most ${typeLengthMax} are accepted`)
+  }
 }
 
-function annotations(value: unknown): Readonly<Record<string, string>> | undefined {
+function annotations(
+  value: unknown,
+  bytesMax: number | undefined,
+  { annotationsMax }: ManifestLimits,
+): Readonly<Record<string, string>> | undefined {
   if (!isPresent(value)) return undefined
   if (!isObject(value)) throw invalid('annotations must be an object')
-  for (const [key, text] of Object.entries(value)) {
+  const entries = Object.entries(value)
+  if (entries.length > annotationsMax) {
+    throw invalid(`the manifest has ${entries.length} annotations; at most ${annotationsMax} are accepted`)
+  }
+  for (const [key, text] of entries) {
     if (typeof text !== 'string') throw invalid(`annotation ${key.slice(0, 255)} must be a string`)
+  }
+  const bytes = bytesMax === undefined ? 0 : Buffer.byteLength(JSON.stringify(value))
+  if (bytesMax !== undefined && bytes > bytesMax) {
+    throw invalid(`the annotations have ${bytes} bytes; at most ${bytesMax} are accepted in a manifest with a subject`)
   }
   return value as Readonly<Record<string, string>>
 }

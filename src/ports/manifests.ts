@@ -30,7 +30,15 @@ export interface ManifestEntry {
 /** A manifest that names a subject, as the referrers list shows it. */
 export interface Referrer extends ManifestSummary {
   readonly artifactType: string | undefined
-  readonly annotations: Readonly<Record<string, string>> | undefined
+  /** A JSON object. It is only passed on, and can be large. */
+  readonly annotationsJson: string | undefined
+}
+
+/** Some referrers in digest order. */
+export interface ReferrerBatch {
+  readonly referrers: readonly Referrer[]
+  /** More come after the last one. */
+  readonly hasMore: boolean
 }
 
 export interface ReferrerQuery {
@@ -39,6 +47,11 @@ export interface ReferrerQuery {
   readonly artifactTypes: readonly string[]
   readonly after: string | undefined
   readonly limit: number
+  /**
+   * Roughly the most bytes that the batch may have as JSON. The store does not read more than that into memory. The first
+   * referrer is always in the batch, however large it is.
+   */
+  readonly bytesMax: number
 }
 
 export interface Manifests {
@@ -49,7 +62,7 @@ export interface Manifests {
   describe(scope: Scope, reference: Reference): Promise<ManifestSummary | undefined>
 
   /** In digest order, so that a page can begin after the last digest of the page before. */
-  listReferrers(scope: Scope, query: ReferrerQuery): Promise<Referrer[]>
+  listReferrers(scope: Scope, query: ReferrerQuery): Promise<ReferrerBatch>
 
   // The rest is for transactions.
 

@@ -1,7 +1,7 @@
 import { hashHex } from '../lib/hashing.ts'
 import { algorithmOf, type Digest, digestFromHex, type WellFormedDigest } from '../oci/digest.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
-import { type Manifest, parseManifest } from '../oci/manifest.ts'
+import { type Manifest, type ManifestLimits, parseManifest } from '../oci/manifest.ts'
 import { acceptedByDefault } from '../oci/media-types.ts'
 import type { Reference, Tag } from '../oci/names.ts'
 import type { LockedBlob } from '../ports/blobs.ts'
@@ -14,7 +14,7 @@ import type { RegistrySettings } from './settings.ts'
 
 type Settings = Pick<
   RegistrySettings,
-  'missingContent' | 'additionalMediaTypes' | 'jsonDepthMax' | 'descriptorsMax' | 'tagsPerPushMax'
+  'missingContent' | 'additionalMediaTypes' | 'tagsPerPushMax' | keyof ManifestLimits
 >
 type Needs = {
   readonly metadata: Pick<MetadataStore, 'transaction'>

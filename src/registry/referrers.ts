@@ -1,5 +1,5 @@
 import type { WellFormedDigest } from '../oci/digest.ts'
-import type { Referrer } from '../ports/manifests.ts'
+import type { Referrer, ReferrerBatch } from '../ports/manifests.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Scope } from '../ports/repositories.ts'
 
@@ -11,12 +11,13 @@ export interface ReferrersRequest {
   readonly after: string | undefined
 }
 
-/** How many rows are asked for at once; the reader decides where to stop. */
-const batchSize = 500
+/** How much is in memory at once, beside what the reader keeps. */
+const batchRowsMax = 500
+const batchBytesMax = 1024 * 1024
 
 /**
- * The manifests of the repository that name the subject, in digest order. An unknown subject or repository has none: a
- * subject may be pushed after its referrers.
+ * The manifests of the repository that name the subject, in digest order; the reader decides where to stop. An unknown subject or
+ * repository has none: a subject may be pushed after its referrers.
  */
 export async function* listReferrers(
   { metadata }: Needs,
@@ -24,15 +25,11 @@ export async function* listReferrers(
   { subject, artifactTypes, after }: ReferrersRequest,
 ): AsyncGenerator<Referrer> {
   let last = after
-  for (;;) {
-    const rows = await metadata.manifests.listReferrers(scope, {
-      subject,
-      artifactTypes,
-      after: last,
-      limit: batchSize,
-    })
-    yield* rows
-    if (rows.length < batchSize) return
-    last = rows.at(-1)?.digest
-  }
+  let batch: ReferrerBatch
+  do {
+    const query = { subject, artifactTypes, after: last, limit: batchRowsMax, bytesMax: batchBytesMax }
+    batch = await metadata.manifests.listReferrers(scope, query)
+    yield* batch.referrers
+    last = batch.referrers.at(-1)?.digest
+  } while (batch.hasMore)
 }

@@ -9,6 +9,9 @@ export interface RegistrySettings {
   readonly manifestBytesMax: number
   readonly jsonDepthMax: number
   readonly descriptorsMax: number
+  readonly annotationsMax: number
+  readonly annotationBytesMax: number
+  readonly referrersBytesMax: number
   readonly blobBytesMax: number
   readonly uploadsPerRepositoryMax: number
   /** Open upload sessions of one principal in one repository. */

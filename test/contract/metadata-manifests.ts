@@ -128,7 +128,7 @@ function keeping(open: OpenMetadataStore): void {
 
 function referring(open: OpenMetadataStore): void {
   const subject = digestOf('the subject')
-  const all = { subject, artifactTypes: [], after: undefined, limit: 100 }
+  const all = { subject, artifactTypes: [], after: undefined, limit: 100, bytesMax: 100_000 }
 
   async function openReferrers() {
     const shelf = await openShelf(await open())
@@ -144,7 +144,7 @@ function referring(open: OpenMetadataStore): void {
   test('that name a subject are listed with it in digest order, whether the subject is here or not', async () => {
     const { shelf, annotations } = await openReferrers()
 
-    const listed = await shelf.metadata.manifests.listReferrers(shelf.scope, all)
+    const { referrers: listed } = await shelf.metadata.manifests.listReferrers(shelf.scope, all)
 
     const digests = ['signature', 'list', 'bare'].map((text) => digestOf(text))
     expect(listed.map((referrer) => referrer.digest)).toEqual(digests.toSorted())
@@ -153,7 +153,7 @@ function referring(open: OpenMetadataStore): void {
       mediaType: manifestOf('').mediaType,
       sizeBytes: 9,
       artifactType: 'application/sig',
-      annotations,
+      annotationsJson: JSON.stringify(annotations),
     })
     expect(listed.find((referrer) => referrer.digest === digests[2])).toMatchObject({ artifactType: undefined })
   })
@@ -161,7 +161,7 @@ function referring(open: OpenMetadataStore): void {
   test('that name a subject are listed by any of several artifact types', async () => {
     const { shelf } = await openReferrers()
     const list = async (...artifactTypes: string[]) =>
-      (await shelf.metadata.manifests.listReferrers(shelf.scope, { ...all, artifactTypes })).map(
+      (await shelf.metadata.manifests.listReferrers(shelf.scope, { ...all, artifactTypes })).referrers.map(
         (found) => found.digest,
       )
 
@@ -172,15 +172,27 @@ function referring(open: OpenMetadataStore): void {
     expect(await list('application/another')).toEqual([])
   })
 
-  test('that name a subject are listed page by page', async () => {
+  test('that name a subject are listed in batches of so many rows and bytes, and of one row at least', async () => {
     const { shelf } = await openReferrers()
     const { manifests } = shelf.metadata
     const whole = await manifests.listReferrers(shelf.scope, all)
+    expect(whole).toMatchObject({ referrers: { length: 3 }, hasMore: false })
 
-    const first = await manifests.listReferrers(shelf.scope, { ...all, limit: 2 })
-    const second = await manifests.listReferrers(shelf.scope, { ...all, limit: 2, after: first.at(-1)?.digest })
-
-    expect([...first, ...second]).toEqual(whole)
+    for (const [limits, lengths] of [
+      [{ limit: 2 }, [2, 1]],
+      // Each has 190 to 280 bytes.
+      [{ bytesMax: 500 }, [2, 1]],
+      [{ bytesMax: 1 }, [1, 1, 1]],
+    ] as const) {
+      const batches = []
+      let after: string | undefined
+      do {
+        batches.push(await manifests.listReferrers(shelf.scope, { ...all, ...limits, after }))
+        after = batches.at(-1)?.referrers.at(-1)?.digest
+      } while (batches.at(-1)?.hasMore)
+      expect(batches.map(({ referrers }) => referrers.length)).toEqual([...lengths])
+      expect(batches.flatMap(({ referrers }) => referrers)).toEqual([...whole.referrers])
+    }
   })
 
   test('that name a subject are not listed in another repository, nor once they are removed', async () => {
@@ -193,8 +205,8 @@ function referring(open: OpenMetadataStore): void {
       if (id !== undefined) await manifests.remove(repository, id)
     })
 
-    expect(await metadata.manifests.listReferrers(other.scope, all)).toEqual([])
-    expect(await metadata.manifests.listReferrers(scope, all)).toHaveLength(2)
+    expect(await metadata.manifests.listReferrers(other.scope, all)).toEqual({ referrers: [], hasMore: false })
+    expect((await metadata.manifests.listReferrers(scope, all)).referrers).toHaveLength(2)
   })
 
   test('may name a subject of an algorithm that nobody computes', async () => {
@@ -202,6 +214,7 @@ function referring(open: OpenMetadataStore): void {
     const strange = 'blake3:abc' as typeof subject
     await addManifest(shelf, 'one', { more: { subject: strange } })
 
-    expect(await shelf.metadata.manifests.listReferrers(shelf.scope, { ...all, subject: strange })).toHaveLength(1)
+    const listed = await shelf.metadata.manifests.listReferrers(shelf.scope, { ...all, subject: strange })
+    expect(listed.referrers).toHaveLength(1)
   })
 }

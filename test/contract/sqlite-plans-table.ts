@@ -17,6 +17,7 @@ export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
   'accounts.resume: UPDATE accounts': ['accounts: name'],
   'accounts.setState: SELECT accounts': ['accounts: name'],
   'apiKeys.find: SELECT api_keys': ['api_keys: secret_hash', 'u: rowid'],
+  'apiKeys.hasAnyBeenUsed: SELECT api_keys': ['SCAN api_keys'],
   'apiKeys.list: SELECT api_keys': ['api_keys: user_id'],
   'apiKeys.noteUses: UPDATE api_keys': ['api_keys: rowid'],
   'apiKeys.remove: DELETE api_keys': ['api_keys: user_id name'],
@@ -160,6 +161,13 @@ export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
   'manifests.listReferrers: SELECT manifests': [
     'manifests_by_subject: account_id repository_id subject_digest digest>',
     'repositories: account_id name',
+    'SCAN (subquery-9)',
+    'USE TEMP B-TREE FOR ORDER BY',
+    'SCAN (subquery-8)',
+    'SCAN page',
+    'm: rowid',
+    'm: rowid',
+    'USE TEMP B-TREE FOR ORDER BY',
   ],
   'manifests.lockByDigests: SELECT manifests': ['manifests: account_id repository_id digest'],
   'manifests.remove: DELETE manifests': [
@@ -201,16 +209,21 @@ export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
   'users.add: INSERT users': ['api_keys: user_id'],
   'users.change: UPDATE users': ['users: rowid'],
   'users.find: SELECT users': ['users: name'],
+  'users.count: SELECT users': ['users_of_account: account'],
+  'users.findLocked: SELECT users': ['users: name'],
   'users.list: SELECT users': ['users_of_account: account name>'],
   'users.list: SELECT users (2)': ['users: name>'],
+  'users.lockAccount: SELECT users': ['u: rowid', 'users_of_account: account'],
 }
 
 /** Those that read more, the more there is, with the reason why that is right. */
 export const sqlitePlansThatGrow: Readonly<Record<string, string>> = {
   'accounts.measure: SELECT repositories': 'an operator asks for the sums of an account',
+  'apiKeys.hasAnyBeenUsed: SELECT api_keys': 'once, when a server starts; it ends at the first key that was used',
   'garbage.forecast: SELECT uploads': 'an operator asks; finished uploads are not read',
   'garbage.lockNextDue: SELECT blob_queue': "`few` is a list of the blob's links, cut at 201",
   'garbage.removeEmptyRepositories: SELECT repositories': 'two lists of at most 500 rows, merged',
+  'manifests.listReferrers: SELECT manifests': 'a list of at most 500 referrers, and those of them that fit',
   'signingKeys.list: SELECT signing_keys': 'a handful of keys',
   'uploads.endAllTurns: UPDATE uploads': 'once, when the only server of this database starts',
 }

@@ -1,7 +1,12 @@
 // Bodies of manifests, right and wrong, for tests that need no registry.
 import { type Manifest, type ManifestLimits, parseManifest } from '../../src/oci/manifest.ts'
 
-export const limits: ManifestLimits = { jsonDepthMax: 32, descriptorsMax: 10_000 }
+export const limits: ManifestLimits = {
+  jsonDepthMax: 32,
+  descriptorsMax: 10_000,
+  annotationsMax: 1_000,
+  annotationBytesMax: 262_144,
+}
 
 export type Body = Readonly<Record<string, unknown>>
 

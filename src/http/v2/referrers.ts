@@ -4,23 +4,28 @@ import type { Referrer } from '../../ports/manifests.ts'
 import { listReferrers } from '../../registry/referrers.ts'
 import type { Answer, RepositoryExchange } from '../exchange.ts'
 import { nextPage } from '../links.ts'
+import { parseAfter } from '../pages.ts'
 
-// Clients read at most 4 MiB of an index, and two of the large ones do not follow links: a page is as long as it may be.
-const pageBytesMax = 4 * 1024 * 1024 - 1024
+const start = `{"schemaVersion":2,"mediaType":"${ociIndex}","manifests":[`
+const end = ']}'
+const frameBytes = start.length + end.length
 
-/** GET /v2/{name}/referrers/{digest} - what names this subject, as an image index. */
+/**
+ * GET /v2/{name}/referrers/{digest} - the manifests that name this subject, as an image index. Two widely used clients do not
+ * follow the Link to the next page, so a page is as long as the limit allows.
+ */
 export async function getReferrers({ app, scope, mount, path, target }: RepositoryExchange): Promise<Answer> {
   const subject = parseWellFormedDigest(path['digest'] ?? '')
   const artifactTypes = wantedTypes(target.query)
-  const after = target.query.get('last') ?? undefined
+  const after = parseAfter(target.query)
   const entries: string[] = []
-  let bytes = 0
+  let bytes = frameBytes
   let last: string | undefined
   let hasMore = false
   for await (const referrer of listReferrers(app, scope, { subject, artifactTypes, after })) {
-    const entry = JSON.stringify(toDescriptor(referrer))
+    const entry = toDescriptorJson(referrer)
     bytes += Buffer.byteLength(entry) + 1
-    hasMore = bytes > pageBytesMax && last !== undefined
+    hasMore = bytes > app.settings.referrersBytesMax && last !== undefined
     if (hasMore) break
     entries.push(entry)
     last = referrer.digest
@@ -32,7 +37,7 @@ export async function getReferrers({ app, scope, mount, path, target }: Reposito
     const parameters = { ...(artifactTypes.length > 0 ? { artifactType: artifactTypes } : {}), last }
     headers['link'] = nextPage(`${mount}/${scope.repository}/referrers/${subject}`, parameters)
   }
-  const body = `{"schemaVersion":2,"mediaType":"${ociIndex}","manifests":[${entries.join(',')}]}`
+  const body = `${start}${entries.join(',')}${end}`
   return { status: 200, headers, body }
 }
 
@@ -47,6 +52,8 @@ function wantedTypes(query: URLSearchParams): string[] {
     .map((type) => (type.includes('\0') ? '' : type.replaceAll(' ', '+')))
 }
 
-function toDescriptor({ mediaType, digest, sizeBytes, artifactType, annotations }: Referrer): unknown {
-  return { mediaType, digest, size: sizeBytes, artifactType, annotations }
+/** The annotations are JSON already. They can be large, so they are not parsed and written again. */
+function toDescriptorJson({ mediaType, digest, sizeBytes, artifactType, annotationsJson }: Referrer): string {
+  const json = JSON.stringify({ mediaType, digest, size: sizeBytes, artifactType })
+  return annotationsJson === undefined ? json : `${json.slice(0, -1)},"annotations":${annotationsJson}}`
 }

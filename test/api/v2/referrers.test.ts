@@ -12,7 +12,7 @@ import {
 import { mounts, ownHeaders, type Reply, startApi } from '../../support/api-server.ts'
 import { addPerson } from '../../support/people.ts'
 
-const server = await startApi()
+const server = await startApi({ BERTH_LIMITS__ANNOTATION_BYTES: '4MiB' })
 afterAll(() => server.stop())
 
 interface ReferrerIndex {
@@ -133,6 +133,13 @@ describe.each(mounts)('getImageDigestReferrers at %s', (mount) => {
     expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'DIGEST_INVALID' }] }])
   })
 
+  test('ignores what stands behind a NUL in `last`, which no digest has', async () => {
+    const [first] = byDigest([signature.digest, sbom.digest, list.digest])
+    const reply = await server.ask('GET', `${referrers}/${subject.digest}?last=${first}%00x`)
+
+    expect([reply.status, entriesOf(reply).length]).toEqual([200, 2])
+  })
+
   test('answers 401 to a stranger', async () => {
     const reply = await server.ask('GET', `${referrers}/${subject.digest}`, { key: 'none' })
 
@@ -181,7 +188,8 @@ describe('the list of referrers', () => {
 describe('more referrers than 4 MiB can describe', () => {
   const large = 'referrers/large'
   const maxBytes = 4 * 1024 * 1024
-  const filler = 'x'.repeat(900_000)
+  // Two bytes a letter: it is bytes that count.
+  const filler = 'é'.repeat(450_000)
   const pushed: string[] = []
 
   test('can be pushed', async () => {

@@ -139,6 +139,28 @@ describe('annotations', () => {
     expect(refusalOf(() => parse(imageBody({ annotations }), ociManifest))).toBe('manifest-invalid')
   })
 
+  test.each([
+    [
+      'more in number than the limit',
+      { a: '', b: '', c: '', d: '' },
+      'the manifest has 4 annotations; at most 3 are accepted',
+    ],
+    [
+      'with more bytes than the limit',
+      { a: 'éééé' },
+      'the annotations have 16 bytes; at most 15 are accepted in a manifest with a subject',
+    ],
+  ])('%s are refused with the numbers', (_, annotations, reason) => {
+    const own = { annotationsMax: 3, annotationBytesMax: 15 }
+    const body = imageBody({ annotations, subject: descriptor() })
+    expect(catchRefusal(() => parse(body, ociManifest, own))?.details).toEqual([{ reason }])
+  })
+
+  test('have no limit in bytes without a subject: no list repeats them', () => {
+    const body = imageBody({ annotations: { a: 'x'.repeat(100) } })
+    expect(refusalOf(() => parse(body, ociManifest, { annotationBytesMax: 15 }))).toBeUndefined()
+  })
+
   test('cannot reach the prototype of anything', () => {
     const text = JSON.stringify(imageBody()).replace(/^\{/, '{"annotations":{"__proto__":"a"},')
     expect(Object.getPrototypeOf(parse(text, ociManifest).annotations ?? {})).toBe(Object.prototype)
@@ -197,6 +219,9 @@ describe('a body', () => {
     imageBody({ layers: 'a' }),
     imageBody({ config: [] }),
     imageBody({ artifactType: 5 }),
+    imageBody({ artifactType: 'a\0b' }),
+    imageBody({ config: { ...descriptor(), mediaType: 'a\0b' } }),
+    imageBody({ artifactType: 'a'.repeat(1_025) }),
   ])('with a field of the wrong kind is refused (%#)', (body) => {
     expect(refusalOf(() => parse(body, ociManifest))).toBe('manifest-invalid')
   })

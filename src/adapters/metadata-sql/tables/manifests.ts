@@ -6,7 +6,7 @@ import type {
   ManifestSummary,
   Manifests,
   NewManifest,
-  Referrer,
+  ReferrerBatch,
   ReferrerQuery,
   StoredManifest,
 } from '../../../ports/manifests.ts'
@@ -41,6 +41,8 @@ interface ManifestRow extends SummaryRow {
 interface ReferrerRow extends SummaryRow {
   readonly artifact_type: string | null
   readonly annotations: string | null
+  /** How many there are, up to the limit, whether they fit or not. */
+  readonly found: number
 }
 
 export class SqlManifests implements Manifests {
@@ -70,7 +72,7 @@ export class SqlManifests implements Manifests {
     return row && toSummary(row)
   }
 
-  async listReferrers(scope: Scope, query: ReferrerQuery): Promise<Referrer[]> {
+  async listReferrers(scope: Scope, query: ReferrerQuery): Promise<ReferrerBatch> {
     const rows = await this.#queries.all<ReferrerRow>(referrersOf, [
       scope.accountId,
       scope.repository,
@@ -79,12 +81,17 @@ export class SqlManifests implements Manifests {
       query.artifactTypes.length,
       JSON.stringify(query.artifactTypes),
       query.limit,
+      query.bytesMax,
     ])
-    return rows.map((row) => ({
-      ...toSummary(row),
-      artifactType: row.artifact_type ?? undefined,
-      annotations: row.annotations === null ? undefined : JSON.parse(row.annotations),
-    }))
+    const found = rows[0]?.found ?? 0
+    return {
+      referrers: rows.map((row) => ({
+        ...toSummary(row),
+        artifactType: row.artifact_type ?? undefined,
+        annotationsJson: row.annotations ?? undefined,
+      })),
+      hasMore: rows.length < found || found === query.limit,
+    }
   }
 
   async lockByDigests(repository: RepositoryRow, digests: readonly string[]): Promise<ReadonlyMap<string, RowId>> {
