@@ -60,6 +60,7 @@ export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   'page-size-invalid': { status: 400, code: 'UNSUPPORTED' },
   'name-invalid': { status: 400, code: 'NAME_INVALID' },
   'name-unknown': { status: 404, code: 'NAME_UNKNOWN' },
+  'path-unknown': { status: 404, code: 'NAME_UNKNOWN' },
   'tag-invalid': { status: 400, code: 'MANIFEST_INVALID' },
   'too-many-tags': { status: 414, code: 'UNSUPPORTED' },
   'digest-invalid': { status: 400, code: 'DIGEST_INVALID' },

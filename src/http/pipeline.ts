@@ -1,7 +1,7 @@
 import type { ByteSource } from '../lib/byte-source.ts'
 import type { Log } from '../lib/log.ts'
 import { BytesLost, RegistryRefusal, Unavailable } from '../oci/errors.ts'
-import { isRepositoryName, parseRepositoryName } from '../oci/names.ts'
+import { isRepositoryName, parseRepositoryName, type RepositoryName } from '../oci/names.ts'
 import type { Principal } from '../ports/identity.ts'
 import { checkAllowed } from '../registry/access.ts'
 import { changing } from '../registry/read-only.ts'
@@ -14,7 +14,7 @@ import type { Answer, Application, Exchange } from './exchange.ts'
 import { type Territory, territoryOf } from './mounts.ts'
 import { type AddressOf, checkHost, Peers } from './peers.ts'
 import { announcesBody, openBody } from './request-body.ts'
-import { parseTarget, type RequestTarget, splitTarget } from './request-target.ts'
+import { parseTarget, type RawTarget, type RequestTarget, splitTarget } from './request-target.ts'
 import { toResponse } from './response.ts'
 import type { RouteOf } from './route.ts'
 import { type MatchedRoute, Router } from './router.ts'
@@ -97,7 +97,7 @@ export class Pipeline {
     // First, because it decides the form of an error about the address itself.
     const raw = splitTarget(request.url)
     passage.territory = territoryOf(raw.path, app.http.hasRootMount)
-    passage.target = parseTarget(request.url, raw)
+    passage.target = findTarget(request, raw, passage.territory) ?? (await this.#refusePath(request, raw, passage))
     checkHost(request.headers.get('host'))
     const { target, territory } = passage
     passage.presented = findCredential(request.headers, target.query)
@@ -149,7 +149,7 @@ export class Pipeline {
     const name = exchange.path['name'] ?? ''
     // A stranger is asked who he is before anything that he sent is judged.
     if (route.access === 'repository' && !isRepositoryName(name)) refuseAnonymous(principal)
-    const repository = route.access === 'repository' ? parseRepositoryName(name) : undefined
+    const repository = route.access === 'repository' ? parseNameFor(exchange.request, name) : undefined
     checkAllowed(principal, route.right, repository)
     const account = await openAccount(this.#app, principal.account, isChange(exchange.request) ? 'change' : 'read')
     const { mount } = territory
@@ -157,6 +157,14 @@ export class Pipeline {
     if (repository === undefined) throw new RegistryRefusal('name-invalid')
     const scope = { accountId: account.id, repository }
     return route.handle({ ...exchange, principal, account, mount, repository, scope })
+  }
+
+  /** A path that no name or reference can be read from is an unknown address: it is told only after the caller is known. */
+  async #refusePath(request: Request, { queryText }: RawTarget, passage: Passage): Promise<never> {
+    checkHost(request.headers.get('host'))
+    passage.presented = findCredential(request.headers, new URLSearchParams(queryText))
+    refuseAnonymous(await this.#identify(request, passage))
+    throw new RegistryRefusal('path-unknown')
   }
 
   #find(territory: Territory, path: string, method: string) {
@@ -197,6 +205,23 @@ export class Pipeline {
       ms: Math.round((performance.now() - passage.startedAt) * 100) / 100,
       who: passage.principal?.fingerprint,
     })
+  }
+}
+
+/** No repository has a malformed name: whoever reads is told so with 404, whoever writes that the name is invalid. */
+function parseNameFor(request: Request, name: string): RepositoryName {
+  if (isChange(request) || isRepositoryName(name)) return parseRepositoryName(name)
+  throw new RegistryRefusal('name-unknown', { name: name.slice(0, 255) })
+}
+
+/** Undefined for a read in the registry whose path is ambiguous. */
+function findTarget(request: Request, raw: RawTarget, { kind }: Territory): RequestTarget | undefined {
+  try {
+    return parseTarget(request.url, raw)
+  } catch (error) {
+    const isPath = error instanceof RegistryRefusal && error.refusal === 'path-invalid'
+    if (isPath && kind === 'registry' && !isChange(request)) return undefined
+    throw error
   }
 }
 

@@ -34,6 +34,11 @@ export function parseDigest(text: string): Digest {
   throw new RegistryRefusal('digest-unsupported', { digest: text })
 }
 
+/** Whether content can be stored under it. */
+export function isDigest(text: string): text is Digest {
+  return isWellFormedDigest(text) && isSupported(text)
+}
+
 /** A digest of any algorithm; of the registered ones only with an encoding of the right length and letters. */
 export function parseWellFormedDigest(text: string): WellFormedDigest {
   if (isWellFormedDigest(text)) return text

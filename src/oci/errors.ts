@@ -40,6 +40,7 @@ export const refusalWords = {
   // names and digests
   'name-invalid': 'invalid repository name',
   'name-unknown': 'repository name not known to registry',
+  'path-unknown': 'nothing is there: the path holds an empty or encoded segment',
   'tag-invalid': 'invalid tag',
   'too-many-tags': 'too many tag parameters',
   'digest-invalid': 'provided digest is not valid',

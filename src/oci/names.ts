@@ -1,4 +1,4 @@
-import { type Digest, parseDigest } from './digest.ts'
+import { type Digest, isDigest, parseDigest } from './digest.ts'
 import { RegistryRefusal } from './errors.ts'
 
 /** A repository's name as in the path: `library/alpine`. Made only by its parser. */
@@ -24,9 +24,19 @@ export function parseRepositoryName(text: string): RepositoryName {
   throw new RegistryRefusal('name-invalid', { name: text.slice(0, nameLengthMax) })
 }
 
+function isTag(text: string): text is Tag {
+  return tagPattern.test(text)
+}
+
 export function parseTag(text: string): Tag {
-  if (tagPattern.test(text)) return text as Tag
+  if (isTag(text)) return text
   throw new RegistryRefusal('tag-invalid', { tag: text.slice(0, nameLengthMax) })
+}
+
+/** For reads: a reference, or undefined where nothing can be stored under the text. */
+export function findReference(text: string): Reference | undefined {
+  if (text.includes(':')) return isDigest(text) ? { digest: text } : undefined
+  return isTag(text) ? { tag: text } : undefined
 }
 
 /** distribution-spec: a reference that holds a colon is a digest, never a tag. */

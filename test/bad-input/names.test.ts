@@ -34,17 +34,20 @@ describe('a repository name that is none', () => {
   ]
   test.each(names)('%p is refused by every route', async (name) => {
     const base = `/v2/${name}`
-    const asked = [
+    const read = [
       await verdict('GET', `${base}/manifests/kept`),
-      await verdict('DELETE', `${base}/manifests/kept`),
-      await verdict('PUT', `${base}/manifests/kept`, [`Content-Type: ${ociManifest}`], imageText()),
       await verdict('GET', `${base}/blobs/${configDigest}`),
       await verdict('GET', `${base}/tags/list`),
       await verdict('GET', `${base}/referrers/${configDigest}`),
+    ]
+    const written = [
+      await verdict('DELETE', `${base}/manifests/kept`),
+      await verdict('PUT', `${base}/manifests/kept`, [`Content-Type: ${ociManifest}`], imageText()),
       await verdict('POST', `${base}/blobs/uploads/`),
       await verdict('PATCH', `${base}/blobs/uploads/${id}`, [], 'x'),
     ]
-    expect([...new Set(asked)]).toEqual(['400 NAME_INVALID'])
+    expect([...new Set(read)]).toEqual(['404 NAME_UNKNOWN'])
+    expect([...new Set(written)]).toEqual(['400 NAME_INVALID'])
   })
 
   test.each(names)('%p is no source of a mount: a session is opened instead', async (name) => {
@@ -73,7 +76,7 @@ describe('a tag that is none', () => {
       const at = `/v2/${repository}/manifests/${tag}`
       const put = verdict('PUT', at, [`Content-Type: ${ociManifest}`], imageText())
       const verdicts = [await put, await verdict('GET', at), await verdict('HEAD', at), await verdict('DELETE', at)]
-      expect(verdicts.map((one) => one.slice(0, 3))).toEqual(['400', '400', '400', '400'])
+      expect(verdicts.map((one) => one.slice(0, 3))).toEqual(['400', '404', '404', '400'])
     },
   )
 
@@ -115,17 +118,17 @@ describe('a digest that is none', () => {
   test.each(digests)('%p is refused wherever a digest is meant', async (digest) => {
     const base = `/v2/${repository}`
     const upload = await guard.startUpload()
-    const asked = [
-      await verdict('GET', `${base}/blobs/${digest}`),
+    const read = [await verdict('GET', `${base}/blobs/${digest}`), await verdict('GET', `${base}/manifests/${digest}`)]
+    const written = [
       await verdict('DELETE', `${base}/blobs/${digest}`),
-      await verdict('GET', `${base}/manifests/${digest}`),
       await verdict('DELETE', `${base}/manifests/${digest}`),
       await verdict('PUT', `${base}/manifests/${digest}`, [`Content-Type: ${ociManifest}`], imageText()),
       await verdict('POST', `${base}/blobs/uploads/?digest=${digest}`, [], 'x'),
       await verdict('POST', `${base}/blobs/uploads/?mount=${digest}&from=${repository}`),
       await verdict('PUT', `${upload}?digest=${digest}`),
     ]
-    expect([...new Set(asked)]).toEqual(['400 DIGEST_INVALID'])
+    expect(read).toEqual(['404 BLOB_UNKNOWN', '404 MANIFEST_UNKNOWN'])
+    expect([...new Set(written)]).toEqual(['400 DIGEST_INVALID'])
     expect(await verdict('GET', upload)).toBe('204')
   })
 
@@ -157,7 +160,9 @@ describe('an upload that is none', () => {
         await verdict('DELETE', at),
       ]
       for (const one of asked)
-        expect(one).toMatch(/^(?:404 BLOB_UPLOAD_UNKNOWN|400 NAME_INVALID|404 UNSUPPORTED|405 UNSUPPORTED)$/)
+        expect(one).toMatch(
+          /^(?:404 BLOB_UPLOAD_UNKNOWN|404 NAME_UNKNOWN|400 NAME_INVALID|404 UNSUPPORTED|405 UNSUPPORTED)$/,
+        )
     },
   )
 

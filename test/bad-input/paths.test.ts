@@ -26,7 +26,7 @@ describe('a path that two readers could read differently', () => {
     ['an encoding that is no UTF-8', '/v2/kept/app/manifests/kept%ff'],
     ['an overlong slash', '/v2/kept%c0%afapp/manifests/kept'],
   ])('with %s is refused in the form of the registry', async (_what, target) => {
-    expect(await verdict(target)).toBe('400 NAME_INVALID')
+    expect(await verdict(target)).toBe('404 NAME_UNKNOWN')
     expect(await verdict(target, 'PUT')).toBe('400 NAME_INVALID')
   })
 
@@ -44,7 +44,8 @@ describe('a path that two readers could read differently', () => {
     ['a double encoding', '/v2/kept/app/manifests/kept%2565'],
     ['an asterisk', '/v2/kept/app/manifests/*'],
   ])('with %s is no tag', async (_what, target) => {
-    expect(await verdict(target)).toBe('400 MANIFEST_INVALID')
+    expect(await verdict(target)).toBe('404 MANIFEST_UNKNOWN')
+    expect(await verdict(target, 'DELETE')).toBe('400 MANIFEST_INVALID')
   })
 
   test.each([

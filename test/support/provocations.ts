@@ -18,6 +18,7 @@ import { usersAndKeys, whoIsCalling } from './provocations-of-identity.ts'
 
 const name = 'refused/app'
 const absent = `sha256:${'0'.repeat(64)}`
+const remove = (path: string) => ({ method: 'DELETE', path })
 const put = (mount: string, reference: string, manifest: Manifest | string, contentType: string = ociManifest) => ({
   method: 'PUT',
   path: `${mount}/${name}/manifests/${reference}`,
@@ -51,7 +52,7 @@ const theRequestItself = {
     service: plain(() => get(`${api}/stats`, { headers: { host: 'word@example.com' } })),
   },
   'path-invalid': {
-    registry: plain((mount) => get(`${mount}/a%2fb/tags/list`)),
+    registry: plain((mount) => ({ method: 'POST', path: `${mount}/a%2fb/blobs/uploads/` })),
     service: plain(() => get('/a%2fb')),
   },
   'uri-too-long': {
@@ -80,17 +81,18 @@ const theRequestItself = {
 } satisfies Partial<Record<Refusal, Way>>
 
 const namesAndDigests = {
-  'name-invalid': { registry: plain((mount) => get(`${mount}/NOT/valid/tags/list`)) },
+  'name-invalid': { registry: plain((mount) => ({ method: 'POST', path: `${mount}/NOT/valid/blobs/uploads/` })) },
+  'path-unknown': { registry: plain((mount) => get(`${mount}/a%2fb/tags/list`)) },
   'name-unknown': { registry: plain((mount) => get(`${mount}/no/such/tags/list`)) },
-  'tag-invalid': { registry: plain((mount) => get(`${mount}/${name}/manifests/-bad`)) },
+  'tag-invalid': { registry: plain((mount) => put(mount, '-bad', imageOf())) },
   'too-many-tags': {
     registry: plain((mount) => {
       const tags = Array.from({ length: 17 }, (_, number) => `tag=t${number}`)
       return put(mount, `${imageOf().digest}?${tags.join('&')}`, imageOf())
     }),
   },
-  'digest-invalid': { registry: plain((mount) => get(`${mount}/${name}/blobs/sha256:short`)) },
-  'digest-unsupported': { registry: plain((mount) => get(`${mount}/${name}/blobs/md5:d41d8cd98f00b204e9800998`)) },
+  'digest-invalid': { registry: plain((mount) => remove(`${mount}/${name}/blobs/sha256:short`)) },
+  'digest-unsupported': { registry: plain((mount) => remove(`${mount}/${name}/blobs/md5:d41d8cd98f00b204e9800998`)) },
   'digest-mismatch': { registry: onUpload('PUT', `?digest=${absent}`, { body: 'other bytes' }) },
 } satisfies Partial<Record<Refusal, Way>>
 

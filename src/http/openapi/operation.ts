@@ -53,13 +53,14 @@ const isRight = (caller: Operation['caller']): boolean => caller !== 'anyone' &&
 export function refusalsOf(operation: Operation): readonly Refusal[] {
   const { caller, method, part, requestBody, refusals = [] } = operation
   const all: Refusal[] = ['host-invalid', 'uri-too-long', ...refusals]
-  if (operation.path.includes('{')) all.push('path-invalid')
+  const isRead = method === 'get'
+  if (operation.path.includes('{')) all.push(isRead && part === 'registry' ? 'path-unknown' : 'path-invalid')
   if (caller !== 'anyone') all.push('unauthenticated', 'credentials-invalid', 'too-many-failures')
   if (caller !== 'anyone' && method !== 'get') all.push('cross-site-request')
   if (isRight(caller)) all.push('denied')
   if (isRight(caller) && method !== 'get') all.push('read-only')
   if (isRight(caller) && part === 'registry') all.push('scope-insufficient', 'account-disabled')
-  if (hasImage(operation)) all.push('name-invalid')
+  if (hasImage(operation)) all.push(isRead ? 'name-unknown' : 'name-invalid')
   if (requestBody !== undefined) all.push('content-encoding-unsupported', 'body-incomplete', 'body-too-slow')
   return all
 }

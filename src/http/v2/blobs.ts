@@ -1,4 +1,5 @@
-import { type Digest, parseDigest } from '../../oci/digest.ts'
+import { type Digest, isDigest, parseDigest } from '../../oci/digest.ts'
+import { RegistryRefusal } from '../../oci/errors.ts'
 import { deleteBlob, describeBlob, openBlob } from '../../registry/blobs.ts'
 import { contentHeaders, isUnchanged, notModified } from '../content-headers.ts'
 import type { Answer, RepositoryExchange } from '../exchange.ts'
@@ -7,7 +8,8 @@ import { parseRange } from '../ranges.ts'
 /** GET, HEAD /v2/{name}/blobs/{digest}, all of it or the part that `Range` names; or the address of the store's own copy. */
 export async function getBlob(exchange: RepositoryExchange): Promise<Answer> {
   const { app, scope, path, method, request } = exchange
-  const digest = parseDigest(path['digest'] ?? '')
+  const digest = path['digest'] ?? ''
+  if (!isDigest(digest)) throw new RegistryRefusal('blob-unknown', { digest: digest.slice(0, 255) })
   const headers = {
     ...contentHeaders(digest, 'application/octet-stream'),
     'accept-ranges': 'bytes',

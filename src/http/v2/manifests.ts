@@ -1,6 +1,6 @@
 import { RegistryRefusal } from '../../oci/errors.ts'
 import { withoutParameters } from '../../oci/media-types.ts'
-import { parseReference, parseTag } from '../../oci/names.ts'
+import { findReference, parseReference, parseTag } from '../../oci/names.ts'
 import type { ManifestSummary } from '../../ports/manifests.ts'
 import { pushManifest } from '../../registry/manifest-push.ts'
 import { deleteManifest, describeManifest, getManifest } from '../../registry/manifests.ts'
@@ -16,7 +16,9 @@ import { readAtMost } from '../request-body.ts'
  */
 export async function getImageTagManifest(exchange: RepositoryExchange): Promise<Answer> {
   const { app, scope, path, method, request } = exchange
-  const reference = parseReference(path['reference'] ?? '')
+  const text = path['reference'] ?? ''
+  const reference = findReference(text)
+  if (reference === undefined) throw new RegistryRefusal('manifest-unknown', { reference: text.slice(0, 255) })
   if (method === 'HEAD') {
     const summary = await describeManifest(app, scope, reference)
     if (isUnchanged(request.headers, summary.digest)) return notModified(summary.digest)

@@ -123,11 +123,15 @@ describe.each(mounts)('getBlob at %s', (mount) => {
   })
 
   test.each(['sha256:short', 'nothing', 'md5:d41d8cd98f00b204e9800998ecf8427e'])(
-    'answers 400 DIGEST_INVALID for %s',
+    'answers 404 BLOB_UNKNOWN for %s, and 400 DIGEST_INVALID when it shall be deleted',
     async (bad) => {
-      const reply = await server.ask('GET', `${mount}/${name}/blobs/${bad}`)
+      const [read, deletion] = [
+        await server.ask('GET', `${mount}/${name}/blobs/${bad}`),
+        await server.ask('DELETE', `${mount}/${name}/blobs/${bad}`),
+      ]
 
-      expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'DIGEST_INVALID' }] }])
+      expect([read.status, read.json()]).toMatchObject([404, { errors: [{ code: 'BLOB_UNKNOWN' }] }])
+      expect([deletion.status, deletion.json()]).toMatchObject([400, { errors: [{ code: 'DIGEST_INVALID' }] }])
     },
   )
 

@@ -122,26 +122,31 @@ describe.each(mounts)('getImageTagManifest at %s', (mount) => {
   })
 
   test.each([
-    ['-v1', 'MANIFEST_INVALID'],
-    ['a'.repeat(129), 'MANIFEST_INVALID'],
-    ['sha256:short', 'DIGEST_INVALID'],
-    [`sha256:${'A'.repeat(64)}`, 'DIGEST_INVALID'],
-    ['md5:d41d8cd98f00b204e9800998ecf8427e', 'DIGEST_INVALID'],
-  ])('answers 400 for the reference %s', async (reference, code) => {
+    '-v1',
+    'a'.repeat(129),
+    'sha256:short',
+    `sha256:${'A'.repeat(64)}`,
+    'md5:d41d8cd98f00b204e9800998ecf8427e',
+  ])('answers 404 MANIFEST_UNKNOWN for the reference %s, which is none', async (reference) => {
     const reply = await server.ask('GET', `${manifests}/${reference}`)
 
-    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code }] }])
+    expect([reply.status, reply.json()]).toMatchObject([404, { errors: [{ code: 'MANIFEST_UNKNOWN' }] }])
+    expect((await server.ask('HEAD', `${manifests}/${reference}`)).status).toBe(404)
   })
 
   test('takes a tag of 128 characters', async () => {
     expect((await server.ask('GET', `${manifests}/${'a'.repeat(128)}`)).status).toBe(404)
   })
 
-  test.each(['App', 'app_', 'a//b', '.app', 'app/-x', 'a'.repeat(256)])('answers 400 for the name %s', async (bad) => {
-    const reply = await server.ask('GET', `${mount}/${bad}/manifests/v1`)
+  test.each(['App', 'app_', 'a//b', '.app', 'app/-x', 'a'.repeat(256)])(
+    'answers 404 for the name %s, which is none',
+    async (bad) => {
+      const reply = await server.ask('GET', `${mount}/${bad}/manifests/v1`)
 
-    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'NAME_INVALID' }] }])
-  })
+      expect([reply.status, reply.json()]).toMatchObject([404, { errors: [{ code: 'NAME_UNKNOWN' }] }])
+      expect((await server.ask('HEAD', `${mount}/${bad}/manifests/v1`)).status).toBe(404)
+    },
+  )
 
   test.each(['GET', 'HEAD'])('%s answers 304 without a body when the client has it already', async (method) => {
     const reply = await server.ask(method, `${manifests}/v1`, { headers: { 'if-none-match': `"${image.digest}"` } })

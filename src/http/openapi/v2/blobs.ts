@@ -29,7 +29,7 @@ export const blobOperations: readonly Operation[] = [
         headers: { Location: 'always', 'Docker-Content-Digest': 'always', 'Cache-Control': 'always' },
       },
     },
-    refusals: ['digest-invalid', 'digest-unsupported', 'name-unknown', 'blob-unknown', 'range-unsatisfiable'],
+    refusals: ['name-unknown', 'blob-unknown', 'range-unsatisfiable'],
     notForHead: { statuses: [206, 307], refusals: ['range-unsatisfiable'] },
   },
   {

@@ -27,7 +27,7 @@ export const manifestOperations: readonly Operation[] = [
       },
       304: { description: 'Not changed.', headers: { 'Docker-Content-Digest': 'always', ETag: 'always' } },
     },
-    refusals: ['tag-invalid', 'digest-invalid', 'digest-unsupported', 'name-unknown', 'manifest-unknown'],
+    refusals: ['name-unknown', 'manifest-unknown'],
   },
   {
     operationId: 'putImageTagManifest',
