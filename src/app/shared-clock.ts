@@ -38,6 +38,14 @@ export class SharedClock implements Clock {
     return this.#machine.freshId()
   }
 
+  every(intervalMs: number, act: () => void): Disposable {
+    return this.#machine.every(intervalMs, act)
+  }
+
+  sleep(ms: number): Promise<void> {
+    return this.#machine.sleep(ms)
+  }
+
   /** The answer was given somewhere between question and arrival: in the middle, for all we know. */
   async look(): Promise<void> {
     const askedAt = this.#machine.steadyNow()

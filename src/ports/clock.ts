@@ -9,4 +9,7 @@ export interface Clock {
   steadyNow(): number
   /** A name that was never given out before, in time order: `0193…-…`. */
   freshId(): string
+  /** Calls `act` at an even pace until it is disposed. */
+  every(intervalMs: number, act: () => void): Disposable
+  sleep(ms: number): Promise<void>
 }

@@ -20,8 +20,11 @@ export interface Upload {
   readonly epoch: number
 }
 
-/** How a session stands: still open, or finished as this digest a while ago. */
-export type UploadState = { readonly open: Upload } | { readonly done: Digest }
+/**
+ * How a session stands: still open, or finished as this digest a while ago. `closing`: a writer has the turn now and closes
+ * the session as this digest.
+ */
+export type UploadState = { readonly open: Upload; readonly closing?: Digest | undefined } | { readonly done: Digest }
 
 /** Whose session: one of another repository or principal does not exist for this caller. */
 export interface UploadOwner extends Scope {
@@ -42,9 +45,10 @@ export interface Uploads {
 
   /**
    * Takes the turn to write: the epoch grows, and nobody else can take it before `turnMs` is over or the turn is given
-   * back. `undefined` when there is no such open session or another writer has its turn.
+   * back. `undefined` when there is no such open session or another writer has its turn. The session is as young as its
+   * newest turn. `closing`: the digest with which the writer is going to close the session, for others to see.
    */
-  claim(owner: UploadOwner, id: UploadId, turnMs: number): Promise<Upload | undefined>
+  claim(owner: UploadOwner, id: UploadId, turnMs: number, closing?: Digest): Promise<Upload | undefined>
 
   /** Keeps the turn for another `turnMs`; false when it was lost, or the upload is finished. */
   keepTurn(upload: Upload, turnMs: number): Promise<boolean>

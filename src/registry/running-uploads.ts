@@ -1,13 +1,24 @@
 import type { RunningHash } from '../lib/hashing.ts'
+import type { Digest } from '../oci/digest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Upload, UploadId } from '../ports/uploads.ts'
 
 /** A request that is writing to an upload right now, in this process. */
 interface Writer {
-  /** When it last received bytes. */
-  lastByteAt: number
+  /** Since when it waits for its sender; undefined while it works by itself. */
+  waitsSince: number | undefined
+  /** The digest with which it closes the upload, if it does. */
+  readonly closing: Digest | undefined
   readonly stop: () => void
   readonly ended: Promise<void>
+}
+
+/** For a writer to tell what it does. */
+export interface WriterEntry {
+  awaitSender(): void
+  /** It has what it needs of its sender, for now, and works: it is alive, however long that takes. */
+  awaitStore(): void
+  end(): void
 }
 
 interface KeptHash {
@@ -16,7 +27,7 @@ interface KeptHash {
   readonly hash: RunningHash
 }
 
-/** A writer that received nothing for this long may be a dead connection whose client has come back. */
+/** A writer that has waited for its sender for this long may be a dead connection whose client has come back. */
 const deadAfterMs = 1_000
 
 /** Kept hashes are small, but a session that nobody continues must not keep its own for ever. */
@@ -36,32 +47,43 @@ export class RunningUploads {
   }
 
   /**
-   * Announces a writer; `progress` and `end` are for it to call. A writer before it that looks dead is stopped and
-   * waited for; one that is alive keeps its turn, and the answer is undefined.
+   * Announces a writer. A writer before it that looks dead is stopped and waited for; one that is alive keeps its turn, and
+   * the answer is undefined.
    */
-  async enter(id: UploadId, stop: () => void): Promise<{ progress(): void; end(): void } | undefined> {
+  async enter(id: UploadId, stop: () => void, closing?: Digest): Promise<WriterEntry | undefined> {
     const before = this.#writers.get(id)
     if (before !== undefined) {
-      if (this.#clock.steadyNow() - before.lastByteAt < deadAfterMs) return undefined
+      if (!this.#looksDead(before)) return undefined
       before.stop()
       await before.ended
       if (this.#writers.has(id)) return undefined
     }
-    let resolveEnded = (): void => undefined
-    const ended = new Promise<void>((resolve) => {
-      resolveEnded = resolve
-    })
-    const writer: Writer = { lastByteAt: this.#clock.steadyNow(), stop, ended }
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    const writer: Writer = { waitsSince: undefined, closing, stop, ended }
     this.#writers.set(id, writer)
     return {
-      progress: () => {
-        writer.lastByteAt = this.#clock.steadyNow()
+      awaitSender: () => {
+        writer.waitsSince = this.#clock.steadyNow()
+      },
+      awaitStore: () => {
+        writer.waitsSince = undefined
       },
       end: () => {
         this.#writers.delete(id)
-        resolveEnded()
+        resolve()
       },
     }
+  }
+
+  /** The writer of the upload in this process: as what it closes the upload, if it is alive, and when it ends. */
+  find(id: UploadId): { readonly closing: Digest | undefined; readonly ended: Promise<void> } | undefined {
+    const writer = this.#writers.get(id)
+    if (writer === undefined) return undefined
+    return { closing: this.#looksDead(writer) ? undefined : writer.closing, ended: writer.ended }
+  }
+
+  #looksDead({ waitsSince }: Writer): boolean {
+    return waitsSince !== undefined && this.#clock.steadyNow() - waitsSince >= deadAfterMs
   }
 
   /** Stops the writer of an upload that is being cancelled, and waits until it is gone. */

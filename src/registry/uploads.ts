@@ -1,21 +1,16 @@
-import type { RunningHash } from '../lib/hashing.ts'
-import type { Digest, DigestAlgorithm } from '../oci/digest.ts'
-import { type Refusal, RegistryRefusal, Spoiled } from '../oci/errors.ts'
-import type { BlobStore, StorageKey } from '../ports/blob-store.ts'
+import type { Digest } from '../oci/digest.ts'
+import { RegistryRefusal } from '../oci/errors.ts'
+import type { StorageKey } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
-import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
+import type { Tables } from '../ports/metadata-store.ts'
 import type { RepositoryRow } from '../ports/repositories.ts'
 import type { OpenUploads, Upload, UploadId, UploadOwner, UploadState } from '../ports/uploads.ts'
-import type { RunningUploads } from './running-uploads.ts'
 import type { RegistrySettings } from './settings.ts'
-import { type IncomingChunk, turnMs, type WritingNeeds, WritingTurn } from './upload-writing.ts'
+import { checkOrder, type IncomingChunk, type TurnNeeds, turnMs, UploadTurn } from './upload-turn.ts'
 
-export interface UploadNeeds extends WritingNeeds {
-  readonly blobs: Pick<BlobStore, 'openWriter' | 'read'>
-  readonly metadata: Pick<MetadataStore, 'uploads' | 'transaction'>
+export interface UploadNeeds extends TurnNeeds {
   readonly clock: Clock
-  readonly running: RunningUploads
   readonly disk: Pick<DiskSpace, 'isLow'>
   readonly settings: Pick<RegistrySettings, 'blobBytesMax'> & SessionLimits
 }
@@ -72,12 +67,12 @@ async function checkRoomForSession(
 
 /** How many bytes of the upload are safe here. */
 export async function describeUpload(needs: UploadNeeds, owner: UploadOwner, id: UploadId): Promise<number> {
-  return requireOpen(await needs.metadata.uploads.find(owner, id), id).object.sizeBytes
+  return requireOpen(await needs.metadata.uploads.find(owner, id), id).open.object.sizeBytes
 }
 
-function requireOpen(state: UploadState | undefined, id: UploadId): Upload {
+function requireOpen(state: UploadState | undefined, id: UploadId): Extract<UploadState, { open: Upload }> {
   if (state === undefined || 'done' in state) throw new RegistryRefusal('upload-unknown', { id })
-  return state.open
+  return state
 }
 
 /** Forgets the upload. A request that writes to it right now is stopped. */
@@ -87,157 +82,113 @@ export async function cancelUpload(needs: UploadNeeds, owner: UploadOwner, id: U
   await needs.running.stop(id)
 }
 
-/**
- * Appends a chunk; gives the new size. Whatever ends the chunk early (the client gone, too slow, the process going down),
- * the bytes that came are made safe and recorded, so that the upload's status tells the truth.
- */
+/** Appends a chunk; gives the new size. */
 export async function appendToUpload(
   needs: UploadNeeds,
   owner: UploadOwner,
   id: UploadId,
   chunk: IncomingChunk,
 ): Promise<number> {
-  return inTurn(needs, owner, id, chunk, async (upload, onProgress) => {
-    const turn = await beginTurn(needs, owner, upload, needs.running.takeHash(upload), 'sha256')
-    try {
-      let fault: unknown
-      try {
-        await turn.receive(chunk, onProgress)
-      } catch (error) {
-        fault = error
-      }
-      try {
-        // No settling mends what can never become whole.
-        if (fault instanceof Spoiled) throw fault
-        await settle(needs, turn, fault)
-      } catch (error) {
-        // Nothing was recorded, so the session stands where it stood; what went wrong first is what the caller must hear.
-        await turn.writer.rewind()
-        await endTurn(needs, owner, upload, error)
-        throw fault ?? error
-      }
-      if (fault !== undefined) throw fault
-      return turn.sizeBytes
-    } finally {
-      await turn.writer.close()
-    }
-  })
+  const { open } = requireOpen(await needs.metadata.uploads.find(owner, id), id)
+  await using turn = await takeTurn(needs, owner, open, chunk)
+  if (turn === undefined) throw await refusalOfRival(needs, owner, id)
+  return await turn.append(chunk)
 }
 
-/** Opens the object for writing. If that fails, the turn ends. */
-export async function beginTurn(
-  needs: UploadNeeds,
-  owner: UploadOwner,
-  upload: Upload,
-  hash: RunningHash | undefined,
-  algorithm: DigestAlgorithm,
-): Promise<WritingTurn> {
-  try {
-    return await WritingTurn.begin(needs, upload, hash, algorithm)
-  } catch (error) {
-    await endTurn(needs, owner, upload, error)
-    throw error
-  }
-}
+/** A repeated closing request waits this long for the request that it repeats. */
+const repeatWaitMs = 300_000
+const lookAgainMs = 500
 
 /**
- * Ends a turn that changed nothing; and the session with it, where the store says that this can never become whole. Whoever
- * has lost the turn ends nothing: the parts of another writer may be sound.
+ * Closes an upload. A client that lost the answer repeats the request: when the session is finished as the same digest, the
+ * answer is the same; while another request still closes it as the same digest, this one waits for that one to end.
  */
-export async function endTurn(needs: UploadNeeds, owner: UploadOwner, upload: Upload, fault: unknown): Promise<void> {
-  const isOver = fault instanceof Spoiled && (await needs.metadata.uploads.isOpen(upload).catch(() => false))
-  if (isOver) await endSession(needs, owner, upload.id)
-  else await giveBack(needs, upload)
-}
-
-export async function endSession(needs: UploadNeeds, owner: UploadOwner, id: UploadId): Promise<void> {
-  await needs.metadata.transaction((tables) => tables.uploads.discard(owner, id))
-}
-
-/** Ends a turn that changed nothing. If the metadata store cannot be told, the turn runs out by itself. */
-export async function giveBack(needs: UploadNeeds, upload: Upload): Promise<void> {
-  await needs.metadata.uploads.advance(upload, upload.object, upload.receivedDigest).catch(() => false)
-}
-
-/** Records what a turn brought, and gives the turn back. */
-async function settle(needs: UploadNeeds, turn: WritingTurn, fault: unknown): Promise<void> {
-  const { upload } = turn
-  const isKept = isWorthKeeping(fault)
-  if (!isKept) await turn.writer.rewind()
-  const object = isKept ? await turn.writer.flush() : upload.object
-  const digest = isKept ? turn.digestSoFar() : upload.receivedDigest
-  if (!(await needs.metadata.uploads.advance(upload, object, digest))) {
-    throw new RegistryRefusal('upload-unknown', { id: upload.id })
-  }
-  if (isKept && turn.hash !== undefined) needs.running.keepHash(upload, object.sizeBytes, turn.hash)
-}
-
-const keptFaults: ReadonlySet<Refusal> = new Set(['body-incomplete', 'body-too-slow', 'disk-low'])
-
-/**
- * The bytes of a broken connection are kept, and those that came before the disk was nearly full. Those that contradict what their sender announced are not, nor those that
- * the store failed to take: nobody knows how many of them it has.
- */
-function isWorthKeeping(fault: unknown): boolean {
-  if (fault === undefined) return true
-  return fault instanceof RegistryRefusal && keptFaults.has(fault.refusal)
-}
-
-/** Finds the session, checks the order, and takes the turn for as long as `act` runs. */
-export async function inTurn<T>(
+export async function finishUpload(
   needs: UploadNeeds,
   owner: UploadOwner,
   id: UploadId,
+  digest: Digest,
   chunk: IncomingChunk,
-  act: (upload: Upload, onProgress: () => void) => Promise<T>,
-): Promise<T> {
-  // A look before the turn is taken: most refusals need no write.
-  const seen = requireOpen(await needs.metadata.uploads.find(owner, id), id)
-  checkOrder(seen, chunk)
-  const busy = new RegistryRefusal('upload-busy', { id })
-  const entry = await needs.running.enter(id, () => chunk.body.cancel(new RegistryRefusal('body-incomplete')))
-  if (entry === undefined) throw busy
-  try {
-    const upload = await takeTurn(needs, owner, seen)
-    if (upload === undefined) {
-      requireOpen(await needs.metadata.uploads.find(owner, id), id)
-      throw busy
+): Promise<void> {
+  const { clock, metadata, running } = needs
+  const deadline = clock.steadyNow() + repeatWaitMs
+  for (;;) {
+    const state = await metadata.uploads.find(owner, id)
+    if (state !== undefined && 'done' in state && state.done === digest) return
+    const { open, closing } = requireOpen(state, id)
+    const rival = running.find(id)
+    const isRepeated = (rival === undefined ? closing : rival.closing) === digest
+    if (!isRepeated) {
+      await using turn = await takeTurn(needs, owner, open, chunk, digest)
+      if (turn !== undefined) return await turn.commit(digest, chunk)
     }
-    try {
-      checkOrder(upload, chunk)
-    } catch (error) {
-      await giveBack(needs, upload)
-      throw error
-    }
-    return await act(upload, entry.progress)
-  } catch (error) {
-    // There is nothing to go on with: clients begin a new upload.
-    throw error instanceof Spoiled ? new RegistryRefusal('upload-unknown', { id }) : error
-  } finally {
-    entry.end()
+    const isWorthWaiting = isRepeated || (await isClosedAs(needs, owner, id, digest))
+    if (!isWorthWaiting || clock.steadyNow() >= deadline) throw await refusalOfRival(needs, owner, id)
+    await Promise.race([running.find(id)?.ended, clock.sleep(lookAgainMs)].filter((wait) => wait !== undefined))
   }
 }
 
-/** Where the answer is lost, the turn may be ours without our knowing, and nobody would give it back. */
-async function takeTurn(needs: UploadNeeds, owner: UploadOwner, seen: Upload): Promise<Upload | undefined> {
-  const { uploads } = needs.metadata
+/** Whether somebody who took the turn just before us closes the session as this digest, or has done so. */
+async function isClosedAs(needs: UploadNeeds, owner: UploadOwner, id: UploadId, digest: Digest): Promise<boolean> {
+  const state = await needs.metadata.uploads.find(owner, id)
+  if (state !== undefined && 'done' in state) return state.done === digest
+  return (needs.running.find(id)?.closing ?? state?.closing) === digest
+}
+
+/** A whole blob in one request: the session is opened, written and closed by it. */
+export async function uploadAtOnce(
+  needs: UploadNeeds,
+  owner: UploadOwner,
+  digest: Digest,
+  chunk: IncomingChunk,
+): Promise<void> {
+  if (chunk.first !== undefined && chunk.first !== 0) throw new RegistryRefusal('upload-out-of-order', { received: 0 })
+  const upload = await startUpload(needs, owner, 'ours')
+  await using turn = UploadTurn.begin(needs, { owner, upload, entry: undefined })
+  await turn.commit(digest, chunk, 'single')
+}
+
+/** Takes the turn at the session, unless another writer has it. Most requests out of order are refused before that. */
+async function takeTurn(
+  needs: UploadNeeds,
+  owner: UploadOwner,
+  seen: Upload,
+  chunk: IncomingChunk,
+  closing?: Digest,
+): Promise<UploadTurn | undefined> {
+  checkOrder(seen, chunk)
+  const stop = () => chunk.body.cancel(new RegistryRefusal('body-incomplete'))
+  const entry = await needs.running.enter(seen.id, stop, closing)
+  if (entry === undefined) return undefined
   try {
-    return await uploads.claim(owner, seen.id, turnMs)
+    const upload = await claim(needs, owner, seen, closing)
+    if (upload !== undefined) return UploadTurn.begin(needs, { owner, upload, entry })
   } catch (error) {
-    // By keeping it for no time, not by recording: if somebody else took this turn, his bytes must stay; the epoch fences him.
+    entry.end()
+    throw error
+  }
+  entry.end()
+  return undefined
+}
+
+/** Where the answer of a claim is lost, the turn may be ours without our knowing, and nobody would give it back. */
+async function claim(
+  { metadata: { uploads } }: UploadNeeds,
+  owner: UploadOwner,
+  seen: Upload,
+  closing: Digest | undefined,
+): Promise<Upload | undefined> {
+  try {
+    return await uploads.claim(owner, seen.id, turnMs, closing)
+  } catch (error) {
+    // By keeping it for no time, not by recording: if another writer took this turn, its bytes must stay.
     await uploads.keepTurn({ ...seen, epoch: seen.epoch + 1 }, 0).catch(() => false)
     throw error
   }
 }
 
-/** distribution-spec, "Pushing a blob in chunks": "Chunks MUST be uploaded in order". */
-function checkOrder(upload: Upload, { first }: IncomingChunk): void {
-  if (first === undefined || first === upload.object.sizeBytes) return
-  throw new RegistryRefusal('upload-out-of-order', { received: upload.object.sizeBytes })
-}
-
-/** The digest as which a finished session ended, so that a repeated closing request gets the same answer. */
-export async function findFinished(needs: UploadNeeds, owner: UploadOwner, id: UploadId): Promise<Digest | undefined> {
-  const state = await needs.metadata.uploads.find(owner, id)
-  return state !== undefined && 'done' in state ? state.done : undefined
+/** Why the turn could not be taken: the session is gone, or another request writes to it. */
+async function refusalOfRival(needs: UploadNeeds, owner: UploadOwner, id: UploadId): Promise<RegistryRefusal> {
+  requireOpen(await needs.metadata.uploads.find(owner, id), id)
+  return new RegistryRefusal('upload-busy', { id })
 }

@@ -175,15 +175,32 @@ describe('I24: PATCH, PUT and DELETE at once', () => {
     await sound()
   })
 
-  race('PUT and PUT: the second is refused while the first is at work, and told the same when it is done', async () => {
+  race('PUT and PUT: the second waits while the first is at work, and is told the same when it is done', async () => {
     const bytes = fresh(1_000)
     const session = await openSession(pair.a, repository)
     const goOn = await held(pair.a, 'before uploads.finish', () => finish(pair.a, session, digestOf(bytes), bytes))
 
-    expect(await statusOf(finish(pair.b, session, digestOf(bytes), bytes))).toBe(416)
+    const second = statusOf(finish(pair.b, session, digestOf(bytes), bytes))
+    expect(await statusOf(finish(pair.b, session, digestOf(fresh(1_000)), bytes))).toBe(416)
+    expect(await Promise.race([second, Bun.sleep(700).then(() => 'it waits')])).toBe('it waits')
     expect(await goOn()).toBe(201)
 
+    expect(await second).toBe(201)
     expect(await statusOf(finish(pair.b, session, digestOf(bytes), bytes))).toBe(201)
+    await wholeAtBoth(bytes)
+    await sound()
+  })
+
+  race('PUT and PUT: the replica of the first dies, and the second goes on when its turn is over', async () => {
+    const bytes = fresh(1_000)
+    const session = await openSession(pair.a, repository)
+    await held(pair.a, 'before uploads.finish', () => finish(pair.a, session, digestOf(bytes), bytes))
+    const second = statusOf(finish(pair.b, session, digestOf(bytes), bytes))
+
+    await pair.killA()
+    await endTurns(pair.stores)
+
+    expect(await second).toBe(201)
     await wholeAtBoth(bytes)
     await sound()
   })

@@ -56,6 +56,14 @@ export function afterCommit(metadata: MetadataStore, act: () => Promise<void>): 
   })
 }
 
+/** The same object, where one method first does something else. */
+export function beforeCall<T extends object>(target: T, method: string, act: () => Promise<void>): T {
+  return wrappedNoun(target, method, async (call) => {
+    await act()
+    return call()
+  })
+}
+
 type Around = (call: () => Promise<unknown>) => Promise<unknown>
 
 function wrapped(metadata: MetadataStore, noun: Noun, method: string, around: Around): MetadataStore {

@@ -5,6 +5,7 @@ import { manyReplicas } from './migrations/0003-many-replicas.ts'
 import { suspendedAccounts } from './migrations/0004-suspended-accounts.ts'
 import { damagedBlobs } from './migrations/0005-damaged-blobs.ts'
 import { openUploads } from './migrations/0006-open-uploads.ts'
+import { closingUploads } from './migrations/0007-closing-uploads.ts'
 
 interface Migration {
   readonly version: number
@@ -25,6 +26,7 @@ const migrations: readonly Migration[] = [
   { version: 4, sql: suspendedAccounts, oldestCode: 3 },
   { version: 5, sql: damagedBlobs, oldestCode: 3 },
   { version: 6, sql: openUploads, oldestCode: 3 },
+  { version: 7, sql: closingUploads, oldestCode: 3 },
 ]
 
 const newestKnown = migrations.length

@@ -3,9 +3,16 @@ import { RegistryRefusal } from '../../oci/errors.ts'
 import { isRepositoryName } from '../../oci/names.ts'
 import type { UploadId, UploadOwner } from '../../ports/uploads.ts'
 import { mountBlob } from '../../registry/blobs.ts'
-import { finishUpload, uploadAtOnce } from '../../registry/upload-finish.ts'
-import type { IncomingChunk } from '../../registry/upload-writing.ts'
-import { appendToUpload, cancelUpload, describeUpload, parseUploadId, startUpload } from '../../registry/uploads.ts'
+import type { IncomingChunk } from '../../registry/upload-turn.ts'
+import {
+  appendToUpload,
+  cancelUpload,
+  describeUpload,
+  finishUpload,
+  parseUploadId,
+  startUpload,
+  uploadAtOnce,
+} from '../../registry/uploads.ts'
 import type { Answer, RepositoryExchange } from '../exchange.ts'
 import { blobLocation, uploadLocation } from '../links.ts'
 import { parseChunkRange, receivedRange } from '../ranges.ts'

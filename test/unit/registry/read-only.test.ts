@@ -7,8 +7,7 @@ import { deleteManifest } from '../../../src/registry/manifests.ts'
 import { changing, isReadOnly } from '../../../src/registry/read-only.ts'
 import { openAccount } from '../../../src/registry/service.ts'
 import { deleteTag } from '../../../src/registry/tags.ts'
-import { finishUpload } from '../../../src/registry/upload-finish.ts'
-import { appendToUpload, describeUpload, startUpload } from '../../../src/registry/uploads.ts'
+import { appendToUpload, describeUpload, finishUpload, startUpload } from '../../../src/registry/uploads.ts'
 import {
   bodyOf,
   collect,

@@ -1,6 +1,7 @@
 // What a process remembers of uploads between requests: who writes, and which hash is of use.
 import { describe, expect, test } from 'bun:test'
 import { startHash } from '../../../src/lib/hashing.ts'
+import type { Digest } from '../../../src/oci/digest.ts'
 import type { StorageKey } from '../../../src/ports/blob-store.ts'
 import type { Upload, UploadId } from '../../../src/ports/uploads.ts'
 import { RunningUploads } from '../../../src/registry/running-uploads.ts'
@@ -36,9 +37,13 @@ describe('a writer', () => {
     })
     for (let seconds = 0; seconds < 5; seconds += 1) {
       clock.at += 900
-      first?.progress()
+      first?.awaitSender()
     }
 
+    expect(await running.enter(id, () => undefined)).toBeUndefined()
+    // However long the store takes, a writer that waits for it is alive.
+    first?.awaitStore()
+    clock.at += 60_000
     expect(await running.enter(id, () => undefined)).toBeUndefined()
     expect(stops).toBe(0)
   })
@@ -46,14 +51,30 @@ describe('a writer', () => {
   test('stops one that looks dead, and is let in when that one has ended', async () => {
     const { running, clock } = openRunning()
     const first = await running.enter(id, () => setTimeout(() => first?.end(), 1))
+    first?.awaitSender()
     clock.at += 1_000
 
     expect(await running.enter(id, () => undefined)).toBeDefined()
   })
 
+  test('that closes the upload is found with its digest for as long as it is alive', async () => {
+    const { running, clock } = openRunning()
+    const digest = 'sha256:a digest' as Digest
+    const first = await running.enter(id, () => undefined, digest)
+    expect(running.find(id)?.closing).toBe(digest)
+
+    first?.awaitSender()
+    clock.at += 1_000
+    expect(running.find(id)).toMatchObject({ closing: undefined })
+
+    first?.end()
+    expect(running.find(id)).toBeUndefined()
+  })
+
   test('is the only one of several that wait for a dead one', async () => {
     const { running, clock } = openRunning()
     const first = await running.enter(id, () => setTimeout(() => first?.end(), 1))
+    first?.awaitSender()
     clock.at += 1_000
 
     const entries = await Promise.all([1, 2, 3].map(() => running.enter(id, () => undefined)))

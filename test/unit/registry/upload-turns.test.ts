@@ -1,15 +1,21 @@
-// A writer's turn at an upload while somebody sets the clock of its machine: the turn is kept in time, and nobody who
-// is alive is taken for dead.
+// A writer's turn at an upload: it is renewed in time whatever the request waits for, also while somebody sets the clock of
+// the machine, and no writer that is alive is taken for dead.
 import { describe, expect, test } from 'bun:test'
 import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
+import { ByteSource } from '../../../src/lib/byte-source.ts'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
 import type { Clock } from '../../../src/ports/clock.ts'
 import { RunningUploads } from '../../../src/registry/running-uploads.ts'
-import { turnMs } from '../../../src/registry/upload-writing.ts'
-import { appendToUpload, startUpload } from '../../../src/registry/uploads.ts'
+import { type TurnNeeds, turnMs } from '../../../src/registry/upload-turn.ts'
+import { appendToUpload, finishUpload, startUpload } from '../../../src/registry/uploads.ts'
 import { bodyOf, openWorld, scopeOf } from '../../support/deed-world.ts'
-import { before } from '../../support/gates.ts'
+import { beforeCall, Gate } from '../../support/gates.ts'
+import { digestOf } from '../../support/generated-bytes.ts'
+import { errorOf } from '../../support/outcomes.ts'
+import { countRows } from '../../support/store-audit.ts'
+import { damageMetadata } from '../../support/store-damage.ts'
 import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { until } from '../../support/until.ts'
 
 const temporaryFolder = useTemporaryFolders('turns')
 
@@ -29,65 +35,144 @@ function settableClockOf(time: Time): Clock {
   return { ...clock, steadyNow: clock.now }
 }
 
-/** A world of that clock with an upload in it, and the moments at which its turn was taken, kept and given back. */
-async function openTurns(time: Time, clock: Clock) {
+/** A world of that clock with an upload in it. */
+async function openTurns(clock: Clock) {
   const world = await openWorld(temporaryFolder())
   const owner = { ...(await scopeOf(world)), subject: 'alice' }
   const { id } = await startUpload(world, owner, 'free')
-  const moments: number[] = []
-  const note = async () => void moments.push(time.at)
-  const metadata = ['claim', 'keepTurn', 'advance'].reduce(
-    (inner, method) => before(inner, 'uploads', method, note),
-    world.metadata,
-  )
-  return { needs: { ...world, metadata, clock, running: new RunningUploads(clock) }, owner, id, moments }
+  return { needs: { ...world, clock, running: new RunningUploads(clock) }, owner, id }
 }
 
-/** The longest that the turn had to last. */
-function longestOf(moments: readonly number[]): number {
-  return Math.max(...moments.slice(1).map((moment, index) => moment - (moments[index] ?? moment)))
-}
-
-/** A PATCH of three minutes, a byte every two seconds, and what it came to. The clock is set after half a minute. */
-async function patchFor(time: Time, clock: Clock, setByMs: number) {
-  const { needs, owner, id, moments } = await openTurns(time, clock)
-  async function* bytes(): AsyncGenerator<Uint8Array> {
-    for (let count = 0; count < 90; count += 1) {
-      if (count === 15) time.offMs += setByMs
-      time.at += 2_000
-      yield new Uint8Array(1)
-    }
+/** A clock whose timers go off when the test says so. */
+function heldTimers() {
+  const timers = new Map<() => void, number>()
+  const clock: Clock = {
+    ...systemClock,
+    every(intervalMs, act) {
+      timers.set(act, intervalMs)
+      return { [Symbol.dispose]: () => void timers.delete(act) }
+    },
   }
-  const body = Object.assign(bytes(), { cancel: () => undefined })
-  const sizeBytes = await appendToUpload(needs, owner, id, { body, first: 0, lengthBytes: undefined })
-  return { sizeBytes, longestMs: longestOf(moments), timesKept: moments.length - 2 }
+  return { timers, clock, goOff: () => [...timers.keys()].map((act) => act()) }
 }
 
-describe("the machine's clock is set in the middle of a PATCH", () => {
-  const steps = [-30_000, -3_600_000, 30_000, 3_600_000]
+const whole = new Uint8Array(100).fill(7)
 
-  test.each(steps)('by %d ms: the turn is kept well before its end, and no more often', async (setByMs) => {
-    const time: Time = { at: 1_000, offMs: 1_700_000_000_000 }
+/** A closing request that stands at a step of the blob store until it is let go. */
+async function holdAt(step: 'complete' | 'read') {
+  const { timers, clock, goOff } = heldTimers()
+  const { needs, owner, id } = await openTurns(clock)
+  const gate = new Gate()
+  let fault: Error | undefined
+  const pass = async () => {
+    await gate.pass()
+    if (fault !== undefined) throw fault
+  }
+  const fail = () => {
+    fault = new Error('the store failed')
+  }
+  const blobs: TurnNeeds['blobs'] = {
+    async openWriter(key, from) {
+      const writer = await needs.blobs.openWriter(key, from)
+      return step === 'complete' ? beforeCall(writer, 'complete', pass) : writer
+    },
+    async read(key, sizeBytes) {
+      await pass()
+      return needs.blobs.read(key, sizeBytes)
+    },
+  }
+  // The hash of another process, so that the stored bytes are read.
+  await appendToUpload({ ...needs, running: new RunningUploads(clock) }, owner, id, bodyOf(whole))
+  const digest = digestOf(whole, 'sha512')
+  const closing = finishUpload({ ...needs, blobs }, owner, id, digest, bodyOf()).then(
+    () => 'closed',
+    (error: RegistryRefusal) => error.refusal,
+  )
+  await gate.reached
+  const damage = (sql: string) => damageMetadata(needs.dataDir, sql)
+  const isYoung = (column: string) =>
+    countRows(needs.dataDir, 'uploads', `${column} > unixepoch() * 1000 - 60000`) === 1
+  return { needs, owner, id, fail, timers, goOff, gate, closing, damage, isYoung, digest }
+}
 
-    const { sizeBytes, longestMs, timesKept } = await patchFor(time, clockOf(time), setByMs)
+describe('the heartbeat of a turn', () => {
+  test.each(['complete', 'read'] as const)('renews it and the age of the session during %s', async (step) => {
+    const { timers, goOff, gate, closing, damage, isYoung } = await holdAt(step)
+    expect([...timers.values()]).toEqual([turnMs / 3])
+    damage('UPDATE uploads SET turn_until = 1, touched_at = 1')
 
-    expect(sizeBytes).toBe(90)
-    expect(longestMs).toBeLessThanOrEqual(turnMs / 2)
-    expect(timesKept).toBeGreaterThanOrEqual(12)
-    expect(timesKept).toBeLessThanOrEqual(18)
+    goOff()
+    await until('it is renewed', () => isYoung('turn_until'))
+
+    expect(isYoung('touched_at')).toBe(true)
+    gate.open()
+    expect(await closing).toBe('closed')
+    expect(timers.size).toBe(0)
   })
 
-  test('which would leave the turn to others if distances went by it', async () => {
-    const time: Time = { at: 1_000, offMs: 1_700_000_000_000 }
+  test.each(['complete', 'read'] as const)('ends the request when the turn is lost during %s', async (step) => {
+    const { needs, owner, goOff, gate, closing, damage, digest } = await holdAt(step)
+    damage('UPDATE uploads SET epoch = epoch + 1')
 
-    expect((await patchFor(time, settableClockOf(time), -30_000)).longestMs).toBeGreaterThan(turnMs)
+    goOff()
+    gate.open()
+
+    expect(await closing).toBe('upload-unknown')
+    expect(await needs.metadata.blobs.find(owner, digest)).toBeUndefined()
+  })
+
+  test('ends the body of a request that waits for its sender when the turn is lost', async () => {
+    const { clock, goOff } = heldTimers()
+    const { needs, owner, id } = await openTurns(clock)
+    const { readable, writable } = new TransformStream<Uint8Array>()
+    const body = new ByteSource(readable, {
+      bytesPerSecondMin: 1,
+      windowMs: 60_000,
+      tooSlow: () => new Error('too slow'),
+      broken: (cause) => cause as Error,
+    })
+    const appending = errorOf(appendToUpload(needs, owner, id, { body, first: 0, lengthBytes: undefined }))
+    await writable.getWriter().write(new Uint8Array(1))
+    damageMetadata(needs.dataDir, 'UPDATE uploads SET epoch = epoch + 1')
+    goOff()
+
+    expect(await appending).toMatchObject({ refusal: 'upload-unknown' })
+  })
+})
+
+describe('a closing request that is repeated while the first one is in a slow store', () => {
+  test('waits for it and gets the same answer, and one with another digest is refused', async () => {
+    const { needs, owner, id, gate, closing, digest } = await holdAt('complete')
+
+    const repeated = finishUpload(needs, owner, id, digest, bodyOf())
+    const other = finishUpload(needs, owner, id, digestOf('other bytes'), bodyOf())
+    const appended = appendToUpload(needs, owner, id, bodyOf(whole))
+    expect(await errorOf(other)).toMatchObject({ refusal: 'upload-busy' })
+    expect(await errorOf(appended)).toMatchObject({ refusal: 'upload-busy' })
+    gate.open()
+
+    expect(await closing).toBe('closed')
+    await repeated
+    expect((await needs.metadata.blobs.find(owner, digest))?.sizeBytes).toBe(whole.length)
+  })
+
+  test('takes over when the first one fails', async () => {
+    const { needs, owner, id, gate, closing, digest, fail } = await holdAt('complete')
+
+    const repeated = finishUpload(needs, owner, id, digest, bodyOf())
+    fail()
+    gate.open()
+
+    expect(await closing).toBeUndefined()
+    await repeated
+    expect((await needs.metadata.blobs.find(owner, digest))?.sizeBytes).toBe(whole.length)
   })
 })
 
 describe("the machine's clock is set while a writer waits for its next byte", () => {
   /** What a second writer is told, when the first got a byte just now and the clock is set by as much. */
   async function secondWriter(clock: Clock, time: Time, setByMs: number): Promise<string> {
-    const { needs, owner, id } = await openTurns(time, clock)
+    const { needs, owner, id } = await openTurns(clock)
     const next = Promise.withResolvers<void>()
     const waiting = Promise.withResolvers<void>()
     const stopped = Promise.withResolvers<void>()

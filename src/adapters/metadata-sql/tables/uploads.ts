@@ -24,9 +24,9 @@ const columns = 'repository_id, storage_key, received_bytes, received_digest, di
 const ownedBy = `account_id = $1 AND id = $4 AND subject = $3
   AND +repository_id = (SELECT r.id FROM repositories r WHERE r.account_id = $1 AND r.name = $2)`
 
-const findOwned = `SELECT ${columns} FROM uploads WHERE ${ownedBy}`
+const findOwned = `SELECT ${columns}, CASE WHEN turn_until > {now} THEN closing_digest END AS closing FROM uploads WHERE ${ownedBy}`
 
-const claimOwned = `UPDATE uploads SET epoch = epoch + 1, turn_until = {now} + $5
+const claimOwned = `UPDATE uploads SET epoch = epoch + 1, turn_until = {now} + $5, touched_at = {now}, closing_digest = $6
 WHERE ${ownedBy} AND done_digest IS NULL AND turn_until <= {now} RETURNING ${columns}`
 
 const discardOwned = `DELETE FROM uploads WHERE ${ownedBy} AND done_digest IS NULL RETURNING ${columns}`
@@ -55,14 +55,15 @@ export class SqlUploads implements Uploads {
   }
 
   async find(owner: UploadOwner, id: UploadId): Promise<UploadState | undefined> {
-    const row = await this.#queries.first<UploadRow>(findOwned, ownerValues(owner, id))
+    const row = await this.#queries.first<UploadRow & { closing: string | null }>(findOwned, ownerValues(owner, id))
     if (row === undefined) return undefined
     if (row.done_digest !== null) return { done: row.done_digest as Digest }
-    return { open: toUpload(owner, id, row) }
+    return { open: toUpload(owner, id, row), closing: (row.closing ?? undefined) as Digest | undefined }
   }
 
-  async claim(owner: UploadOwner, id: UploadId, turnMs: number): Promise<Upload | undefined> {
-    const rows = await this.#queries.returning<UploadRow>(claimOwned, [...ownerValues(owner, id), turnMs])
+  async claim(owner: UploadOwner, id: UploadId, turnMs: number, closing?: Digest): Promise<Upload | undefined> {
+    const values = [...ownerValues(owner, id), turnMs, closing ?? null]
+    const rows = await this.#queries.returning<UploadRow>(claimOwned, values)
     return rows[0] && toUpload(owner, id, rows[0])
   }
 
