@@ -214,6 +214,7 @@ async function buildOnData(
       trustedProxies: config.trustedProxies,
       challenge: config.challenge,
       hasRootMount: config.rootMount,
+      authUrl: config.authUrl,
       serviceName: 'Berth',
       version,
       docsUrl: config.docsUrl,

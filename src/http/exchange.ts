@@ -24,6 +24,8 @@ import type { PathValues } from './route-pattern.ts'
 /** What the mouth needs to know of its surroundings. */
 export interface HttpSettings extends PeerSettings {
   readonly hasRootMount: boolean
+  /** Of another identity service than the embedded one. */
+  readonly authUrl: string | undefined
   readonly serviceName: string
   readonly version: string
   /** Where the start page leads readers, beside the OpenAPI document. */

@@ -2,7 +2,7 @@ import { RegistryRefusal } from '../oci/errors.ts'
 import type { ByteRange } from '../ports/blob-store.ts'
 
 const oneRange = /^bytes=\s*(\d*)-(\d*)\s*$/
-const chunkRange = /^(\d+)-(\d+)$/
+export const chunkRange = /^(\d+)-(\d+)$/
 
 /**
  * The part that a `Range` header asks for, or undefined for all: without the header, with several ranges (RFC 9110, 14.2:

@@ -21,7 +21,7 @@ export interface NewKeyRequest extends KeyLimits {
 /** What a key is called, among those of its user. Made only by its parser. */
 export type KeyName = string & { readonly __brand: 'KeyName' }
 
-const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/
+export const keyNamePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/
 
 /** The key that the configuration gives the administrator; it comes and goes with the configuration alone. */
 export const presetKeyName = 'preset'
@@ -33,7 +33,7 @@ export function parseKeyName(text: string): KeyName {
       reason: `must not be ${presetKeyName}, which is the key of the configuration`,
     })
   }
-  if (namePattern.test(text)) return text as KeyName
+  if (keyNamePattern.test(text)) return text as KeyName
   throw new RegistryRefusal('identity-invalid', {
     field: 'name',
     reason: 'must be 1 to 64 letters, digits and . _ @ + -, beginning with a letter or a digit',

@@ -19,13 +19,13 @@ export interface NewUserRequest {
 /** What a user is called. Made only by its parser. */
 export type UserName = string & { readonly __brand: 'UserName' }
 
-const namePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/
+export const userNamePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/
 
 /** As the user name of Basic credentials, these say that the password is an API key or a token. */
 export const reservedNames: ReadonlySet<string> = new Set(['apikey', 'bearer'])
 
 export function isUserName(text: string): text is UserName {
-  return namePattern.test(text) && !reservedNames.has(text)
+  return userNamePattern.test(text) && !reservedNames.has(text)
 }
 
 export function parseUserName(text: string): UserName {
@@ -38,8 +38,8 @@ export function parseUserName(text: string): UserName {
   })
 }
 
-const rolesMax = 32
-const rolePattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/
+export const rolesMax = 32
+export const rolePattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/
 
 export function parseRoles(given: readonly string[]): readonly string[] {
   if (given.length > rolesMax) {

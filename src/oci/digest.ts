@@ -11,12 +11,13 @@ export type WellFormedDigest = Digest | (string & { readonly __brand: 'WellForme
 
 export type DigestAlgorithm = 'sha256' | 'sha512'
 
-const hexLength: Readonly<Record<DigestAlgorithm, number>> = { sha256: 64, sha512: 128 }
+/** How many hexadecimal digits a digest has. */
+export const hexLength: Readonly<Record<DigestAlgorithm, number>> = { sha256: 64, sha512: 128 }
 
 // image-spec, "Digests". Anchored, and without nested repetition over the same characters: linear in the input.
-const wellFormed = /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$/
+export const wellFormed = /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$/
 const lowerHex = /^[a-f0-9]+$/
-const lengthMax = 255
+export const lengthMax = 255
 
 export function isDigestAlgorithm(text: string): text is DigestAlgorithm {
   return text === 'sha256' || text === 'sha512'

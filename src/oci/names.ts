@@ -9,11 +9,11 @@ export type Tag = string & { readonly __brand: 'Tag' }
 export type Reference = { readonly tag: Tag } | { readonly digest: Digest }
 
 // Many clients limit host and name together to 255 characters, so a longer name could never be pulled.
-const nameLengthMax = 255
-const tagPattern = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/
+export const nameLengthMax = 255
+export const tagPattern = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/
 
 // distribution-spec, "Pulling manifests": `<name>`. Anchored: the same grammar without anchors is quadratic.
-const namePattern = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/
+export const namePattern = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/
 
 export function isRepositoryName(text: string): text is RepositoryName {
   return text.length <= nameLengthMax && namePattern.test(text)

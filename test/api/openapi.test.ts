@@ -3,10 +3,16 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { errorTable } from '../../src/http/error-body.ts'
 import { apiPrefix } from '../../src/http/mounts.ts'
 import { aliases } from '../../src/http/openapi/document.ts'
+import { parseChunkRange } from '../../src/http/ranges.ts'
 import type { Route } from '../../src/http/route.ts'
 import { registryRoutes, serviceRoutes } from '../../src/http/routes.ts'
+import { parseKeyName } from '../../src/identity/api-keys.ts'
+import { isUserName } from '../../src/identity/users.ts'
+import { isDigest, isDigestAlgorithm, isWellFormedDigest } from '../../src/oci/digest.ts'
+import { findReference, isRepositoryName } from '../../src/oci/names.ts'
 import { api, startApi } from '../support/api-server.ts'
 import { openApi, operationOf, operations } from '../support/openapi-document.ts'
+import { refusalOf } from '../support/refusal-of.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -163,7 +169,93 @@ describe('the document against spec.md', () => {
   })
 })
 
+interface ParameterSchema {
+  readonly pattern?: string
+  readonly maxLength?: number
+  readonly enum?: readonly string[]
+}
+
+describe('the schema of a parameter takes what the server takes, and nothing else', () => {
+  const hex = 'a1'.repeat(32)
+  const texts = [
+    ...[
+      '',
+      'v1',
+      '_',
+      '-v1',
+      '.v1',
+      'a b',
+      'V1.0_x-y',
+      'a'.repeat(64),
+      'a'.repeat(65),
+      'a'.repeat(128),
+      'a'.repeat(129),
+    ],
+    ...['library/alpine', 'a//b', 'App', 'a__b', 'a___b', 'a'.repeat(255), 'a'.repeat(256), 'ann@example.com', 'x\n'],
+    ...[`sha256:${hex}`, `sha256:${hex.toUpperCase()}`, `sha512:${hex}`, `sha512:${hex}${hex}`, 'sha256:short', ':'],
+    ...[
+      'md5:d41d8cd98f00b204e9800998ecf8427e',
+      `blake3:${hex}`,
+      `x:${'a'.repeat(300)}`,
+      '0-9',
+      '0-',
+      'bytes 0-9',
+      '10-19',
+    ],
+    ...['sha256', 'sha512', 'SHA256', 'md5'],
+  ]
+  const accepted: Readonly<Record<string, (text: string) => boolean>> = {
+    image: isRepositoryName,
+    tag: (text) => findReference(text) !== undefined,
+    digest: isDigest,
+    subject: isWellFormedDigest,
+    mount: isDigest,
+    closingDigest: isDigest,
+    digestAlgorithm: isDigestAlgorithm,
+    user: isUserName,
+    key: (text) => refusalOf(() => parseKeyName(text)) === undefined,
+    contentRange: (text) => refusalOf(() => parseChunkRange(text)) === undefined,
+  }
+
+  test.each(Object.entries(accepted))('%s', (name, isAccepted) => {
+    const schema = openApi.components.parameters[name]?.schema ?? expect.unreachable()
+    const { pattern, maxLength = Infinity, enum: options } = schema as ParameterSchema
+    const isDescribed = (text: string) =>
+      text.length <= maxLength &&
+      (options?.includes(text) ?? new RegExp(pattern ?? expect.unreachable(), 'u').test(text))
+    const described = texts.filter(isDescribed)
+
+    expect(described.length).toBeGreaterThan(0)
+    expect(described).toEqual(texts.filter(isAccepted))
+  })
+
+  test('artifactType is a string, as spec.md has it', () => {
+    expect(openApi.components.parameters['artifactType']?.schema).toEqual({ type: 'string' })
+  })
+
+  test('a manifest is described by its descriptors', () => {
+    const { ImageManifestUpload, ImageIndexUpload } = openApi.components.schemas
+
+    expect(ImageManifestUpload?.['required']).toEqual(['schemaVersion', 'config', 'layers'])
+    expect(ImageIndexUpload?.['required']).toEqual(['schemaVersion', 'manifests'])
+  })
+})
+
 describe('getOpenApi', () => {
+  test('names the other identity service where `auth.url` is set, and no users or keys here', async () => {
+    const own = await startApi({ BERTH_AUTH__URL: 'https://id.example.com/base' })
+    const { paths, components } = (await own.ask('GET', `${api}/openapi.json`, { key: 'none' })).json<typeof openApi>()
+    await own.stop()
+    const at = 'https://id.example.com/base/api/2021-02-21'
+
+    expect(components.securitySchemes['oauth2']).toMatchObject({
+      flows: { implicit: { authorizationUrl: `${at}/token/auth` } },
+    })
+    expect(paths['/token/auth']).toMatchObject({ servers: [{ url: at }] })
+    expect(paths['/me']).toMatchObject({ servers: [{ url: '/api/2021-02-21' }] })
+    expect(Object.keys(paths).filter((path) => /^\/(?:users|jwks)/.test(path))).toEqual([])
+  })
+
   test('gives the document to anyone, at revision 2.0.2', async () => {
     const reply = await server.ask('GET', `${api}/openapi.json`, { key: 'none' })
 

@@ -81,7 +81,7 @@ requests with a key in the query have \`Cache-Control: no-store\` and \`Referrer
 of these is 404 (in the registry 401 for strangers), a method that a path has not is 405 with \`Allow\`.`
 
 /** The whole description of the interface: OpenAPI 3.1. */
-export function buildDocument(serverVersion: string): unknown {
+export function buildDocument(serverVersion: string, authUrl?: string): unknown {
   return {
     openapi: '3.1.1',
     info: {
@@ -93,23 +93,35 @@ export function buildDocument(serverVersion: string): unknown {
     servers: [apiServer],
     security,
     tags: Object.entries(partMeanings).map(([name, description]) => ({ name, description })),
-    paths: toPaths(),
+    paths: toPaths(authUrl),
     components: {
       schemas,
       parameters,
-      securitySchemes,
+      securitySchemes: securitySchemes(authUrl),
     },
   }
 }
 
-function toPaths(): Readonly<Record<string, unknown>> {
-  const byPath = Map.groupBy(operations, (operation) => operation.path)
+/** Users, keys and signing keys are at these addresses only where the identity service is the embedded one. */
+const ofEmbedded: ReadonlySet<string> = new Set(
+  [...userOperations, ...apiKeyOperations, ...tokenOperations].map(({ operationId }) => operationId),
+)
+
+function toPaths(authUrl: string | undefined): Readonly<Record<string, unknown>> {
+  const isHere = ({ operationId }: Operation) => authUrl === undefined || !ofEmbedded.has(operationId)
+  const tokens = tokenOperations.filter(({ operationId }) => authUrl !== undefined && operationId === 'postToken')
+  const byPath = Map.groupBy([...operations.filter(isHere), ...tokens], (operation) => operation.path)
   return Object.fromEntries(
     [...byPath].map(([path, rows]) => [
       path,
-      Object.fromEntries([['servers', servers[rows[0]?.part ?? 'service']], ...rows.flatMap(withHead)]),
+      Object.fromEntries([['servers', serversOf(rows[0], authUrl)], ...rows.flatMap(withHead)]),
     ]),
   )
+}
+
+function serversOf(operation: Operation | undefined, authUrl: string | undefined): readonly unknown[] {
+  if (authUrl === undefined || operation?.operationId !== 'postToken') return servers[operation?.part ?? 'service']
+  return [{ url: `${authUrl}${identityPrefix}`, description: 'The identity service of this registry.' }]
 }
 
 function withHead(operation: Operation): [string, unknown][] {

@@ -1,4 +1,5 @@
-import { digest, reference, type Schema, text, uuid, wholeNumber } from './schemas.ts'
+import { digest } from './formats.ts'
+import { reference, type Schema, text, uuid, wholeNumber } from './schemas.ts'
 
 interface Header {
   readonly description: string

@@ -1,4 +1,15 @@
-import { digest, digestAlgorithm, imageName, manyTexts, type Schema, tag, text, uuid, wholeNumber } from './schemas.ts'
+import {
+  anyDigest,
+  contentRange,
+  digest,
+  digestAlgorithm,
+  imageName,
+  keyName,
+  tagOrDigest,
+  tags,
+  userName,
+} from './formats.ts'
+import { manyTexts, type Schema, text, uuid, wholeNumber } from './schemas.ts'
 
 interface Parameter {
   readonly name: string
@@ -22,11 +33,11 @@ export const parameters = {
     in: 'path',
     required: true,
     description: 'Tag of the image, or digest of one of its manifests.',
-    schema: tag,
+    schema: tagOrDigest,
   },
   digest: { name: 'digest', in: 'path', required: true, description: 'Digest of the blob.', schema: digest },
-  user: { name: 'user', in: 'path', required: true, description: 'Name of the user.', schema: text },
-  key: { name: 'key', in: 'path', required: true, description: 'Name of the API key.', schema: text },
+  user: { name: 'user', in: 'path', required: true, description: 'Name of the user.', schema: userName },
+  key: { name: 'key', in: 'path', required: true, description: 'Name of the API key.', schema: keyName },
   scope: {
     name: 'scope',
     in: 'query',
@@ -39,7 +50,7 @@ export const parameters = {
     in: 'path',
     required: true,
     description: 'Digest of the subject manifest, which need not exist (yet).',
-    schema: digest,
+    schema: anyDigest,
   },
   uploadId: {
     name: 'id',
@@ -51,8 +62,8 @@ export const parameters = {
   artifactType: {
     name: 'artifactType',
     in: 'query',
-    description: 'Only referrers of this artifact type; given more than once, of any of them.',
-    schema: manyTexts,
+    description: 'Only referrers of this artifact type. It can be given more than once: then of any of these types.',
+    schema: text,
   },
   n: {
     name: 'n',
@@ -65,7 +76,7 @@ export const parameters = {
     name: 'tag',
     in: 'query',
     description: 'With a digest in the path: a tag that shall point to the manifest; may be given more than once.',
-    schema: manyTexts,
+    schema: tags,
   },
   mount: {
     name: 'mount',
@@ -77,7 +88,7 @@ export const parameters = {
     name: 'from',
     in: 'query',
     description: 'The image that has the blob to mount; without it, any that the caller may pull from.',
-    schema: text,
+    schema: imageName,
   },
   wholeBlob: {
     name: 'digest',
@@ -115,7 +126,7 @@ export const parameters = {
     name: 'Content-Range',
     in: 'header',
     description: '`<first>-<last>`, without a unit: where the body stands in the blob.',
-    schema: text,
+    schema: contentRange,
   },
 } as const satisfies Readonly<Record<string, Parameter>>
 

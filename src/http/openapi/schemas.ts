@@ -1,5 +1,8 @@
 import { type TSchema, Type } from 'typebox'
+import { rolesMax } from '../../identity/users.ts'
+import { dockerManifest, ociIndex, ociManifest } from '../../oci/media-types.ts'
 import { errorTable } from '../error-body.ts'
+import { anyDigest, keyName, roleName, userName } from './formats.ts'
 
 export type Schema = TSchema
 
@@ -104,11 +107,14 @@ const UserResponse = Type.Object({
 
 const UsersResponse = Type.Object({ users: Type.Array(Type.Ref('#/components/schemas/UserResponse')) })
 
-const roles = Type.Array(Type.String(), { description: 'What they give is said by the setting `identity.roles`.' })
+const roles = Type.Array(roleName, {
+  maxItems: rolesMax,
+  description: 'What they give is said by the setting `identity.roles`.',
+})
 const password = Type.String({ minLength: 12, maxLength: 1024 })
 
 const NewUserRequest = Type.Object({
-  name: Type.String(),
+  name: userName,
   roles: Type.Optional(roles),
   password: Type.Optional(password),
 })
@@ -134,7 +140,7 @@ const ApiKeyResponse = Type.Object({
 const ApiKeysResponse = Type.Object({ keys: Type.Array(Type.Ref('#/components/schemas/ApiKeyResponse')) })
 
 const NewApiKeyRequest = Type.Object({
-  name: Type.String(),
+  name: keyName,
   expiresAt: Type.Optional(limits.expiresAt),
   rights: Type.Optional(limits.rights),
   repositories: Type.Optional(limits.repositories),
@@ -191,7 +197,41 @@ const ReadinessResponse = Type.Object({
   }),
 })
 
-const ManifestUpload = Type.Object({}, { description: 'An image manifest or an image index.' })
+const Descriptor = Type.Object(
+  {
+    mediaType: Type.String({ minLength: 1 }),
+    digest: anyDigest,
+    size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    urls: Type.Optional(Type.Array(Type.String())),
+  },
+  { description: 'What a manifest names.' },
+)
+const descriptorRef = Type.Ref('#/components/schemas/Descriptor')
+
+/** What an image and an index have in common. */
+const ofBoth = {
+  schemaVersion: Type.Literal(2),
+  subject: Type.Optional(descriptorRef),
+  artifactType: Type.Optional(Type.String()),
+  annotations: Type.Optional(Type.Object({}, { additionalProperties: Type.String() })),
+}
+
+const ImageManifestUpload = Type.Object(
+  {
+    ...ofBoth,
+    mediaType: Type.Optional(
+      Type.Enum([dockerManifest, ociManifest], { description: 'If it is there, the same as the Content-Type.' }),
+    ),
+    config: descriptorRef,
+    layers: Type.Array(descriptorRef),
+  },
+  { description: 'An image manifest. Its config and its layers must be in the image already.' },
+)
+
+const ImageIndexUpload = Type.Object(
+  { ...ofBoth, mediaType: Type.Optional(Type.Literal(ociIndex)), manifests: Type.Array(descriptorRef) },
+  { description: 'An image index. Its manifests must be in the image already.' },
+)
 
 const OpenApiDocument = Type.Object({ openapi: Type.String(), info: Type.Object({}), paths: Type.Object({}) })
 
@@ -221,7 +261,9 @@ export const schemas = {
   ServerDescription,
   HealthResponse,
   ReadinessResponse,
-  ManifestUpload,
+  Descriptor,
+  ImageManifestUpload,
+  ImageIndexUpload,
   OpenApiDocument,
 } as const
 
@@ -235,12 +277,5 @@ export function schemaRef(name: SchemaName): { readonly $ref: string } {
 export const text = Type.String()
 export const wholeNumber = Type.Integer({ minimum: 0 })
 export const reference = Type.String({ format: 'uri-reference' })
-export const digest = Type.String({ pattern: '^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$', maxLength: 255 })
 export const uuid = Type.String({ format: 'uuid' })
 export const manyTexts = Type.Array(Type.String())
-export const digestAlgorithm = Type.Enum(['sha256', 'sha512'])
-export const tag = Type.String({ description: 'A tag, or a digest such as `sha256:<64 hexadecimal digits>`.' })
-export const imageName = Type.String({
-  pattern: '^[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$',
-  maxLength: 255,
-})

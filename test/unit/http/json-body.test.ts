@@ -24,6 +24,7 @@ function exchangeOf(body: string | Uint8Array<ArrayBuffer>, contentType: string 
     publicUrl: undefined,
     trustedProxies: [],
     hasRootMount: true,
+    authUrl: undefined,
     serviceName: 'B',
     version: '1',
     docsUrl: undefined,

@@ -10,6 +10,7 @@ const settings: HttpSettings = {
   trustedProxies: [],
   challenge: 'basic',
   hasRootMount: true,
+  authUrl: undefined,
   serviceName: 'Berth',
   version: '1',
   docsUrl: undefined,

@@ -40,7 +40,11 @@ export const manifestOperations: readonly Operation[] = [
     parameters: ['image', 'tag', 'moreTags'],
     requestBody: {
       required: true,
-      content: { [dockerManifest]: 'ManifestUpload', [ociManifest]: 'ManifestUpload', [ociIndex]: 'ManifestUpload' },
+      content: {
+        [dockerManifest]: 'ImageManifestUpload',
+        [ociManifest]: 'ImageManifestUpload',
+        [ociIndex]: 'ImageIndexUpload',
+      },
     },
     answers: {
       201: {
