@@ -29,6 +29,8 @@ const dialect: Dialect = {
   holdUp: () => 'SELECT 1',
 }
 
+const logBytesMax = 16 * 1024 * 1024
+
 /** How long a statement waits for another process (`berth gc` beside a server) before it gives up. */
 const busyTimeoutMs = 5_000
 
@@ -73,6 +75,9 @@ export class SqliteDatabase implements Database {
    * after a write of this server was acknowledged always sees it; a command's in another process is seen from the next
    * turn on.
    *
+   * The snapshot ends before the commit and not after it. SQLite copies its log into the database at a commit, as far as no
+   * reader needs it, and begins the log anew once all of it is copied. With a reader at every commit the log grows for ever.
+   *
    * What was looked up is remembered from snapshot to snapshot, as long as SQLite's own counter of commits by other
    * connections (our writer, other processes) stands still.
    */
@@ -91,11 +96,17 @@ export class SqliteDatabase implements Database {
   }
 
   run(sql: string, values: readonly Value[]): Promise<number> {
-    return this.#turns.run(() => this.#writer.run(sql, values).finally(this.#endSnapshot))
+    return this.#turns.run(() => {
+      this.#endSnapshot()
+      return this.#writer.run(sql, values)
+    })
   }
 
   returning<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
-    return this.#turns.run(() => this.#writer.all<R>(sql, values).finally(this.#endSnapshot))
+    return this.#turns.run(() => {
+      this.#endSnapshot()
+      return this.#writer.all<R>(sql, values)
+    })
   }
 
   transaction<T>(work: (queries: Queryable) => Promise<T>): Promise<T> {
@@ -104,8 +115,8 @@ export class SqliteDatabase implements Database {
       this.#writer.control('BEGIN IMMEDIATE')
       try {
         const result = await work(this.#writer)
-        this.#writer.control('COMMIT')
         this.#endSnapshot()
+        this.#writer.control('COMMIT')
         return result
       } catch (error) {
         this.#writer.rollback()
@@ -165,6 +176,8 @@ class Connection implements Queryable {
     this.#sqlite.run('PRAGMA synchronous = FULL')
     this.#sqlite.run('PRAGMA foreign_keys = ON')
     this.#sqlite.run('PRAGMA cache_size = -65536')
+    // A log that grew while another process read for long becomes small again.
+    this.#sqlite.run(`PRAGMA journal_size_limit = ${logBytesMax}`)
     const settings = ['journal_mode', 'synchronous', 'foreign_keys'].map((name) => this.#pragma(name))
     if (String(settings) !== 'wal,2,1') throw new Error(`SQLite did not take our settings: ${String(settings)}`)
   }
