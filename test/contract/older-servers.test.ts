@@ -61,7 +61,7 @@ describe('a server of the version before', () => {
     await freeze(metadata, goal, clock)
     const [rows, versions] = [await dumpRows(open()), await versionsOf(open())]
 
-    expect(String(await errorOf(startAsVersionBefore(open())))).toContain('metadata store')
+    expect(String(await errorOf(startAsVersionBefore(open())))).toContain('already exists')
 
     expect(await dumpRows(open())).toEqual(rows)
     expect(await versionsOf(open())).toEqual(versions)

@@ -2,13 +2,7 @@ import { NoSlot, Slots } from '../../lib/slots.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { Database, Queryable, Row, Value } from './database.ts'
 import { PoolClosed, SessionPool } from './postgres-pool.ts'
-import {
-  ConnectionTrouble,
-  isEngineFault,
-  PostgresSession,
-  type PostgresSettings,
-  stateOf,
-} from './postgres-session.ts'
+import { ConnectionTrouble, isTrouble, PostgresSession, type PostgresSettings, stateOf } from './postgres-session.ts'
 
 /** For a migration, which may build an index over millions of rows, for who waits until it is over, and for a copy. */
 const longMs = 3_600_000
@@ -195,12 +189,12 @@ function isWorthAnotherTry(error: unknown): boolean {
   return error instanceof Unavailable && passingStates.has(stateOf(error.cause))
 }
 
-/** Engine faults become `Unavailable`, with their cause; all else passes. */
+/** Turns trouble into `Unavailable`, with the fault as the cause. All other faults go on to the caller as they are. */
 async function attempt<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act()
   } catch (error) {
-    const isTrouble = error instanceof NoSlot || error instanceof PoolClosed || isEngineFault(error)
-    throw isTrouble ? new Unavailable('the metadata store', { cause: error }) : error
+    const isUnavailable = error instanceof NoSlot || error instanceof PoolClosed || isTrouble(error)
+    throw isUnavailable ? new Unavailable('the metadata store', { cause: error }) : error
   }
 }

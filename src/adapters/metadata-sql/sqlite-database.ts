@@ -245,14 +245,20 @@ class Connection implements Queryable {
   }
 }
 
-/** Engine faults become `Unavailable`, except refused constraints, which tell the caller something about its rows. */
+/**
+ * The file is locked, full, out of reach, damaged, or not a database, or memory is short. Such faults may pass or are cured outside
+ * of this program. All others, such as a table that is missing, are mistakes in it.
+ */
+const passingCodes =
+  /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|PERM|AUTH|PROTOCOL|NOLFS|NOMEM|CORRUPT|NOTADB)(_|$)/
+
+/** Turns faults that may pass into `Unavailable`, with the fault as the cause. All others go on to the caller as they are. */
 function attempt<T>(act: () => T): T {
   try {
     return act()
   } catch (error) {
-    // Bun answers with a RangeError when the database was closed: the process is going down.
-    const isTrouble =
-      error instanceof SQLiteError ? !error.code?.startsWith('SQLITE_CONSTRAINT') : error instanceof RangeError
+    // Bun throws a RangeError when the database was closed: the process is about to end.
+    const isTrouble = error instanceof SQLiteError ? passingCodes.test(error.code ?? '') : error instanceof RangeError
     throw isTrouble ? new Unavailable('the metadata store', { cause: error }) : error
   }
 }

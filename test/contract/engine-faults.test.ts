@@ -1,0 +1,54 @@
+// What an engine's fault becomes: trouble that may pass (503, come again), or a mistake of ours (500).
+import { describe, expect, test } from 'bun:test'
+import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import { Unavailable } from '../../src/oci/errors.ts'
+import { startApi } from '../support/api-server.ts'
+import { useEngines } from '../support/both-engines.ts'
+import { addManifest, openShelf } from '../support/metadata-rows.ts'
+import { errorOf } from '../support/outcomes.ts'
+import { damageMetadata } from '../support/store-damage.ts'
+
+const engines = useEngines('engine-faults')
+
+describe('a fault of the engine', () => {
+  engines.each(
+    'that trying again would not cure is no trouble: outside a transaction, inside one, in a look-up',
+    async (engine) => {
+      const open = await engine.place()
+      const metadata = await SqlMetadataStore.open(open())
+      const shelf = await openShelf(metadata)
+      const { scope, repository } = shelf
+      const breaker = open()
+      await breaker.run('ALTER TABLE tags RENAME TO other', [])
+
+      for (const asked of [
+        () => metadata.tags.list(repository, undefined, 10),
+        () => metadata.transaction((tables) => tables.tags.list(repository, undefined, 10)),
+        () => metadata.manifests.find(scope, { tag: 'latest' as never }),
+      ]) {
+        const fault = await errorOf(asked())
+        expect(fault).not.toBeInstanceOf(Unavailable)
+        expect(String(fault)).toContain('tags')
+      }
+
+      // And what comes after it goes on.
+      await breaker.run('ALTER TABLE other RENAME TO tags', [])
+      await addManifest(shelf, 'one')
+      expect(await metadata.tags.list(repository, undefined, 10)).toEqual([])
+    },
+  )
+
+  test('is answered with 500 and the number of the request, and with 503 only where it may pass', async () => {
+    const server = await startApi()
+    try {
+      damageMetadata(server.dataDir, 'DROP TABLE tags')
+
+      const reply = await server.ask('GET', '/v2/app/manifests/latest')
+
+      expect([reply.status, reply.headers.get('retry-after')]).toEqual([500, null])
+      expect(reply.json()).toMatchObject({ errors: [{ code: 'UNKNOWN', detail: { requestId: expect.any(String) } }] })
+    } finally {
+      await server.stop()
+    }
+  })
+})
