@@ -104,6 +104,28 @@ function keeping(open: OpenMetadataStore): void {
     expect((await addManifest(shelf, 'one')).isNew).toBe(true)
   })
 
+  test('are looked up by each part of their key, not by the parts in one text', async () => {
+    const metadata = await open()
+    const shelves = []
+    for (let number = 1; number <= 11; number += 1) shelves.push(await openShelf(metadata, `account ${number}`, '1a'))
+    const [first, eleventh] = [shelves[0], shelves[10]]
+    if (first === undefined || eleventh === undefined) throw new Error('no accounts')
+    expect([first.accountId, eleventh.accountId]).toEqual([1, 11])
+    const neighbours = [
+      [first, 'bc'],
+      [await openShelf(metadata, 'account 1', '1ab'), 'c'],
+      [await openShelf(metadata, 'account 11', 'a'), 'bc'],
+    ] as const
+    for (const [at, [shelf, tag]] of neighbours.entries()) await addManifest(shelf, `manifest ${at}`, { tag })
+
+    const found = []
+    for (const [{ scope }, tag] of neighbours) {
+      found.push((await metadata.manifests.find(scope, { tag: tagged(tag) }))?.digest)
+    }
+
+    expect(found).toEqual(neighbours.map((_, at) => digestOf(`manifest ${at}`)))
+  })
+
   test('cannot be removed while a tag points to them', async () => {
     const shelf = await openShelf(await open())
     const { id, digest } = await addManifest(shelf, 'one', { tag: 'latest' })

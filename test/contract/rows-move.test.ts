@@ -1,6 +1,8 @@
 // All rows of one metadata store taken to another: from each engine to each, and what stops it.
 import { describe, expect, test } from 'bun:test'
+import { copiedTables } from '../../src/adapters/metadata-sql/copied-tables.ts'
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
+import { readPages } from '../../src/adapters/metadata-sql/read-pages.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { type Engine, useEngines } from '../support/both-engines.ts'
 import { dumpRows, fillRegistry, noteCopies } from '../support/full-registry.ts'
@@ -72,6 +74,21 @@ async function goOn(metadata: SqlMetadataStore): Promise<void> {
   const known = await metadata.apiKeys.find('hash of ci')
   expect(known).toMatchObject({ key: { rights: ['pull'], repositories: ['team/*'] }, user: { name: 'ann' } })
 }
+
+describe('a page of rows', () => {
+  test('has one row at least, however long the row is', async () => {
+    const { metadata, look } = await openAt(engines.sqlite)
+    const shelf = await openShelf(metadata)
+    for (const text of ['one', 'two', 'three'])
+      await addManifest(shelf, text, { more: { sizeBytes: 17 * 1024 * 1024 } })
+    const table = copiedTables.find(({ name }) => name === 'manifests')
+    if (table === undefined) throw new Error('manifests are not copied')
+
+    const pages = await Array.fromAsync(readPages(look(), table))
+
+    expect(pages.map((rows) => rows.length)).toEqual([1, 1, 1])
+  })
+})
 
 describe('all rows', () => {
   test('go from SQLite to SQLite', () => moveAndCompare(engines.sqlite, engines.sqlite))
