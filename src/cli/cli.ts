@@ -12,6 +12,7 @@ import { addMigrateStoreCommand } from './migrate-store.ts'
 import { withoutControls } from './printing.ts'
 import { addServeCommand } from './serve.ts'
 import { addSigningKeyCommand } from './signing-key.ts'
+import { addUploadCommand } from './upload.ts'
 import { addUserCommand } from './user.ts'
 
 /** Exit codes: 0 done, 1 failed, 2 asked for in a way that cannot be (arguments, settings). */
@@ -30,6 +31,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   program.commandsGroup('The server:')
   addServeCommand(program)
   addGcCommand(program)
+  addUploadCommand(program)
   addConfigCommand(program)
   addMigrateCommand(program)
   addMigrateStoreCommand(program)

@@ -15,6 +15,7 @@ interface Options {
   readonly lease?: number
   readonly quarantine?: number
   readonly sweep?: true
+  readonly uploadIdle?: number
 }
 
 export function addGcCommand(program: Command): void {
@@ -33,6 +34,11 @@ export function addGcCommand(program: Command): void {
       'remove the bytes of collected blobs after this long (default: as configured)',
       parseAge,
     )
+    .option(
+      '--upload-idle <duration>',
+      'remove unfinished uploads that nobody continued for this long (default: as configured)',
+      parseAge,
+    )
     .option('--sweep', 'look through the whole blob store for what no row names, too')
     .action(collect)
 }
@@ -42,13 +48,14 @@ async function collect(options: Options): Promise<void> {
     const ages = {
       ...garbageAges(config),
       ...(options.lease === undefined ? {} : { leaseMs: options.lease }),
+      ...(options.uploadIdle === undefined ? {} : { uploadIdleMs: options.uploadIdle }),
       ...(options.quarantine === undefined ? {} : { quarantineMs: options.quarantine }),
     }
     await ownBlobs(stores, await nameStore(stores.metadata))
     if (options.dryRun) {
       const { blobs, bytes, uploads, trashed } = await forecastGarbage(stores, ages)
       console.log(
-        `would collect ${blobs} blobs (${formatBytes(bytes)}), drop ${uploads} uploads, purge ${trashed} objects`,
+        `would collect ${blobs} blobs (${formatBytes(bytes)}), drop ${uploads} unfinished uploads, purge ${trashed} objects`,
       )
       return
     }
@@ -56,7 +63,7 @@ async function collect(options: Options): Promise<void> {
     if (options.sweep) console.log(`put ${await sweepStrays(stores, strayAgeMs(config))} stray objects into the trash`)
     const { blobs, bytes, uploads, repositories, purged } = await collectGarbage(stores, ages)
     console.log(
-      `collected ${blobs} blobs (${formatBytes(bytes)}), dropped ${uploads} uploads and ${repositories} empty repositories, purged ${purged} objects`,
+      `collected ${blobs} blobs (${formatBytes(bytes)}), dropped ${uploads} unfinished uploads and ${repositories} empty repositories, purged ${purged} objects`,
     )
   })
 }

@@ -42,6 +42,24 @@ function parseQuantity(text: string, units: Readonly<Record<string, number>>, ba
   return Number.isSafeInteger(value) ? value : undefined
 }
 
+/** The two largest units: `3d 4h`, `12m 5s`, `0s`. */
+export function formatDuration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  const parts = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3_600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'm'],
+    [seconds % 60, 's'],
+  ] as const
+  const first = parts.findIndex(([count]) => count > 0)
+  if (first < 0) return '0s'
+  return parts
+    .slice(first, first + 2)
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count}${unit}`)
+    .join(' ')
+}
+
 export function formatBytes(bytes: number): string {
   const unit = ['TiB', 'GiB', 'MiB', 'KiB'].find((name) => bytes >= (byteUnits[name] ?? Infinity))
   return unit === undefined ? `${bytes} B` : `${(bytes / (byteUnits[unit] ?? 1)).toFixed(1)} ${unit}`

@@ -37,6 +37,25 @@ export interface OpenUploads {
   readonly ofSubject: number
 }
 
+export interface UploadFilter {
+  readonly account: string | undefined
+  readonly repository: string | undefined
+}
+
+/** An open session as an operator sees it. */
+export interface ListedUpload {
+  readonly id: UploadId
+  readonly account: string
+  readonly repository: string
+  readonly subject: string
+  readonly sizeBytes: number
+  readonly ageMs: number
+  /** Since it was last claimed, renewed or recorded. */
+  readonly idleMs: number
+  /** Whether a request has the turn now. */
+  readonly isWritten: boolean
+}
+
 export interface Uploads {
   /** Opens a session. With `turnMs` above 0 its maker has the first turn to write, as if it had claimed it. */
   begin(repository: RepositoryRow, subject: string, id: UploadId, key: StorageKey, turnMs: number): Promise<Upload>
@@ -74,6 +93,9 @@ export interface Uploads {
    */
   countOpen(repository: RepositoryRow, subject: string): Promise<OpenUploads>
 
+  /** For operators: at most `limit` open sessions, those first that were idle longest. */
+  listOpen(filter: UploadFilter, limit: number): Promise<ListedUpload[]>
+
   // The rest is for transactions.
 
   /**
@@ -84,4 +106,7 @@ export interface Uploads {
 
   /** Removes the open session, whoever writes to it; its key goes to the trash. False when there was none. */
   discard(owner: UploadOwner, id: UploadId): Promise<boolean>
+
+  /** For operators: as `discard`, whoever owns the session. */
+  discardAny(id: UploadId): Promise<boolean>
 }

@@ -3,9 +3,17 @@ import { RegistryRefusal } from '../oci/errors.ts'
 import type { StorageKey } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
-import type { Tables } from '../ports/metadata-store.ts'
+import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryRow } from '../ports/repositories.ts'
-import type { OpenUploads, Upload, UploadId, UploadOwner, UploadState } from '../ports/uploads.ts'
+import type {
+  ListedUpload,
+  OpenUploads,
+  Upload,
+  UploadFilter,
+  UploadId,
+  UploadOwner,
+  UploadState,
+} from '../ports/uploads.ts'
 import type { RegistrySettings } from './settings.ts'
 import { checkOrder, type IncomingChunk, type TurnNeeds, turnMs, UploadTurn } from './upload-turn.ts'
 
@@ -80,6 +88,23 @@ export async function cancelUpload(needs: UploadNeeds, owner: UploadOwner, id: U
   const isGone = await needs.metadata.transaction((tables) => tables.uploads.discard(owner, id))
   if (!isGone) throw new RegistryRefusal('upload-unknown', { id })
   await needs.running.stop(id)
+}
+
+type OperatorNeeds = { readonly metadata: Pick<MetadataStore, 'uploads' | 'transaction'> }
+
+/** For operators: the open sessions, those first that were idle longest. */
+export function listOpenUploads(
+  { metadata }: OperatorNeeds,
+  filter: UploadFilter,
+  limit: number,
+): Promise<ListedUpload[]> {
+  return metadata.uploads.listOpen(filter, limit)
+}
+
+/** For operators: forgets an upload, whoever owns it. A request that writes to it ends when it next renews its turn. */
+export async function cancelAnyUpload({ metadata }: OperatorNeeds, id: UploadId): Promise<void> {
+  const isGone = await metadata.transaction((tables) => tables.uploads.discardAny(id))
+  if (!isGone) throw new RegistryRefusal('upload-unknown', { id })
 }
 
 /** Appends a chunk; gives the new size. */

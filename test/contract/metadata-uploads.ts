@@ -1,5 +1,6 @@
 // The contract of upload sessions: whose they are, how they end, what is left of them.
 import { expect, test } from 'bun:test'
+import type { UploadId } from '../../src/ports/uploads.ts'
 import { digestOf } from '../support/generated-bytes.ts'
 import { freshUploadId, hourMs, named, noAges, openShelf, type Shelf } from '../support/metadata-rows.ts'
 import { errorOf } from '../support/outcomes.ts'
@@ -158,6 +159,37 @@ function finishing(open: OpenMetadataStore): void {
 }
 
 function discarding(open: OpenMetadataStore): void {
+  test('are listed and discarded for operators, whoever owns them, the idlest first', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, owner } = shelf
+    const foreign = await openShelf(metadata, 'rival', 'other')
+    const [first, second] = [await beginUpload(shelf), await beginUpload(foreign)]
+    const done = await beginUpload(shelf)
+    await metadata.transaction((tables) => tables.uploads.finish(done, digest))
+    await Bun.sleep(20)
+    await metadata.uploads.claim(owner, first.id, hourMs)
+    const list = async (account?: string, repository?: string, limit = 10) =>
+      (await metadata.uploads.listOpen({ account, repository }, limit)).map(({ id }) => id)
+
+    const all = await metadata.uploads.listOpen({ account: undefined, repository: undefined }, 10)
+    expect(all).toMatchObject([
+      { id: second.id, account: 'rival', repository: 'other', subject: 'alice', sizeBytes: 0, isWritten: false },
+      { id: first.id, account: 'acme', repository: 'app', isWritten: true },
+    ])
+    expect(all[1]?.ageMs).toBeGreaterThan(all[1]?.idleMs ?? Infinity)
+    expect([await list('acme'), await list(undefined, 'other'), await list('acme', 'other')]).toEqual([
+      [first.id],
+      [second.id],
+      [],
+    ])
+    expect(await list(undefined, undefined, 1)).toEqual([second.id])
+
+    const discard = (id: UploadId) => metadata.transaction((tables) => tables.uploads.discardAny(id))
+    expect([await discard(first.id), await discard(first.id), await discard(done.id)]).toEqual([true, false, false])
+    expect(await list()).toEqual([second.id])
+    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([{ storageKey: first.storageKey, notes: undefined }])
+  })
+
   test('that are discarded are gone, and their key and notes are in the trash', async () => {
     const shelf = await openShelf(await open())
     const { metadata, owner } = shelf

@@ -205,6 +205,8 @@ export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
   'uploads.find: SELECT uploads': ['uploads: account_id id', 'repositories: account_id name'],
   'uploads.finish: UPDATE uploads': ['uploads: account_id id'],
   'uploads.isOpen: SELECT uploads': ['uploads: account_id id'],
+  'uploads.discardAny: DELETE uploads': ['uploads: account_id id'],
+  'uploads.listOpen: SELECT uploads': ['SCAN u BY uploads_open_by_touch', 'a: rowid', 'r: rowid'],
   'uploads.keepTurn: UPDATE uploads': ['uploads: account_id id'],
   'users.add: INSERT users': ['api_keys: user_id'],
   'users.change: UPDATE users': ['users: rowid'],
@@ -225,5 +227,6 @@ export const sqlitePlansThatGrow: Readonly<Record<string, string>> = {
   'garbage.removeEmptyRepositories: SELECT repositories': 'two lists of at most 500 rows, merged',
   'manifests.listReferrers: SELECT manifests': 'a list of at most 500 referrers, and those of them that fit',
   'signingKeys.list: SELECT signing_keys': 'a handful of keys',
+  'uploads.listOpen: SELECT uploads': 'only for operators; reads only open sessions, in the order of the answer',
   'uploads.endAllTurns: UPDATE uploads': 'once, when the only server of this database starts',
 }

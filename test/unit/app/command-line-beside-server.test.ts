@@ -189,6 +189,25 @@ describe('an account that the command switches', () => {
   })
 })
 
+describe('an unfinished upload', () => {
+  test('is listed, cancelled, and removed by gc at the age that is given', async () => {
+    for (const repository of ['idle/one', 'idle/two']) expect(await startUpload(server.apiKey, repository)).toBe(202)
+    const list = async (repository: string): Promise<{ id: string }[]> =>
+      JSON.parse(await run('upload', 'list', '--repository', repository, '--json'))
+    const [one] = await list('idle/one')
+    expect(one).toMatchObject({ account: home, repository: 'idle/one', sizeBytes: 0, isWritten: false })
+    expect(await run('upload', 'list', '--account', home)).toContain('idle/two')
+
+    await run('upload', 'cancel', one?.id ?? '')
+    expect(await statusOf('GET', `/v2/idle/one/blobs/uploads/${one?.id}`, server.apiKey)).toBe(404)
+    expect(await run('gc', '--dry-run')).toContain('drop 0 unfinished uploads')
+    expect(await run('gc', '--dry-run', '--upload-idle', '0s')).not.toContain('drop 0 unfinished uploads')
+    expect(await list('idle/two')).toHaveLength(1)
+    await run('gc', '--upload-idle', '0s')
+    expect(await list('idle/two')).toEqual([])
+  })
+})
+
 describe('what a server leaves behind', () => {
   test('tells when a key was last used', async () => {
     await run('user', 'add', 'kai', '--role', 'reader')

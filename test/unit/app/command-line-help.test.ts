@@ -6,10 +6,11 @@ const folder = useTemporaryFolders('command-help')()
 const run = (...args: string[]) => runBerth(args, {}, folder)
 
 const commands: Readonly<Record<string, readonly string[]>> = {
-  '': ['serve', 'gc', 'config', 'migrate', 'migrate-store', 'user', 'key', 'account', 'signing-key'],
+  '': ['serve', 'gc', 'upload', 'config', 'migrate', 'migrate-store', 'user', 'key', 'account', 'signing-key'],
   user: ['add <name>', 'list', 'disable <name>', 'enable <name>', 'passwd <name>', 'roles <name> <role>...'],
   key: ['create <user>', 'list <user>', 'revoke <user> <key>'],
   account: ['list', 'show <account>', 'enable <account>', 'disable <account>', 'suspend <account>', 'resume <account>'],
+  upload: ['list', 'cancel <id>'],
   'signing-key': ['list', 'rotate'],
 }
 

@@ -1,7 +1,16 @@
 import type { Digest } from '../../../oci/digest.ts'
 import type { StorageKey, UnfinishedObject } from '../../../ports/blob-store.ts'
 import type { RepositoryRow } from '../../../ports/repositories.ts'
-import type { OpenUploads, Upload, UploadId, UploadOwner, UploadState, Uploads } from '../../../ports/uploads.ts'
+import type {
+  ListedUpload,
+  OpenUploads,
+  Upload,
+  UploadFilter,
+  UploadId,
+  UploadOwner,
+  UploadState,
+  Uploads,
+} from '../../../ports/uploads.ts'
 import type { Queryable } from '../database.ts'
 import { putIntoTrash } from './trash.ts'
 
@@ -17,6 +26,17 @@ interface UploadRow {
   readonly done_digest: string | null
 }
 
+interface ListedRow {
+  readonly id: string
+  readonly account: string
+  readonly repository: string
+  readonly subject: string
+  readonly received_bytes: number
+  readonly age_ms: number
+  readonly idle_ms: number
+  readonly is_written: number
+}
+
 const columns = 'repository_id, storage_key, received_bytes, received_digest, digested_bytes, notes, epoch, done_digest'
 
 // A session belongs to one repository and one principal; to anybody else it does not exist. The plus keeps PostgreSQL from
@@ -30,6 +50,17 @@ const claimOwned = `UPDATE uploads SET epoch = epoch + 1, turn_until = {now} + $
 WHERE ${ownedBy} AND done_digest IS NULL AND turn_until <= {now} RETURNING ${columns}`
 
 const discardOwned = `DELETE FROM uploads WHERE ${ownedBy} AND done_digest IS NULL RETURNING ${columns}`
+
+// Led by the accounts: the key of a session begins with its account.
+const discardAny = `DELETE FROM uploads WHERE account_id IN (SELECT a.id FROM accounts a) AND id = $1
+  AND done_digest IS NULL RETURNING ${columns}`
+
+const listOpen = `SELECT u.id, a.name AS account, r.name AS repository, u.subject, u.received_bytes,
+  {now} - u.created_at AS age_ms, {now} - u.touched_at AS idle_ms,
+  CASE WHEN u.turn_until > {now} THEN 1 ELSE 0 END AS is_written
+FROM uploads u JOIN accounts a ON a.id = u.account_id JOIN repositories r ON r.id = u.repository_id
+WHERE u.done_digest IS NULL AND ($1 = '' OR a.name = $1) AND ($2 = '' OR r.name = $2)
+ORDER BY u.touched_at LIMIT $3`
 
 export class SqlUploads implements Uploads {
   readonly #queries: Queryable
@@ -117,9 +148,29 @@ export class SqlUploads implements Uploads {
     return changed > 0
   }
 
+  async listOpen({ account, repository }: UploadFilter, limit: number): Promise<ListedUpload[]> {
+    const rows = await this.#queries.all<ListedRow>(listOpen, [account ?? '', repository ?? '', limit])
+    return rows.map((row) => ({
+      id: row.id as UploadId,
+      account: row.account,
+      repository: row.repository,
+      subject: row.subject,
+      sizeBytes: row.received_bytes,
+      ageMs: row.age_ms,
+      idleMs: row.idle_ms,
+      isWritten: row.is_written === 1,
+    }))
+  }
+
   async discard(owner: UploadOwner, id: UploadId): Promise<boolean> {
-    const rows = await this.#queries.returning<UploadRow>(discardOwned, ownerValues(owner, id))
-    const row = rows[0]
+    return this.#trashFirst(await this.#queries.returning<UploadRow>(discardOwned, ownerValues(owner, id)))
+  }
+
+  async discardAny(id: UploadId): Promise<boolean> {
+    return this.#trashFirst(await this.#queries.returning<UploadRow>(discardAny, [id]))
+  }
+
+  async #trashFirst([row]: readonly UploadRow[]): Promise<boolean> {
     if (row === undefined) return false
     if (row.storage_key !== null) await putIntoTrash(this.#queries, row.storage_key, row.notes)
     return true
