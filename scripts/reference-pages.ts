@@ -23,7 +23,8 @@ ${notice}
 
 From the file \`berth.yaml\` (or \`--config <file>\`), and above it from the environment. \`server.port\` is \`port\` below \`server\` in the file, and
 \`BERTH_SERVER__PORT\` in the environment. A name that is not here is a fault; all faults are told at once, with exit code 2. \`npm run berth -- config\`
-prints the settings in force, with secrets masked.
+prints the settings in force, with secrets masked. With \`--output yaml\` or \`json\` it prints them as a settings file
+that gives the same configuration; the secrets are left out unless \`--show-secrets\` is given.
 
 | Setting | Environment | Default | Meaning |
 |---|---|---|---|

@@ -182,6 +182,11 @@ function readSettingsFile(file: string | undefined, faults: string[]): ReadonlyM
   return new Map(Object.entries(content).flatMap(([name, value]) => flatten(name, value)))
 }
 
+/** The text of a settings file. */
+export function formatSettingsFile(tree: object): string {
+  return Bun.YAML.stringify(tree, null, 2)
+}
+
 /** `storage.s3.bucket` stands in the sections `storage` and `storage.s3`. */
 const sections = new Set(
   settings.flatMap(([, { name }]) => {

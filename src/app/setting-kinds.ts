@@ -2,7 +2,7 @@ import { isCredentialsAddress } from '../adapters/blobs-s3/credential-services.t
 import type { RoleMap } from '../identity/rights.ts'
 import { isUserName } from '../identity/users.ts'
 import { isAddressRange } from '../lib/client-address.ts'
-import { parseByteCount, parseDuration } from '../lib/quantities.ts'
+import { parseByteCount, parseDuration, writeByteCount, writeDuration } from '../lib/quantities.ts'
 import { parseRepositoryPattern, type RepositoryPattern } from '../oci/repository-pattern.ts'
 import type { Right } from '../ports/identity.ts'
 
@@ -14,6 +14,8 @@ export interface Kind<T> {
   readonly allowed: string
   readonly isSecret: boolean
   parse(given: unknown): { readonly value: T } | undefined
+  /** The value as `parse` takes it, where that is not the value itself. */
+  write?(value: T): unknown
 }
 
 export interface Setting<T> {
@@ -108,12 +110,12 @@ const longestDuration = '36500d'
 
 export function duration(fallback: string, min = '0s', max = longestDuration): Kind<number> {
   const allowed = `a duration such as 30s, 5m or 24h, at least ${min} and at most ${max}`
-  return bounded(fallback, allowed, parseDuration, min, max)
+  return { ...bounded(fallback, allowed, parseDuration, min, max), write: writeDuration }
 }
 
 export function byteCount(fallback: string, min = '1B', max?: string): Kind<number> {
   const allowed = `an amount such as 4MiB or 50GiB, at least ${min}${max === undefined ? '' : ` and at most ${max}`}`
-  return bounded(fallback, allowed, parseByteCount, min, max)
+  return { ...bounded(fallback, allowed, parseByteCount, min, max), write: writeByteCount }
 }
 
 /** What must stay free on a disk: an amount, 0 for nothing, or `auto`. */

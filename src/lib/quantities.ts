@@ -35,6 +35,23 @@ export function parseByteCount(text: string): number | undefined {
   return parseQuantity(text, byteUnits, 'B')
 }
 
+/** What `parseDuration` reads as the same number: `90s`, `24h`. */
+export function writeDuration(ms: number): string {
+  return writeQuantity(ms, durationUnits, 's')
+}
+
+/** What `parseByteCount` reads as the same number: `4MiB`, `1500B`. */
+export function writeByteCount(bytes: number): string {
+  return writeQuantity(bytes, byteUnits, 'B')
+}
+
+function writeQuantity(value: number, units: Readonly<Record<string, number>>, unitOfNone: string): string {
+  if (value === 0) return `0${unitOfNone}`
+  // Every unit divides the next one, and the smallest divides all.
+  const [unit = unitOfNone, factor = 1] = Object.entries(units).findLast(([, size]) => value % size === 0) ?? []
+  return `${value / factor}${unit}`
+}
+
 function parseQuantity(text: string, units: Readonly<Record<string, number>>, bareUnit: string): number | undefined {
   const match = quantity.exec(text.trim())
   const factor = units[match?.[2] || bareUnit]
