@@ -66,18 +66,19 @@ function needsTls(origin: string): boolean {
   return origin.startsWith('http://') && !/^http:\/\/(?:localhost|127\.[\d.]+|\[::1\])(?::|$)/.test(origin)
 }
 
-/** Browsers name `text/html` first; who takes anything, as curl does, is no browser. */
+/** RFC 9110, 12.5.1: each with its parameters, if it has any. */
+const htmlEntry = /(?:^|,)[ \t]*text\/html[ \t]*(?:;([^,]*))?(?:,|$)/i
+const jsonEntry = /(?:^|,)[ \t]*application\/json[ \t]*(?:;([^,]*))?(?:,|$)/i
+const weight = /(?:^|;)[ \t]*q=([\d.]+)/i
+
+/** Browsers name `text/html`; who takes anything, as curl does, is no browser. */
 function prefersHtml(accept: string): boolean {
-  return qualityOf('text/html', accept) > qualityOf('application/json', accept)
+  return weightOf(htmlEntry.exec(accept)) > weightOf(jsonEntry.exec(accept))
 }
 
 /** RFC 9110, 12.4.2: a type that is named without a weight has the weight 1. */
-function qualityOf(mediaType: string, accept: string): number {
-  for (const entry of accept.toLowerCase().split(',')) {
-    const [name = '', ...parameters] = entry.split(';').map((text) => text.trim())
-    if (name !== mediaType) continue
-    const weight = parameters.find((parameter) => parameter.startsWith('q='))
-    return weight === undefined ? 1 : Number(weight.slice(2)) || 0
-  }
-  return 0
+function weightOf(entry: RegExpExecArray | null): number {
+  if (entry === null) return 0
+  const given = weight.exec(entry[1] ?? '')?.[1]
+  return given === undefined ? 1 : Number(given) || 0
 }
