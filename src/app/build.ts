@@ -23,6 +23,7 @@ import { RunningUploads } from '../registry/running-uploads.ts'
 import type { RegistrySettings } from '../registry/settings.ts'
 import { lockForServer, makeDataDir, type ServerLock, whileNoServerRuns } from './data-folder.ts'
 import { openIdentity, type Welcome } from './identity.ts'
+import { openMemoryBudget } from './memory-settings.ts'
 import { nameStore } from './move-marks.ts'
 import { s3Settings } from './s3-settings.ts'
 import type { Config } from './settings.ts'
@@ -209,6 +210,7 @@ async function buildOnData(
     redirects: config.redirect ? toRedirects(config) : undefined,
     running: new RunningUploads(clock),
     settings: toRegistrySettings(config),
+    memory: openMemoryBudget(config),
     http: {
       publicUrl: config.publicUrl,
       trustedProxies: config.trustedProxies,

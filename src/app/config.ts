@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { findMemoryContradictions } from './memory-settings.ts'
 import type { Setting } from './setting-kinds.ts'
 import { type Config, settingsTable } from './settings.ts'
 
@@ -79,7 +80,11 @@ export function readMoveConfigs(
 
 /** Settings that are right each for itself, and wrong together. */
 function findContradictions(config: Config): string[] {
-  return [...findIdentityContradictions(config), ...findStorageContradictions(config)]
+  return [
+    ...findIdentityContradictions(config),
+    ...findStorageContradictions(config),
+    ...findMemoryContradictions(config),
+  ]
 }
 
 function findStorageContradictions(config: Config): string[] {

@@ -1,4 +1,5 @@
 import { allRights, defaultRoles } from '../identity/rights.ts'
+import { memorySettings } from './memory-settings.ts'
 import {
   addressList,
   algorithmList,
@@ -173,6 +174,7 @@ export const settingsTable = {
 
   headerBytes: setting('limits.header_bytes', byteCount('16KiB', '4KiB', '1MiB'), 'Largest header block of a request.'),
   manifestBytes: setting('limits.manifest_bytes', byteCount('4MiB', '1MiB'), 'Largest manifest.'),
+  ...memorySettings,
   jsonDepth: setting('limits.json_depth', wholeNumber(32, 8, 1_000), 'Deepest nesting in a manifest.'),
   descriptors: setting('limits.descriptors', wholeNumber(10_000, 100), 'Most entries in one manifest.'),
   annotations: setting('limits.annotations', wholeNumber(1_000, 10), 'Most annotations of one manifest.'),

@@ -3,6 +3,7 @@ import type { KeyRing } from '../identity/key-ring.ts'
 import type { RoleMap } from '../identity/rights.ts'
 import type { ScopedTokens } from '../identity/scoped-tokens.ts'
 import type { Tokens } from '../identity/tokens.ts'
+import type { ByteBudget } from '../lib/byte-budget.ts'
 import type { ByteSource } from '../lib/byte-source.ts'
 import type { RepositoryName } from '../oci/names.ts'
 import type { Account } from '../ports/accounts.ts'
@@ -51,6 +52,8 @@ export interface Application extends Ports {
   /** The embedded identity service, if it is ours to run. */
   readonly embedded: EmbeddedIdentityService | undefined
   readonly clock: Clock
+  /** What all requests together may keep in memory. */
+  readonly memory: ByteBudget
   /** Whether the process was told to stop: it still serves, and asks nobody to come back. */
   isLeaving(): boolean
 }
@@ -75,6 +78,11 @@ export interface Exchange {
   readonly presented: PresentedCredential | undefined
   /** The request's body, to be read once. */
   readonly body: () => ByteSource
+  /**
+   * Before so many bytes of the body are read into memory, or of an answer gathered there. Waits for a bounded time, then
+   * rejects with `Unavailable`. The memory is given back when the answer is sent.
+   */
+  readonly reserve: (bytes: number) => Promise<void>
 }
 
 /** One request of a known caller. */
@@ -101,6 +109,8 @@ export interface Answer {
   readonly body?: string | Uint8Array | OutgoingBytes
   /** The body's length, where the answer to HEAD has to name it without having the body. */
   readonly lengthBytes?: number
+  /** For a stream that this process makes: how much of it is in memory at a time. */
+  readonly memoryBytes?: number
 }
 
 export function jsonAnswer(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Answer {

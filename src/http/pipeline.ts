@@ -14,6 +14,14 @@ import type { Answer, Application, Exchange } from './exchange.ts'
 import { type Territory, territoryOf } from './mounts.ts'
 import { type AddressOf, checkHost, Peers } from './peers.ts'
 import { announcesBody, openBody } from './request-body.ts'
+import {
+  bytesInMemory,
+  type Connection,
+  isLong,
+  noConnection,
+  RequestMemory,
+  smallAnswerBytes,
+} from './request-memory.ts'
 import { parseTarget, type RawTarget, type RequestTarget, splitTarget } from './request-target.ts'
 import { toResponse } from './response.ts'
 import type { RouteOf } from './route.ts'
@@ -22,8 +30,7 @@ import { registryRoutes, serviceRoutes } from './routes.ts'
 
 const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/
 
-/** A shorter answer fits into the connection's buffers: the kernel has all of it, and nothing waits for the reader. */
-const longAnswerBytes = 256 * 1024
+const dropped: Answer = { status: 503, headers: {} }
 const noTarget: RequestTarget = { path: '', query: new URLSearchParams() }
 
 /** What is learnt of one request on its way, for its answer and its log line. */
@@ -36,12 +43,15 @@ interface Passage {
   presented: PresentedCredential | undefined
   principal: Principal | undefined
   body: ByteSource | undefined
+  /** Made when the request needs memory that counts. */
+  memory: RequestMemory | undefined
 }
 
 /** What only the socket knows. */
 export interface Surroundings {
   readonly addressOf?: AddressOf
   readonly onLongAnswer?: (request: Request) => void
+  readonly connection?: Connection
 }
 
 /**
@@ -52,15 +62,17 @@ export class Pipeline {
   readonly #app: Application
   readonly #log: Log
   readonly #onLongAnswer: (request: Request) => void
+  readonly #connection: Connection
   readonly #peers: Peers
   readonly #authenticator: Authenticator
   readonly #challenges: Challenges
   readonly #router = new Router(registryRoutes, serviceRoutes)
 
-  constructor(app: Application, log: Log, { addressOf, onLongAnswer }: Surroundings = {}) {
+  constructor(app: Application, log: Log, { addressOf, onLongAnswer, connection }: Surroundings = {}) {
     this.#app = app
     this.#log = log
     this.#onLongAnswer = onLongAnswer ?? (() => undefined)
+    this.#connection = connection ?? noConnection
     this.#peers = new Peers(app.http, addressOf ?? (() => undefined))
     this.#authenticator = new Authenticator(app, this.#peers)
     this.#challenges = new Challenges(app.http, this.#peers, log)
@@ -72,13 +84,14 @@ export class Pipeline {
     try {
       answer = await this.#answer(request, passage)
     } catch (error) {
-      this.#logFault(error, passage)
-      answer = answerError(error, {
-        territory: passage.territory,
-        path: passage.target.path,
-        requestId: passage.id,
-        challenge: (refusal) => this.#challenges.make(request, refusal, passage),
-      })
+      answer = this.#answerFault(error, request, passage)
+    }
+    const memoryBytes = request.method === 'HEAD' ? 0 : bytesInMemory(answer)
+    if (memoryBytes <= smallAnswerBytes) passage.memory?.release()
+    else if (!this.#memoryOf(request, passage).keep(memoryBytes)) {
+      // Nothing may keep the answer while the request waits for room.
+      answer = dropped
+      answer = await this.#answerLater(request, passage, memoryBytes)
     }
     const response = toResponse(answer, {
       isHead: request.method === 'HEAD',
@@ -87,9 +100,40 @@ export class Pipeline {
       isLast: this.#app.isLeaving() || (answer.status >= 400 && !passage.body?.isDrained && announcesBody(request)),
       isSecretInQuery: hasKeyInQuery(request.url, passage.target),
     })
-    if (request.method === 'GET' && (answer.lengthBytes ?? 0) > longAnswerBytes) this.#onLongAnswer(request)
+    if (request.method === 'GET' && isLong(answer)) this.#onLongAnswer(request)
     this.#logRequest(request.method, answer, passage)
     return response
+  }
+
+  /** Waits until the answer may be kept in memory, and makes it again. */
+  async #answerLater(request: Request, passage: Passage, memoryBytes: number): Promise<Answer> {
+    const memory = this.#memoryOf(request, passage)
+    try {
+      await memory.wait(memoryBytes)
+      const answer = await this.#answer(request, passage)
+      memory.keep(bytesInMemory(answer))
+      return answer
+    } catch (error) {
+      memory.release()
+      return this.#answerFault(error, request, passage)
+    }
+  }
+
+  #answerFault(error: unknown, request: Request, passage: Passage): Answer {
+    this.#logFault(error, passage)
+    return answerError(error, {
+      territory: passage.territory,
+      path: passage.target.path,
+      requestId: passage.id,
+      challenge: (refusal) => this.#challenges.make(request, refusal, passage),
+    })
+  }
+
+  #memoryOf(request: Request, passage: Passage): RequestMemory {
+    passage.memory ??= new RequestMemory(this.#app.memory, this.#connection, request, () => {
+      return { principal: passage.principal, route: passage.found?.route, network: this.#peers.networksOf(request)[0] }
+    })
+    return passage.memory
   }
 
   async #answer(request: Request, passage: Passage): Promise<Answer> {
@@ -121,6 +165,7 @@ export class Pipeline {
         passage.body = openBody(request, app.http)
         return passage.body
       },
+      reserve: (bytes) => this.#memoryOf(request, passage).reserve(bytes, passage.body),
     }
     const { route } = found
     if (route.access === 'anyone') return route.handle(exchange)
@@ -249,5 +294,6 @@ function begin(request: Request): Passage {
     presented: undefined,
     principal: undefined,
     body: undefined,
+    memory: undefined,
   }
 }

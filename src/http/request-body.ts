@@ -28,16 +28,42 @@ export function announcesBody(request: Request): boolean {
   return request.body !== null || (announcedLength(request) ?? 0) > 0 || request.headers.has('transfer-encoding')
 }
 
-/** A small body, whole. One that is larger than `max`, or says that it is, is refused without being read on. */
+/**
+ * A small body, whole. One that is larger than `max`, or says that it is, is refused without being read on. Memory for it is
+ * reserved first: as much as the request announces, or else as much as it may send.
+ */
 export async function readAtMost(exchange: Exchange, max: number, tooLarge: () => Error): Promise<Uint8Array> {
-  if ((announcedLength(exchange.request) ?? 0) > max) throw tooLarge()
+  const announced = announcedLength(exchange.request)
+  if ((announced ?? 0) > max) throw tooLarge()
+  const source = exchange.body()
+  if (announcesBody(exchange.request)) await exchange.reserve(announced ?? max)
+  return announced === undefined ? gather(source, max, tooLarge) : fill(new Uint8Array(announced), source, tooLarge)
+}
+
+/** Into one buffer, so that the bytes are never in memory twice. */
+async function fill(whole: Uint8Array, source: ByteSource, tooLarge: () => Error): Promise<Uint8Array> {
+  let bytes = 0
+  for await (const chunk of source) {
+    if (bytes + chunk.length > whole.length) throw tooLarge()
+    whole.set(chunk, bytes)
+    bytes += chunk.length
+  }
+  return bytes === whole.length ? whole : whole.slice(0, bytes)
+}
+
+async function gather(source: ByteSource, max: number, tooLarge: () => Error): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let bytes = 0
-  for await (const chunk of exchange.body()) {
+  for await (const chunk of source) {
     bytes += chunk.length
     if (bytes > max) throw tooLarge()
     chunks.push(chunk)
   }
-  const [only] = chunks
-  return chunks.length === 1 && only !== undefined ? only : new Uint8Array(Buffer.concat(chunks))
+  const whole = new Uint8Array(bytes)
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.length
+  }
+  return whole
 }

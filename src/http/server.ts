@@ -31,6 +31,13 @@ export class HttpServer {
     const pipeline = new Pipeline(app, log, {
       addressOf: (request) => this.#server.requestIP(request)?.address,
       onLongAnswer: (request) => this.#readers.watch(request),
+      connection: {
+        // Bun tells the address of a request until its answer is sent or its connection is gone, and no longer.
+        isOpen: (request) => this.#server.requestIP(request) !== null,
+        stopTimer: (request) => this.#server.timeout(request, 0),
+        startTimer: (request) => this.#server.timeout(request, settings.idleSeconds),
+        cut: (request) => this.#readers.cut(request),
+      },
     })
     // Bun has one limit for the whole process, and this is where it is set.
     Reflect.set(http, 'maxHeaderSize', settings.headerBytesMax)

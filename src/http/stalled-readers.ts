@@ -53,6 +53,12 @@ export class StalledReaders {
     this.#timer ??= setInterval(() => this.#look(), this.#tickMs)
   }
 
+  /** Ends the connection of this request in the middle of its answer. */
+  cut(request: Request): void {
+    for (const [key, watched] of this.#watched) if (watched.request === request) this.#watched.delete(key)
+    this.#server.timeout(request, 1)
+  }
+
   close(): void {
     clearInterval(this.#timer)
     this.#timer = undefined

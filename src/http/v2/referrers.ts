@@ -5,6 +5,7 @@ import { listReferrers } from '../../registry/referrers.ts'
 import type { Answer, RepositoryExchange } from '../exchange.ts'
 import { nextPage } from '../links.ts'
 import { parseAfter } from '../pages.ts'
+import { smallAnswerBytes } from '../request-memory.ts'
 
 const start = `{"schemaVersion":2,"mediaType":"${ociIndex}","manifests":[`
 const end = ']}'
@@ -14,7 +15,8 @@ const frameBytes = start.length + end.length
  * GET /v2/{name}/referrers/{digest} - the manifests that name this subject, as an image index. Two widely used clients do not
  * follow the Link to the next page, so a page is as long as the limit allows.
  */
-export async function getReferrers({ app, scope, mount, path, target }: RepositoryExchange): Promise<Answer> {
+export async function getReferrers(exchange: RepositoryExchange): Promise<Answer> {
+  const { app, scope, mount, path, target } = exchange
   const subject = parseWellFormedDigest(path['digest'] ?? '')
   const artifactTypes = wantedTypes(target.query)
   const after = parseAfter(target.query)
@@ -22,10 +24,14 @@ export async function getReferrers({ app, scope, mount, path, target }: Reposito
   let bytes = frameBytes
   let last: string | undefined
   let hasMore = false
+  let isReserved = false
   for await (const referrer of listReferrers(app, scope, { subject, artifactTypes, after })) {
     const entry = toDescriptorJson(referrer)
     bytes += Buffer.byteLength(entry) + 1
     hasMore = bytes > app.settings.referrersBytesMax && last !== undefined
+    // Most pages are small. A large one reserves all that it may become, before it grows.
+    if (bytes > smallAnswerBytes && !isReserved) await exchange.reserve(app.settings.referrersBytesMax)
+    isReserved = bytes > smallAnswerBytes
     if (hasMore) break
     entries.push(entry)
     last = referrer.digest

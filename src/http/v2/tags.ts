@@ -1,17 +1,68 @@
-import { listTags } from '../../registry/tags.ts'
+import type { Tag } from '../../oci/names.ts'
+import { listTags, readTagPages } from '../../registry/tags.ts'
 import { type Answer, jsonAnswer, type RepositoryExchange } from '../exchange.ts'
 import { nextPage } from '../links.ts'
 import { parsePage } from '../pages.ts'
 
+/** A page of the longest tags, as names in the store and as text. */
+const pageBytesMax = 256 * 1024
+
 /** GET /v2/{name}/tags/list - all tags, unless `n` asks for a page. */
-export async function getTagsList({ app, scope, mount, target }: RepositoryExchange): Promise<Answer> {
+export async function getTagsList(exchange: RepositoryExchange): Promise<Answer> {
+  const { app, scope, mount, target } = exchange
   const request = parsePage(target.query, app.settings.pageMax)
-  const page = await listTags(app, scope, request)
+  if (request.limit === undefined) return listAllTags(exchange, request.after)
+  const page = await listTags(app, scope, { after: request.after, limit: request.limit })
   const last = page.items.at(-1)
   const link = page.hasMore && last !== undefined
   return jsonAnswer(
     200,
     { name: scope.repository, tags: page.items },
     link ? { link: nextPage(`${mount}/${scope.repository}/tags/list`, { n: String(request.limit), last }) } : {},
+  )
+}
+
+/** A list of more than one page is read from the store only as fast as the client takes it. */
+async function listAllTags({ app, scope, method }: RepositoryExchange, after: string | undefined): Promise<Answer> {
+  const pages = readTagPages(app, scope, after)
+  const first = await pages.next()
+  const tags = first.done === true ? [] : first.value.items
+  if (first.done === true || !first.value.hasMore) return jsonAnswer(200, { name: scope.repository, tags })
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    memoryBytes: pageBytesMax,
+    ...(method === 'HEAD' ? {} : { body: streamOf(scope.repository, tags, pages) }),
+  }
+}
+
+function streamOf(
+  name: string,
+  first: readonly Tag[],
+  pages: AsyncGenerator<{ readonly items: readonly Tag[] }>,
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  // A tag holds nothing that JSON would write otherwise.
+  const textOf = (tags: readonly Tag[]) => `"${tags.join('","')}"`
+  let begin: string | undefined = `{"name":${JSON.stringify(name)},"tags":[${textOf(first)}`
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(sink) {
+        if (begin !== undefined) {
+          sink.enqueue(encoder.encode(begin))
+          begin = undefined
+          return
+        }
+        const page = await pages.next()
+        if (page.done !== true) {
+          sink.enqueue(encoder.encode(`,${textOf(page.value.items)}`))
+          return
+        }
+        sink.enqueue(encoder.encode(']}'))
+        sink.close()
+      },
+      cancel: async () => void (await pages.return(undefined)),
+    },
+    { highWaterMark: 0 },
   )
 }

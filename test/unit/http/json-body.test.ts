@@ -16,9 +16,12 @@ import { catchRefusal } from '../../support/refusal-of.ts'
 
 const bytesMax = 100
 
-function exchangeOf(body: string | Uint8Array<ArrayBuffer>, contentType: string | null = 'application/json'): Exchange {
+function exchangeOf(
+  content: string | Uint8Array<ArrayBuffer>,
+  contentType: string | null = 'application/json',
+): Exchange {
   const headers: Record<string, string> = contentType === null ? {} : { 'content-type': contentType }
-  const request = new Request('http://h/', { method: 'POST', body: new Blob([body]).stream(), headers })
+  const request = new Request('http://h/', { method: 'POST', body: new Blob([content]).stream(), headers })
   const limits = { bodyBytesPerSecondMin: 1, bodyWindowMs: 60_000 }
   const http = {
     publicUrl: undefined,
@@ -30,7 +33,8 @@ function exchangeOf(body: string | Uint8Array<ArrayBuffer>, contentType: string 
     docsUrl: undefined,
     ...limits,
   }
-  const exchange: Partial<Exchange> = { request, body: () => openBody(request, { ...http, challenge: 'basic' }) }
+  const body = () => openBody(request, { ...http, challenge: 'basic' })
+  const exchange: Partial<Exchange> = { request, body, reserve: async () => undefined }
   return exchange as Exchange
 }
 

@@ -36,7 +36,7 @@ function exchangeOf(own: Request) {
     opened.times += 1
     return openBody(own, settings)
   }
-  return { opened, exchange: { request: own, body } as Partial<Exchange> as Exchange }
+  return { opened, exchange: { request: own, body, reserve: async () => undefined } as Partial<Exchange> as Exchange }
 }
 
 async function readText(own: Request, max: number): Promise<string> {

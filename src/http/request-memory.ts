@@ -1,0 +1,133 @@
+import { type ByteBudget, type ByteHold, type HoldTerms, NoRoom } from '../lib/byte-budget.ts'
+import type { ByteSource } from '../lib/byte-source.ts'
+import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
+import type { Principal } from '../ports/identity.ts'
+import type { Answer } from './exchange.ts'
+import type { Route } from './route.ts'
+
+/** A shorter answer fits into the buffers of its connection, so its reader keeps nothing of ours. */
+export const smallAnswerBytes = 32 * 1024
+
+/** Bun takes about this much of a body from the kernel although nobody reads it yet (measured: 1.4 to 1.5 MiB). */
+export const unreadBodyBytesMax = 1536 * 1024
+
+/** What the socket knows of a request, and can do to it. */
+export interface Connection {
+  /** Whether the answer is still on its way. */
+  isOpen(request: Request): boolean
+  /** While a request waits for the server, the client must not be cut for it. */
+  stopTimer(request: Request): void
+  startTimer(request: Request): void
+  cut(request: Request): void
+}
+
+/** For requests that have no socket: their answer is taken at once. */
+export const noConnection: Connection = {
+  isOpen: () => false,
+  stopTimer: () => undefined,
+  startTimer: () => undefined,
+  cut: () => undefined,
+}
+
+/** Who uses the memory, and by which route. */
+export interface MemoryUser {
+  readonly principal: Principal | undefined
+  readonly route: Route | undefined
+  readonly network: { readonly name: string } | undefined
+}
+
+/** Memory that one request uses: first for its body, then for its answer. */
+export class RequestMemory {
+  readonly #budget: ByteBudget
+  readonly #connection: Connection
+  readonly #request: Request
+  readonly #userNow: () => MemoryUser
+  #hold: ByteHold | undefined
+
+  constructor(budget: ByteBudget, connection: Connection, request: Request, userNow: () => MemoryUser) {
+    this.#budget = budget
+    this.#connection = connection
+    this.#request = request
+    this.#userNow = userNow
+  }
+
+  /** Before so many bytes are read of the body, or gathered for the answer. */
+  async reserve(bytes: number, body?: ByteSource): Promise<void> {
+    // A body that has arrived is not cut any more: only its sender can be too slow.
+    const giveUp = (): void => body?.cancel(new RegistryRefusal('body-too-slow'))
+    const isOver = () => !this.#connection.isOpen(this.#request)
+    const waiting = body === undefined ? {} : { bytesWhileWaiting: Math.min(bytes, unreadBodyBytesMax) }
+    await this.#take(bytes, { giveUp, isOver, ...waiting })
+  }
+
+  /** Whether the answer may be kept while it is sent. If not: drop it, `wait`, and make it again. */
+  keep(bytes: number): boolean {
+    const terms = this.#termsOfAnswer()
+    const user = this.#userNow()
+    // A request that has changed something cannot be made again.
+    const mayWait = this.#request.method === 'GET' && !isOperators(user)
+    if (this.#hold !== undefined) this.#hold.become(bytes, terms)
+    else if (mayWait) this.#hold = this.#budget.tryReserve(holderOf(user), bytes, terms)
+    else this.#hold = this.#budget.force(holderOf(user), bytes, terms)
+    return this.#hold !== undefined
+  }
+
+  async wait(bytes: number): Promise<void> {
+    await this.#take(bytes, this.#termsOfAnswer())
+  }
+
+  release(): void {
+    this.#hold?.release()
+    this.#hold = undefined
+  }
+
+  #termsOfAnswer(): HoldTerms {
+    const request = this.#request
+    const connection = this.#connection
+    return { isOver: () => !connection.isOpen(request), giveUp: () => connection.cut(request) }
+  }
+
+  async #take(bytes: number, terms: HoldTerms): Promise<void> {
+    this.release()
+    const user = this.#userNow()
+    const holder = holderOf(user)
+    // Operators must be able to act when memory is short. Their bodies are small.
+    this.#hold = isOperators(user)
+      ? this.#budget.force(holder, bytes, terms)
+      : this.#budget.tryReserve(holder, bytes, terms)
+    if (this.#hold !== undefined) return
+    this.#connection.stopTimer(this.#request)
+    try {
+      this.#hold = await this.#budget.reserve(holder, bytes, terms)
+    } catch (error) {
+      if (!(error instanceof NoRoom)) throw error
+      throw new Unavailable('memory for this request', { cause: error })
+    } finally {
+      if (this.#request.method === 'GET') this.#connection.startTimer(this.#request)
+    }
+  }
+}
+
+function isOperators({ route }: MemoryUser): boolean {
+  return route?.access === 'known caller' && route.right === 'operate'
+}
+
+/** One share for each caller; strangers share by network. */
+function holderOf({ principal, network }: MemoryUser): string {
+  if (principal === undefined || principal.kind === 'anonymous') return `network ${network?.name ?? ''}`
+  return `${principal.account} ${principal.subject}`
+}
+
+/** What an answer keeps in this process until its reader has it. Files are sent by the kernel. */
+export function bytesInMemory({ body, memoryBytes }: Answer): number {
+  if (memoryBytes !== undefined) return memoryBytes
+  return typeof body === 'string' || body instanceof Uint8Array ? body.length : 0
+}
+
+/** A shorter answer fits into the connection's buffers: the kernel has all of it, and nothing waits for the reader. */
+const longAnswerBytes = 256 * 1024
+
+/** Whether the answer waits for its reader. A stream has no length that is known before its end. */
+export function isLong(answer: Answer): boolean {
+  return answer.memoryBytes !== undefined || (answer.lengthBytes ?? bytesInMemory(answer)) > longAnswerBytes
+}

@@ -1,0 +1,271 @@
+/** There was no room for so many bytes within the time that a request may wait, or too many waited already. */
+export class NoRoom extends Error {
+  override readonly name = 'NoRoom'
+
+  constructor() {
+    super('no memory became free in time')
+  }
+}
+
+export interface BudgetSettings {
+  readonly bytesMax: number
+  /** The most that one holder gets, whatever is free. */
+  readonly bytesPerHolderMax: number
+  /** Reservations up to `smallBytes` may use all of the budget; larger ones leave this much free. */
+  readonly bytesForSmall: number
+  readonly smallBytes: number
+  readonly waitMs: number
+  /** The most that waiters together may keep in memory elsewhere, and those of one holder. */
+  readonly bytesWaitingMax: number
+  readonly bytesWaitingPerHolderMax: number
+  /** While others wait, a hold that is older than this is asked to give up. */
+  readonly holdMs: number
+}
+
+/** What the budget may ask of those who hold a part of it. */
+export interface HoldTerms {
+  /** Whether nobody needs the bytes any more, for holds that are not released. The budget looks when it needs room. */
+  readonly isOver?: () => boolean
+  /** What is in memory elsewhere while this waits. */
+  readonly bytesWhileWaiting?: number
+  /** Asks to free the bytes soon. May be called more than once. */
+  readonly giveUp: () => void
+}
+
+interface Waiter {
+  readonly holder: string
+  readonly bytes: number
+  readonly terms: HoldTerms
+  readonly grant: () => void
+  readonly refuse: () => void
+}
+
+const looksEveryMs = 250
+/** How long a holder that was asked to give up may take before it is asked again. */
+const askAgainAfterMs = 5_000
+
+/**
+ * A number of bytes that many holders share. A holder reserves its bytes before it uses them. When there is no room it waits
+ * in line, for a bounded time. Waiters that only lack a share of their own holder do not hold up the others.
+ */
+export class ByteBudget {
+  readonly #settings: BudgetSettings
+  readonly #now: () => number
+  readonly #holds = new Set<ByteHold>()
+  readonly #bytesOf = new Map<string, number>()
+  readonly #waiting = new Set<Waiter>()
+  #bytes = 0
+  /** Whether somebody waits for whom only the total is too small: those who come later must not overtake. */
+  #isTight = false
+  #timer: Timer | undefined
+
+  constructor(settings: BudgetSettings, now: () => number = () => performance.now()) {
+    this.#settings = settings
+    this.#now = now
+  }
+
+  get reservedBytes(): number {
+    return this.#bytes
+  }
+
+  /** At once, or not at all. */
+  tryReserve(holder: string, bytes: number, terms: HoldTerms): ByteHold | undefined {
+    const wanted = this.#clamp(bytes)
+    if (this.#mayTake(holder, wanted)) return this.force(holder, wanted, terms)
+    this.#collect()
+    return this.#mayTake(holder, wanted) ? this.force(holder, wanted, terms) : undefined
+  }
+
+  /** As soon as there is room; rejects with `NoRoom` when the wait was too long. */
+  async reserve(holder: string, bytes: number, terms: HoldTerms): Promise<ByteHold> {
+    const hold = this.tryReserve(holder, bytes, terms)
+    if (hold !== undefined) return hold
+    if (!this.#mayWait(holder, terms)) throw new NoRoom()
+    return new Promise((resolve, reject) => {
+      const wanted = this.#clamp(bytes)
+      const leave = (): void => {
+        clearTimeout(timer)
+        this.#waiting.delete(waiter)
+      }
+      const waiter: Waiter = {
+        holder,
+        bytes: wanted,
+        terms,
+        grant: () => {
+          leave()
+          resolve(this.force(holder, wanted, terms))
+        },
+        refuse: () => {
+          leave()
+          reject(new NoRoom())
+        },
+      }
+      const timer = setTimeout(() => {
+        waiter.refuse()
+        this.#admit()
+      }, this.#settings.waitMs)
+      this.#waiting.add(waiter)
+      this.#admit()
+      this.#timer ??= setInterval(() => this.#makeRoom(), looksEveryMs)
+    })
+  }
+
+  /** Whether there is room or not. For work that must not wait; the others then wait for it. */
+  force(holder: string, bytes: number, terms: HoldTerms): ByteHold {
+    const hold = new ByteHold(holder, terms, {
+      now: this.#now,
+      add: (by) => this.#add(holder, by),
+      removed: (gone) => {
+        this.#holds.delete(gone)
+        this.#admit()
+      },
+    })
+    this.#holds.add(hold)
+    hold.resize(bytes)
+    return hold
+  }
+
+  /** What is larger than a share could never be reserved; it gets the whole share. */
+  #clamp(bytes: number): number {
+    return Math.min(bytes, this.#settings.bytesPerHolderMax, this.#largeMax())
+  }
+
+  #largeMax(): number {
+    return this.#settings.bytesMax - this.#settings.bytesForSmall
+  }
+
+  #mayTake(holder: string, bytes: number): boolean {
+    const isSmall = bytes <= this.#settings.smallBytes
+    return (isSmall || !this.#isTight) && this.#fitsTotal(bytes) && this.#fitsShare(holder, bytes)
+  }
+
+  #mayWait(holder: string, { bytesWhileWaiting = 0 }: HoldTerms): boolean {
+    if (bytesWhileWaiting === 0) return true
+    let total = bytesWhileWaiting
+    let own = bytesWhileWaiting
+    for (const waiter of this.#waiting) {
+      const bytes = waiter.terms.bytesWhileWaiting ?? 0
+      total += bytes
+      if (waiter.holder === holder) own += bytes
+    }
+    return total <= this.#settings.bytesWaitingMax && own <= this.#settings.bytesWaitingPerHolderMax
+  }
+
+  #fitsTotal(bytes: number): boolean {
+    const max = bytes <= this.#settings.smallBytes ? this.#settings.bytesMax : this.#largeMax()
+    return this.#bytes + bytes <= max
+  }
+
+  #fitsShare(holder: string, bytes: number): boolean {
+    return (this.#bytesOf.get(holder) ?? 0) + bytes <= this.#settings.bytesPerHolderMax
+  }
+
+  #add(holder: string, bytes: number): void {
+    this.#bytes += bytes
+    const left = (this.#bytesOf.get(holder) ?? 0) + bytes
+    if (left === 0) this.#bytesOf.delete(holder)
+    else this.#bytesOf.set(holder, left)
+  }
+
+  /** First come, first served; who lacks nothing but a share of its own holder is passed over. */
+  #admit(): void {
+    if (this.#waiting.size === 0) return
+    this.#isTight = false
+    for (const waiter of this.#waiting) {
+      if (waiter.terms.isOver?.()) {
+        waiter.refuse()
+        continue
+      }
+      if (!this.#fitsShare(waiter.holder, waiter.bytes)) continue
+      if (this.#mayTake(waiter.holder, waiter.bytes)) waiter.grant()
+      else this.#isTight = true
+    }
+    if (this.#waiting.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #collect(): void {
+    for (const hold of this.#holds) if (hold.isOver()) hold.release()
+  }
+
+  /** Asks the oldest holds to give up, and no more of them than are needed. */
+  #makeRoom(): void {
+    this.#collect()
+    this.#admit()
+    const holders = new Set([...this.#waiting].map(({ holder }) => holder))
+    let neededBytes = 0
+    for (const { bytes } of this.#waiting) neededBytes += bytes
+    for (const hold of this.#holds) {
+      if (neededBytes <= 0) return
+      if (!this.#isTight && !holders.has(hold.holder)) continue
+      if (hold.ageMs < this.#settings.holdMs) continue
+      neededBytes -= hold.bytes
+      hold.ask()
+    }
+  }
+}
+
+interface HoldOwner {
+  now(): number
+  add(bytes: number): void
+  removed(hold: ByteHold): void
+}
+
+/** A part of the budget that is in use. */
+export class ByteHold {
+  readonly holder: string
+  readonly #owner: HoldOwner
+  #terms: HoldTerms
+  #since: number
+  #bytes = 0
+  #askedAt: number | undefined
+  #isReleased = false
+
+  constructor(holder: string, terms: HoldTerms, owner: HoldOwner) {
+    this.holder = holder
+    this.#terms = terms
+    this.#owner = owner
+    this.#since = owner.now()
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get ageMs(): number {
+    return this.#owner.now() - this.#since
+  }
+
+  isOver(): boolean {
+    return this.#terms.isOver?.() ?? false
+  }
+
+  resize(bytes: number): void {
+    this.#owner.add(bytes - this.#bytes)
+    this.#bytes = bytes
+  }
+
+  /** The same request goes on to hold something else. */
+  become(bytes: number, terms: HoldTerms): void {
+    this.resize(bytes)
+    this.#terms = terms
+    this.#since = this.#owner.now()
+    this.#askedAt = undefined
+  }
+
+  ask(): void {
+    const now = this.#owner.now()
+    if (this.#askedAt !== undefined && now - this.#askedAt < askAgainAfterMs) return
+    this.#askedAt = now
+    this.#terms.giveUp()
+  }
+
+  /** Gives the bytes back. Calling it again does nothing. */
+  release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.resize(0)
+    this.#owner.removed(this)
+  }
+}
