@@ -63,6 +63,7 @@ async function listen(built: Built, log: Log, config: Config): Promise<HttpServe
       idleSeconds: Math.ceil(config.idleMs / 1000),
       headerBytesMax: config.headerBytes,
       readerWindowMs: config.bodyWindowMs,
+      connectionsMax: config.connectionsMax,
     })
   } catch (error) {
     await built.close()

@@ -47,6 +47,11 @@ export const settingsTable = {
     addressList(),
     'Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.',
   ),
+  connectionsMax: setting(
+    'server.connections_max',
+    wholeNumber(0, 0),
+    'Most open connections, counted with the files and store connections of their requests; new ones are refused above it. 0 means as many as the descriptor limit of the process (`ulimit -n`) allows, less a tenth.',
+  ),
   idleMs: setting(
     'server.idle',
     duration('30s', '8s', '255s'),

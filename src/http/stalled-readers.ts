@@ -34,11 +34,14 @@ export class StalledReaders {
   /** By the other end of the connection: address and port. */
   readonly #watched = new Map<string, Watched>()
   readonly #tickMs: number
+  readonly #port: number
   readonly #canTell = listSendQueues(0) !== undefined
   #timer: Timer | undefined
 
   constructor(server: Server<undefined>, windowMs: number, log: Log) {
     this.#server = server
+    // A server whose port is closed does not tell it any more.
+    this.#port = server.port ?? 0
     this.#log = log
     this.#tickMs = Math.max(100, windowMs / ticksPerWindow)
   }
@@ -66,7 +69,7 @@ export class StalledReaders {
   }
 
   #look(): void {
-    const queues = listSendQueues(this.#server.port ?? 0)
+    const queues = listSendQueues(this.#port)
     for (const [key, watched] of this.#watched) this.#judge(key, watched, queues?.get(key))
     if (this.#watched.size === 0) this.close()
   }

@@ -79,6 +79,7 @@ const http = new HttpServer(app, openLog({ format: 'json', level: 'error' }), {
   idleSeconds: 120,
   headerBytesMax: config.headerBytes,
   readerWindowMs: config.bodyWindowMs,
+  connectionsMax: 0,
 })
 
 process.on('message', (message: ToReplica) => {

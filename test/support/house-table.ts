@@ -40,7 +40,13 @@ export const builtinHomes: Readonly<Record<string, Places>> = {
   bun: ['src/http/server.ts', 'src/http/stalled-readers.ts'],
   'bun:sqlite': ['src/adapters/metadata-sql/sqlite-database.ts', 'src/adapters/metadata-sql/sqlite-server-lock.ts'],
   // In lib: a folder is synced for whoever keeps files, the kernel lists connections.
-  'node:fs': ['src/adapters/', 'src/app/', 'src/lib/sync-folder.ts', 'src/lib/tcp-connections.ts'],
+  'node:fs': [
+    'src/adapters/',
+    'src/app/',
+    'src/lib/open-files.ts',
+    'src/lib/sync-folder.ts',
+    'src/lib/tcp-connections.ts',
+  ],
   'node:fs/promises': ['src/adapters/', 'src/app/', 'src/lib/sync-folder.ts'],
   // Bun keeps its limit of a request's headers there.
   'node:net': ['src/lib/client-address.ts'],

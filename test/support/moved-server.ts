@@ -49,6 +49,7 @@ export async function startMoved({
     idleSeconds: 30,
     headerBytesMax: config.headerBytes,
     readerWindowMs: config.bodyWindowMs,
+    connectionsMax: 0,
   })
   const url = `http://127.0.0.1:${http.port}`
   return {

@@ -84,7 +84,14 @@ export class OutageWorld {
       flush: () => undefined,
       close: async () => undefined,
     }
-    const listen = { host: '127.0.0.1', port: 0, idleSeconds: 30, headerBytesMax: 16_384, readerWindowMs: 30_000 }
+    const listen = {
+      host: '127.0.0.1',
+      port: 0,
+      idleSeconds: 30,
+      headerBytesMax: 16_384,
+      readerWindowMs: 30_000,
+      connectionsMax: 0,
+    }
     world.#server = new HttpServer({ ...app, identity: wrap(app.identity) }, log, listen)
     return world
   }

@@ -75,6 +75,7 @@ export async function openS3World(options: WorldOptions): Promise<S3World> {
     idleSeconds: 120,
     headerBytesMax: 16 * kibi,
     readerWindowMs: 30_000,
+    connectionsMax: 0,
   })
   const ages = { quarantineMs: 0, uploadIdleMs: 0, uploadMaxMs: 0, uploadDoneMs: 0, holdMs: 0 }
   const collect = async (leaseMs = hourMs): Promise<void> => {
