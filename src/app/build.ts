@@ -22,7 +22,7 @@ import type { SigningKeys } from '../ports/signing-keys.ts'
 import { RunningUploads } from '../registry/running-uploads.ts'
 import type { RegistrySettings } from '../registry/settings.ts'
 import { lockForServer, makeDataDir, type ServerLock, whileNoServerRuns } from './data-folder.ts'
-import { openIdentity, type Welcome } from './identity.ts'
+import { openIdentity, type Warn, type Welcome } from './identity.ts'
 import { openMemoryBudget } from './memory-settings.ts'
 import { nameStore } from './move-marks.ts'
 import { s3Settings } from './s3-settings.ts'
@@ -174,32 +174,34 @@ function openDatabase(config: Config): Database {
 }
 
 /** With `identity.ts`, the only place that chooses adapters. The clock is a parameter for tests that move it. */
-export async function buildApplication(config: Config, machineClock: Clock = systemClock): Promise<Built> {
+export async function buildApplication(config: Config, machineClock: Clock = systemClock, warn?: Warn): Promise<Built> {
   const disk = openDiskSpace(config, machineClock)
   await makeDataDir(config)
   let serverLock: ServerLock | undefined
   try {
     serverLock = lockForServer(config)
-    return await buildOnData(config, disk, machineClock, serverLock)
+    return await buildOnData(config, { disk, machineClock, serverLock, warn })
   } catch (error) {
     serverLock?.release()
     throw describeDataFault(error, config)
   }
 }
 
-async function buildOnData(
-  config: Config,
-  disk: StatfsDiskSpace,
-  machineClock: Clock,
-  serverLock: ServerLock | undefined,
-): Promise<Built> {
+interface Surroundings {
+  readonly disk: StatfsDiskSpace
+  readonly machineClock: Clock
+  readonly serverLock: ServerLock | undefined
+  readonly warn: Warn | undefined
+}
+
+async function buildOnData(config: Config, { disk, machineClock, serverLock, warn }: Surroundings): Promise<Built> {
   const { metadata, blobs, signingKeys } = await openStores(config, { isServer: true, disk })
   await ownBlobs({ metadata, blobs }, await nameStore(metadata))
   const isAlone = config.databaseUrl === undefined
   if (isAlone) await metadata.uploads.endAllTurns()
   const sharedClock = isAlone ? undefined : await SharedClock.start(machineClock, metadata)
   const clock = sharedClock ?? machineClock
-  const { app: identity, ...rest } = await openIdentity(config, { metadata, signingKeys }, clock)
+  const { app: identity, ...rest } = await openIdentity(config, { metadata, signingKeys }, clock, warn)
   let isLeaving = false
   const app: Application = {
     metadata,

@@ -1,6 +1,7 @@
 import { systemClock } from '../adapters/clock-system/system-clock.ts'
 import { RemoteIdentity } from '../adapters/identity-remote/remote-identity.ts'
 import type { Application } from '../http/exchange.ts'
+import { isGeneratedKey } from '../identity/api-keys.ts'
 import { EitherIdentity } from '../identity/either-identity.ts'
 import { EmbeddedIdentity } from '../identity/embedded-identity.ts'
 import { FailureLimits } from '../identity/failure-limits.ts'
@@ -36,11 +37,17 @@ export interface OpenedIdentity {
   readonly welcome: () => Promise<Welcome>
 }
 
+export type Warn = (message: string, fields?: Readonly<Record<string, unknown>>) => void
+
+const noAccountWords =
+  'the identity service named no account for a caller: all such callers share the account default; let its /me name the account, or set auth.account_fields'
+
 /** Chooses between our own identity service and another one. */
 export async function openIdentity(
   config: Config,
   { metadata, signingKeys }: { readonly metadata: MetadataStore; readonly signingKeys: SigningKeys },
   clock: Clock,
+  warn: Warn = () => undefined,
 ): Promise<OpenedIdentity> {
   const keys = await openKeys(signingKeys, config, clock)
   const uses = new KeyUses(metadata.apiKeys)
@@ -53,7 +60,7 @@ export async function openIdentity(
   if (config.authUrl !== undefined) {
     const app = {
       ...shared,
-      identity: remember(remoteIdentity(config, config.authUrl, clock), remotePolicy(config)),
+      identity: remember(remoteIdentity(config, config.authUrl, clock, warn), remotePolicy(config)),
       anonymous: anonymousIn(config, 'default'),
       embedded: undefined,
     }
@@ -97,7 +104,7 @@ export function openKeys(
   return KeyRing.open(keeper, clock, keyRotationMs)
 }
 
-function remoteIdentity(config: Config, url: string, clock: Clock): RemoteIdentity {
+function remoteIdentity(config: Config, url: string, clock: Clock, warn: Warn): RemoteIdentity {
   const { jwksUrl, jwtIssuer: issuer, jwtAudience: audience, jwtAlgorithms: algorithms, jwtSkewMs: skewMs } = config
   return new RemoteIdentity({
     url,
@@ -107,6 +114,8 @@ function remoteIdentity(config: Config, url: string, clock: Clock): RemoteIdenti
     callsMax: config.authCalls,
     queueMax: config.authQueue,
     accountFields: config.authAccountFields,
+    isApiKey: isGeneratedKey,
+    onNoAccount: () => warn(noAccountWords, { fields: config.authAccountFields }),
     tokens: jwksUrl === undefined ? undefined : { jwksUrl, issuer, audience, algorithms, skewMs },
   })
 }

@@ -1,3 +1,4 @@
+import { systemClock } from '../adapters/clock-system/system-clock.ts'
 import { HttpServer } from '../http/server.ts'
 import { type Log, openLog } from '../lib/log.ts'
 import { type Built, buildApplication } from './build.ts'
@@ -28,7 +29,7 @@ export const closingMs = 10_000
 export async function runServer(config: Config): Promise<RunningServer> {
   const format = config.logFormat === 'auto' ? (process.stdout.isTTY ? 'text' : 'json') : config.logFormat
   const log = openLog({ format, level: config.logLevel, bufferBytes: config.logBuffer })
-  const built = await buildApplication(config)
+  const built = await buildApplication(config, systemClock, (message, fields) => log.write('warn', message, fields))
   const http = await listen(built, log, config)
   if (config.anonymousPull.length > 0 && config.challenge === 'basic') {
     log.write('warn', 'docker does not pull without credentials unless auth.challenge is bearer')

@@ -1,3 +1,4 @@
+import { isGeneratedKey } from '../identity/api-keys.ts'
 import type { Attempt, FailureLimits } from '../identity/failure-limits.ts'
 import { isOver } from '../identity/tokens.ts'
 import { fingerprintOf } from '../lib/fingerprint.ts'
@@ -63,11 +64,21 @@ export class Authenticator {
     if (remembered !== undefined) return remembered
     // Its own words condemn it: there is nothing to ask, and nothing is being guessed.
     if (credential.kind === 'bearer' && isOver(credential.secret, clock.now())) return undefined
-    // Keys and tokens of our own are random or signed. What keys of another service look like is not known.
-    const tried = { credential: fingerprintOf(credential.secret), isUnguessable: this.#app.embedded !== undefined }
+    const tried = triedBy(credential, this.#app.embedded !== undefined)
     const ask = () => identity.authenticate(credential, this.#peers.networksOf(request).at(-1)?.name)
     if (!identity.provesItself(credential)) return this.attempt(request, tried, ask)
     // A token that is good is no guess, however new it is and whoever guesses beside it.
     return (await ask()) ?? this.attempt(request, tried, async () => undefined)
   }
+}
+
+/** Our own keys and tokens are random or signed. What those of another service look like is not known. */
+function triedBy(credential: Credential, isOurs: boolean): Omit<Attempt, 'from'> {
+  const { kind, secret } = credential
+  if (kind !== 'login') return { credential: fingerprintOf(secret), isUnguessable: isOurs }
+  // As at the login for a token: the same password is the same guess there and here.
+  const tried = `${credential.userName}\n${secret}`
+  return isOurs && isGeneratedKey(secret)
+    ? { credential: tried, isUnguessable: true }
+    : { credential: tried, target: credential.userName }
 }

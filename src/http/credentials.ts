@@ -45,14 +45,18 @@ function isEmptyBasic(header: string): boolean {
 }
 
 function toOnlyCredential(
-  kind: Credential['kind'],
+  kind: 'api-key' | 'bearer',
   [secret = '', ...others]: readonly string[],
 ): Credential | undefined {
   return others.length > 0 ? undefined : toCredential(kind, secret)
 }
 
-function toCredential(kind: Credential['kind'], secret: string): Credential | undefined {
-  return secret === '' || secret.length > secretLengthMax ? undefined : { kind, secret }
+function toCredential(kind: 'api-key' | 'bearer', secret: string): Credential | undefined {
+  return isSecret(secret) ? { kind, secret } : undefined
+}
+
+function isSecret(text: string): boolean {
+  return text !== '' && text.length <= secretLengthMax
 }
 
 function parseAuthorization(header: string): Credential | undefined {
@@ -68,17 +72,24 @@ function parseAuthorization(header: string): Credential | undefined {
 function parseBasic(encoded: string): Credential | undefined {
   if (encoded.length > 2 * secretLengthMax || !base64.test(encoded)) return undefined
   try {
-    return parseUserAndPassword(utf8.decode(Uint8Array.fromBase64(encoded)))
+    const text = utf8.decode(Uint8Array.fromBase64(encoded))
+    const colon = text.indexOf(':')
+    return colon === -1 ? undefined : toLogin(text.slice(0, colon), text.slice(colon + 1))
   } catch {
     return undefined
   }
 }
 
-/** `name:password`; the name says what the password is. */
-export function parseUserAndPassword(text: string): Credential | undefined {
-  if (text.startsWith('apikey:')) return toCredential('api-key', text.slice('apikey:'.length))
-  if (text.startsWith('bearer:')) return toCredential('bearer', text.slice('bearer:'.length))
-  return undefined
+const userNameLengthMax = 255
+/** RFC 7617, 2: "a user-id containing a colon character is invalid", and neither part may have control characters. */
+const notInUserName = /[\p{Cc}:]/u
+
+/** The reserved names say what the password is. Any other is the name of a user. */
+export function toLogin(userName: string, secret: string): Credential | undefined {
+  if (userName === 'apikey') return toCredential('api-key', secret)
+  if (userName === 'bearer') return toCredential('bearer', secret)
+  const isName = userName !== '' && userName.length <= userNameLengthMax && !notInUserName.test(userName)
+  return isName && isSecret(secret) ? { kind: 'login', userName, secret } : undefined
 }
 
 function findCookies(header: string | null): readonly string[] {

@@ -115,6 +115,13 @@ export function generateApiKey(): string {
   return `berth_${Buffer.from(secret).toString('base64url')}`
 }
 
+const generatedKey = /^berth_[A-Za-z0-9_-]{43}$/
+
+/** Whether a secret can only be a key that was made here, and no password. */
+export function isGeneratedKey(secret: string): boolean {
+  return generatedKey.test(secret)
+}
+
 /** What is stored and looked up in place of the key. */
 export function hashApiKey(key: string): string {
   return hashHex('sha256', key)

@@ -1,10 +1,11 @@
 import { fingerprintOf } from '../lib/fingerprint.ts'
-import type { ApiKeys, KeyLimits } from '../ports/api-keys.ts'
+import type { ApiKeys, FoundKey, KeyLimits } from '../ports/api-keys.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Credential, Identity, Principal } from '../ports/identity.ts'
 import type { User, Users } from '../ports/users.ts'
-import { hashApiKey } from './api-keys.ts'
+import { hashApiKey, isGeneratedKey } from './api-keys.ts'
 import type { KeyUses } from './key-uses.ts'
+import { Logins } from './logins.ts'
 import { grantOf, type RoleMap, rightsOf } from './rights.ts'
 import type { Tokens } from './tokens.ts'
 
@@ -21,26 +22,29 @@ interface Found {
   readonly user: User
   readonly expiresAt: number | undefined
   readonly limits: KeyLimits | undefined
+  /** Where nothing that is derived from the secret may be shown: a password can be guessed from its fingerprint. */
+  readonly fingerprint?: string
 }
 
 /** The identity service inside Berth: API keys and tokens of its own users. */
 export class EmbeddedIdentity implements Identity {
   readonly #needs: Needs
+  readonly #logins: Logins
 
   constructor(needs: Needs) {
     this.#needs = needs
+    this.#logins = new Logins(needs.users, needs.clock)
   }
 
   async authenticate(credential: Credential): Promise<Principal | undefined> {
-    const found =
-      credential.kind === 'api-key' ? await this.#byApiKey(credential.secret) : await this.#byToken(credential.secret)
+    const found = await this.#find(credential)
     if (found === undefined || found.user.isDisabled) return undefined
     const { user, expiresAt } = found
     return {
       account: user.account,
       subject: user.name,
       ...this.#mayDo(found),
-      fingerprint: fingerprintOf(credential.secret),
+      fingerprint: found.fingerprint ?? fingerprintOf(credential.secret),
       expiresAt,
       keyExpiresAt: found.limits?.expiresAt,
     }
@@ -59,10 +63,28 @@ export class EmbeddedIdentity implements Identity {
     return { roles, userRoles: user.roles, grants: [grant] }
   }
 
+  #find(credential: Credential): Promise<Found | undefined> {
+    if (credential.kind === 'api-key') return this.#byApiKey(credential.secret)
+    if (credential.kind === 'bearer') return this.#byToken(credential.secret)
+    return this.#byLogin(credential.userName, credential.secret)
+  }
+
+  /** The secret is one of the user's keys, or the password. A key of another user is neither. */
+  async #byLogin(userName: string, secret: string): Promise<Found | undefined> {
+    const key = await this.#needs.apiKeys.find(hashApiKey(secret))
+    if (key !== undefined) return key.user.name === userName ? this.#byFoundKey(key) : undefined
+    if (isGeneratedKey(secret)) return undefined
+    const user = await this.#logins.find(userName, secret)
+    if (user === undefined) return undefined
+    return { user, expiresAt: undefined, limits: undefined, fingerprint: fingerprintOf(`login:${user.name}`) }
+  }
+
   async #byApiKey(secret: string): Promise<Found | undefined> {
     const found = await this.#needs.apiKeys.find(hashApiKey(secret))
-    if (found === undefined) return undefined
-    const { key, user } = found
+    return found && this.#byFoundKey(found)
+  }
+
+  #byFoundKey({ key, user }: FoundKey): Found | undefined {
     if (key.expiresAt !== undefined && key.expiresAt <= this.#needs.clock.now()) return undefined
     this.#needs.uses.note(key.id)
     return { user, expiresAt: key.expiresAt, limits: key }

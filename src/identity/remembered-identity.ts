@@ -100,8 +100,11 @@ export class RememberedIdentity implements RememberingIdentity {
     this.#running.clear()
   }
 
-  #keyOf({ kind, secret }: Credential): string {
-    return this.#hmac.copy().update(`${kind}:${secret}`).digest('base64')
+  #keyOf(credential: Credential): string {
+    const { kind, secret } = credential
+    // No name holds a colon, so two different logins never have the same text.
+    const text = kind === 'login' ? `${kind}:${credential.userName}:${secret}` : `${kind}:${secret}`
+    return this.#hmac.copy().update(text).digest('base64')
   }
 
   #ask(key: string, credential: Credential, origin: string | undefined): Promise<Principal | undefined> {

@@ -27,10 +27,15 @@ export interface NewApiKey extends KeyLimits {
   readonly secretHash: string
 }
 
+export interface FoundKey {
+  readonly key: ApiKey
+  readonly user: User
+}
+
 /** The API keys of the embedded identity service's users. */
 export interface ApiKeys {
   /** The key with this hash and its user as he is now, if it was not revoked; expiry is for the caller to judge. */
-  find(secretHash: string): Promise<{ readonly key: ApiKey; readonly user: User } | undefined>
+  find(secretHash: string): Promise<FoundKey | undefined>
 
   /** All keys of one user, by name. */
   list(userId: RowId): Promise<ApiKey[]>

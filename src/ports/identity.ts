@@ -7,6 +7,8 @@ export type Right = 'pull' | 'push' | 'delete' | 'operate'
 export type Credential =
   | { readonly kind: 'api-key'; readonly secret: string }
   | { readonly kind: 'bearer'; readonly secret: string }
+  /** A user's name with the user's password, or with one of the user's API keys. The name has no colon and no control character. */
+  | { readonly kind: 'login'; readonly userName: string; readonly secret: string }
 
 /** Some rights, over all repositories of the account or over those that match one of the patterns. */
 export interface Grant {

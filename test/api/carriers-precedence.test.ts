@@ -11,7 +11,11 @@ afterAll(() => server.stop())
 const secrets = await makeSecrets(server)
 const password = 'a password of somebody else'
 await addUser(server, 'other', password)
-const others = { apiKey: await makeKey(server, 'key', 'other'), token: await logIn(server, 'other', password) }
+const others = {
+  apiKey: await makeKey(server, 'key', 'other'),
+  token: await logIn(server, 'other', password),
+  password,
+}
 const good = ({ kind }: Carrier) => secrets[kind].good
 const bad = ({ kind }: Carrier) => secrets[kind].bad
 const expired = ({ kind }: Carrier) => secrets[kind].expired
@@ -44,11 +48,13 @@ const all = cases.flatMap(([title, bring, alone]) =>
 )
 const wantedOf = ({ pair, alone }: (typeof all)[number]) => {
   const decider = deciderOf(pair)
-  return decider === 'neither' ? '401' : alone[decider]
+  if (decider === 'neither') return '401'
+  // A name and the credential of another user do not fit.
+  return alone[decider] === 'other' && pair[decider].isNamed ? '401' : alone[decider]
 }
 
 test('all pairs of carriers are here', () => {
-  expect(pairs.length).toBe(36)
+  expect(pairs.length).toBe(64)
   console.log(`carrier precedence: ${all.length} cells`)
 })
 
@@ -78,8 +84,8 @@ describe('the table finds out', () => {
 
     expect(faults).toContain('Authorization: Bearer and X-API-KEY: bad, good')
     expect(faults).toContain('cookie svc-auth and Authorization: Basic apikey: good, expired')
-    // Three carriers of Authorization, three others, two orders, two kinds of what is wrong.
-    expect(faults.length).toBe(36)
+    // Five carriers of Authorization, three others, two orders, two kinds of what is wrong; and a key of another user.
+    expect(faults.length).toBe(5 * 3 * 2 * 2 + 2 * 3)
   })
 
   test('a server that prefers X-API-KEY to Authorization', async () => {

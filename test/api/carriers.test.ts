@@ -30,7 +30,8 @@ describe('a carrier that holds no credential at all is wrong, not absent', () =>
     ['Basic without a colon', 'Basic YXBpa2V5'],
     ['an empty API key', basic('apikey', '')],
     ['an API key without a user name', basic('', testApiKey)],
-    ['the name and password of a user', basic('admin', testAdminPassword)],
+    ['the name of a user and the password of another', basic('other', testAdminPassword)],
+    ['the name of a user and a key of another', basic('other', testApiKey)],
     ['the user name in capitals', basic('APIKEY', testApiKey)],
     ['the letters of an empty Basic in another case', 'Basic OG=='],
     [
@@ -70,6 +71,8 @@ describe('how a carrier may be written', () => {
       'an empty Basic, which clients send that were given nothing',
       { authorization: basic('', ''), 'x-api-key': testApiKey },
     ],
+    ['the name and password of a user', { authorization: basic('admin', testAdminPassword) }],
+    ['the name of a user and a key of that user', { authorization: basic('admin', testApiKey) }],
     ['the scheme Basic in any case', { authorization: basic('apikey', testApiKey).replace('Basic', 'BASIC') }],
     ['the cookie among others', { cookie: `theme=dark; svc-auth=${token}; lang=en` }],
   ])('%s', async (_, headers) => {

@@ -30,6 +30,7 @@ const words = 'too many bad credentials; try again later'
 // What one test has used up of what all addresses share is there again for the next.
 beforeEach(() => server.move(60_000))
 
+const unnamed = carriers.filter(({ isNamed }) => isNamed === undefined)
 const carrierPlaces = carriers.flatMap((carrier) =>
   [...mounts.map((mount) => `${mount}/`), `${api}/stats`, `${identity}/me`].map(
     (path) => [carrier.name, path, carrier] as const,
@@ -149,7 +150,7 @@ describe('one bad credential', () => {
     const old = newGuess()
     const statuses: number[] = []
     for (let tries = 0; tries <= burst; tries += 1) {
-      const carrier = carriers[tries % carriers.length]
+      const carrier = unnamed[tries % unnamed.length]
       statuses.push((await robot.bring(old, '/v2/', 'GET', carrier)).status)
     }
 
@@ -161,7 +162,6 @@ describe('nothing is counted of', () => {
   test.each([
     ['requests without credentials', {}],
     ['carriers that hold nothing that could be one', { authorization: 'Basic !!!' }],
-    ['names and passwords of users in Basic', { authorization: `Basic ${btoa('admin:whatever')}` }],
   ])('%s', async (_, headers) => {
     const stranger = new Guesser(server)
     for (let tries = 0; tries < 2 * burst; tries += 1) {

@@ -21,7 +21,9 @@ async function askAll(server: CanaryServer, token: string): Promise<number[]> {
   const statuses = new Set<number>()
   for (const path of paths) {
     for (const carrier of carriers) {
-      const { headers = {}, query } = carrier.carry(carrier.kind === 'token' ? token : server.apiKey)
+      const { headers = {}, query } = carrier.carry(
+        { token, apiKey: server.apiKey, password: server.password }[carrier.kind],
+      )
       const answer = await server.ask('GET', query === undefined ? path : `${path}?${query}`, { headers })
       statuses.add(answer.status)
     }

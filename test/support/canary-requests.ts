@@ -32,7 +32,7 @@ async function goodOf(server: CanaryServer): Promise<Readonly<Record<Carrier['ki
   const login = JSON.stringify({ username: 'admin', password: server.password })
   const answer = await server.ask('POST', `${identity}/token/auth`, { headers: json, body: login })
   const { access_token: token } = (await answer.json()) as { access_token: string }
-  return { apiKey: server.apiKey, token }
+  return { apiKey: server.apiKey, token, password: server.password }
 }
 
 function askWith(

@@ -1,4 +1,5 @@
-// The six carriers of credentials, in the order in which they decide, and what each can bring.
+// The carriers of credentials, in the order in which they decide, and what each can bring: the six of spec.md, and a
+// user's name with an API key or the password, as `docker login` sends them.
 import { identity } from './api-server.ts'
 import { testAdminPassword, testApiKey } from './berth-process.ts'
 import { type MovedServer, startMoved } from './moved-server.ts'
@@ -19,7 +20,9 @@ export const placesInOrder: readonly Place[] = ['authorization', 'x-api-key', 'q
 export interface Carrier {
   readonly name: string
   readonly place: Place
-  readonly kind: 'apiKey' | 'token'
+  readonly kind: 'apiKey' | 'token' | 'password'
+  /** Holds the name of the administrator too. */
+  readonly isNamed?: true
   carry(secret: string): Carried
   /** Something that is none of the six, however much it looks like this one. */
   carryNearly(secret: string): Carried
@@ -70,6 +73,22 @@ export const carriers: readonly Carrier[] = [
     carry: (secret) => ({ headers: { ...samePage, cookie: `svc-auth=${secret}` } }),
     carryNearly: (secret) => ({ headers: { ...samePage, cookie: `SVC-AUTH=${secret}; svc-auth2=${secret}` } }),
   },
+  {
+    name: 'Authorization: Basic user with API key',
+    place: 'authorization',
+    kind: 'apiKey',
+    isNamed: true,
+    carry: (secret) => ({ headers: { authorization: basic('admin', secret) } }),
+    carryNearly: (secret) => ({ headers: { 'proxy-authorization': basic('admin', secret) } }),
+  },
+  {
+    name: 'Authorization: Basic user with password',
+    place: 'authorization',
+    kind: 'password',
+    isNamed: true,
+    carry: (secret) => ({ headers: { authorization: basic('admin', secret) } }),
+    carryNearly: (secret) => ({ headers: { 'x-authorization': basic('admin', secret) } }),
+  },
 ]
 
 export const states = ['good', 'bad', 'expired', 'absent'] as const
@@ -112,12 +131,23 @@ export async function makeKey(
   return ((await answer.json()) as { key: string }).key
 }
 
+async function changePassword(server: MovedServer, password: string): Promise<string> {
+  const body = JSON.stringify({ password })
+  const answer = await server.ask('PATCH', `${identity}/users/admin`, { headers: asAdmin, body })
+  if (answer.status !== 200) throw new Error(`no new password: ${answer.status} ${await answer.text()}`)
+  return password
+}
+
 const dayMs = 24 * 3_600_000
 
 /**
  * One of each: the expired ones were good until the clock moved on; the bad ones are what another server would take.
  */
 export async function makeSecrets(server: MovedServer): Promise<Secrets> {
+  const earlier = 'an earlier password of the administrator'
+  for (const password of [earlier, testAdminPassword]) {
+    await logIn(server, 'admin', await changePassword(server, password))
+  }
   const expired = { apiKey: await makeKey(server, 'expired', 'admin', 3_600_000), token: await logIn(server) }
   for (const headers of [{ 'x-api-key': expired.apiKey }, { authorization: `Bearer ${expired.token}` }]) {
     const { status } = await server.ask('GET', '/v2/', { headers })
@@ -132,5 +162,6 @@ export async function makeSecrets(server: MovedServer): Promise<Secrets> {
   return {
     apiKey: { good: good.apiKey, bad: bad.apiKey, expired: expired.apiKey },
     token: { good: good.token, bad: bad.token, expired: expired.token },
+    password: { good: testAdminPassword, bad: 'a password of nobody', expired: earlier },
   }
 }

@@ -17,7 +17,6 @@ export const stubStates = [
   'html',
   'truncated',
   'no roles',
-  'odd roles',
   'odd bytes',
   'a list',
   'huge',
@@ -35,6 +34,7 @@ export interface StubCall {
 }
 
 const mePath = '/api/2021-02-21/me'
+const tokenPath = '/api/2021-02-21/token/auth'
 const hugeBytes = 1024 * 1024
 
 export class IdentityStub {
@@ -44,6 +44,10 @@ export class IdentityStub {
   readonly turnedAway = new Map<string, number>()
   /** The questions at `/me`. */
   readonly calls: StubCall[] = []
+  /** `name:password` -> the token for it; what else is tried at the login is refused. */
+  readonly logins = new Map<string, string>()
+  /** The logins that were tried, as `name:password`. */
+  readonly triedLogins: string[] = []
   /** What would have got the credential of who follows a redirect. */
   readonly strayCalls: StubCall[] = []
   /** Answers wait for this. */
@@ -89,6 +93,8 @@ export class IdentityStub {
   async #answer(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url)
     const call = readCall(request, pathname)
+    if (pathname === tokenPath && request.method === 'POST')
+      return this.#logIn((await request.json()) as Readonly<Record<string, string>>)
     if (pathname !== mePath) {
       this.strayCalls.push(call)
       return this.#know(call)
@@ -100,6 +106,15 @@ export class IdentityStub {
     if (turnedAway !== undefined) return new Response(`not you, ${call.secret}`, { status: turnedAway })
     if (this.#state === 'flapping') return this.#turn % 2 === 1 ? new Response('', { status: 503 }) : this.#know(call)
     return this.#state === 'good' ? this.#know(call) : answerIn(this.#state, call, this.#know(call))
+  }
+
+  #logIn({ username, password }: Readonly<Record<string, string>>): Response {
+    const login = `${username}:${password}`
+    this.triedLogins.push(login)
+    const token = this.logins.get(login)
+    if (/^\d+$/.test(this.#state)) return new Response('', { status: Number(this.#state) })
+    if (token === undefined) return Response.json({ msg: 'who?' }, { status: 401 })
+    return Response.json({ access_token: token, scope: 'acme', token_type: 'Bearer', expires_in: 86_400 })
   }
 
   #know({ secret }: StubCall): Response {
@@ -132,8 +147,6 @@ async function answerIn(state: StubState, { secret }: StubCall, good: Response):
       return new Response((await good.text()).slice(0, -2))
     case 'no roles':
       return Response.json({ user: 'alice', account: 'acme', secret })
-    case 'odd roles':
-      return Response.json({ roles: ['admin', { secret }] })
     case 'odd bytes':
       return new Response(Buffer.from('{"roles":["admin"],"account":"acm\xe9"}', 'latin1'))
     case 'a list':

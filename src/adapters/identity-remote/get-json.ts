@@ -27,15 +27,17 @@ const connectFaults: ReadonlySet<string> = new Set([
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Asks for a JSON object, within a time that covers the body too; rejects with `ServiceFault` alone. */
+/** Gets a JSON object, or posts one to get one, within a time that covers the body too; rejects with `ServiceFault` alone. */
 export async function getJson(
   url: string,
   headers: Readonly<Record<string, string>>,
   timeoutMs: number,
+  posted?: JsonObject,
 ): Promise<JsonAnswer> {
   try {
     const response = await connectAndGet(url, {
-      headers: { accept: 'application/json', ...headers },
+      headers: { accept: 'application/json', ...headers, ...(posted && { 'content-type': 'application/json' }) },
+      ...(posted && { method: 'POST', body: JSON.stringify(posted) }),
       // Another address must not get the credential.
       redirect: 'manual',
       signal: AbortSignal.timeout(timeoutMs),

@@ -11,7 +11,7 @@ import type { JsonObject } from './get-json.ts'
 export function rolesBehind(said: JsonObject, roles: readonly string[]): readonly string[] {
   const { userRoles, rights, repositories } = said
   const isLimited = Array.isArray(rights) || Array.isArray(repositories)
-  return isLimited && Array.isArray(userRoles) ? userRoles.filter((role) => typeof role === 'string') : roles
+  return isLimited && Array.isArray(userRoles) ? userRoles.flatMap(nameOfRole) : roles
 }
 
 /** When the service says that the credential ends; it can only shorten what else is known of that. */
@@ -19,23 +19,42 @@ export function readEnd({ expiresAt }: JsonObject): number {
   return (typeof expiresAt === 'string' ? parseTime(expiresAt) : undefined) ?? Number.POSITIVE_INFINITY
 }
 
-/** Undefined unless there is a list of texts. */
+/** Undefined unless there is a list. A role is a text, or an object with a `name`; anything else in the list is ignored. */
 export function readRoles({ roles }: JsonObject): readonly string[] | undefined {
-  return Array.isArray(roles) && roles.every((role) => typeof role === 'string') ? roles : undefined
+  return Array.isArray(roles) ? roles.flatMap(nameOfRole) : undefined
+}
+
+function nameOfRole(role: unknown): string[] {
+  if (typeof role === 'string') return [role]
+  if (typeof role !== 'object' || role === null || !Object.hasOwn(role, 'name')) return []
+  const { name } = role as { readonly name?: unknown }
+  return typeof name === 'string' ? [name] : []
 }
 
 /**
- * The account that is named first: by a text, or by a whole number. Something else in its place is no name, but it is not
- * nothing either: those of whom it is said must not all become the tenant that nobody named.
+ * The account that is named first: by a text, or by a whole number. Anything else in its place is not a name, but the
+ * service meant one: its callers must not all fall into the account of those for whom no account is named.
  */
-export function findAccount(saids: readonly (JsonObject | undefined)[], fields: readonly string[]): string | undefined {
-  const values = saids.flatMap((said) =>
-    fields.map((field) => (said && Object.hasOwn(said, field) ? said[field] : null)),
-  )
+export function findAccount(said: JsonObject, fields: readonly string[]): string | undefined {
+  const values = fields.map((field) => {
+    const value = Object.hasOwn(said, field) ? said[field] : null
+    return field === 'scope' && isOauthScope(value) ? null : value
+  })
   const given = values.filter((value) => value !== null && value !== undefined && value !== '')
   const name = given.find((value) => typeof value === 'string' || Number.isSafeInteger(value))
   if (name !== undefined) return String(name)
   return given.length === 0 ? undefined : notAName
+}
+
+const singleName = /^[A-Za-z0-9][A-Za-z0-9._@-]*$/
+/** RFC 6749, 3.3: scope = scope-token *( SP scope-token ). */
+const scopeTokens = /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/
+const oidcScopes: ReadonlySet<string> = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
+
+/** Many services write OAuth scopes (`openid email`, `repo:read`) into the member where others name the account. */
+function isOauthScope(value: unknown): boolean {
+  if (typeof value !== 'string' || !scopeTokens.test(value)) return false
+  return !singleName.test(value) || oidcScopes.has(value)
 }
 
 /** No account is called so: it holds a control character. */

@@ -2,6 +2,9 @@ import type { Credential } from '../../ports/identity.ts'
 import { getJson, type JsonObject, ServiceFault } from './get-json.ts'
 import { readRoles } from './me-answer.ts'
 
+/** What `/me` can be asked with. */
+export type PlainCredential = Exclude<Credential, { kind: 'login' }>
+
 /** What the service says of a credential. */
 export type MeReply =
   | { readonly kind: 'known'; readonly answer: JsonObject; readonly roles: readonly string[] }
@@ -13,7 +16,7 @@ export type MeReply =
 const mePath = '/api/2021-02-21/me'
 
 /** Rejects with `ServiceFault` when the service cannot tell. */
-export async function askMe(serviceUrl: string, credential: Credential, timeoutMs: number): Promise<MeReply> {
+export async function askMe(serviceUrl: string, credential: PlainCredential, timeoutMs: number): Promise<MeReply> {
   const { status, body } = await getJson(serviceUrl + mePath, headersFor(credential), timeoutMs)
   if (status === 401 || status === 403) return { kind: 'unknown' }
   if (body === undefined) {
@@ -28,6 +31,6 @@ export async function askMe(serviceUrl: string, credential: Credential, timeoutM
   return { kind: 'known', answer: body, roles }
 }
 
-function headersFor({ kind, secret }: Credential): Record<string, string> {
+function headersFor({ kind, secret }: PlainCredential): Record<string, string> {
   return kind === 'api-key' ? { 'x-api-key': secret } : { authorization: `Bearer ${secret}` }
 }

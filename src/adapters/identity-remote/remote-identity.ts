@@ -7,8 +7,10 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Credential, Grant, Identity, Principal } from '../../ports/identity.ts'
 import { type JsonObject, ServiceFault } from './get-json.ts'
 import { KeySet } from './key-set.ts'
+import { askLogin } from './login-question.ts'
 import { findAccount, findText, narrowGrants, readEnd, readRoles, rolesBehind } from './me-answer.ts'
-import { askMe, type MeReply } from './me-question.ts'
+import { askMe, type PlainCredential } from './me-question.ts'
+import { RememberedWays } from './remembered-ways.ts'
 
 /** Tokens that are checked here, with the service's public keys. */
 export interface TokenRules {
@@ -29,6 +31,10 @@ export interface RemoteIdentityOptions {
   /** Where an answer, or else a token, names the account. */
   readonly accountFields: readonly string[]
   readonly tokens?: TokenRules | undefined
+  /** Whether a secret can only be an API key, and must not be tried as a password. */
+  readonly isApiKey?: (secret: string) => boolean
+  /** Called once, when the service has named no account for a caller. */
+  readonly onNoAccount?: () => void
 }
 
 /** Who somebody is, as the service or its token says it. */
@@ -60,6 +66,8 @@ export class RemoteIdentity implements Identity {
   readonly #slots: Slots
   readonly #breaker: CircuitBreaker
   readonly #keySet: KeySet | undefined
+  readonly #ways = new RememberedWays()
+  #hasToldNoAccount = false
 
   constructor(options: RemoteIdentityOptions) {
     const { clock, callsMax, queueMax, tokens } = options
@@ -69,7 +77,54 @@ export class RemoteIdentity implements Identity {
     this.#keySet = tokens && new KeySet(tokens.jwksUrl, clock)
   }
 
-  async authenticate(credential: Credential, origin?: string): Promise<Principal | undefined> {
+  authenticate(credential: Credential, origin?: string): Promise<Principal | undefined> {
+    return credential.kind === 'login' ? this.#logIn(credential, origin) : this.#authenticate(credential, origin)
+  }
+
+  /**
+   * A user name with a password or an API key. A password gets a token, which is used until it ends or is refused. What is
+   * no password is tried as a key, which must be the key of that user if the service names the key's user at all.
+   */
+  async #logIn(login: LoginCredential, origin: string | undefined): Promise<Principal | undefined> {
+    const { userName, secret } = login
+    const now = this.#options.clock.now()
+    const way = this.#ways.find(userName, secret)
+    if (way?.kind === 'token' && way.endsAt > now) {
+      const principal = await this.#byToken(way.token, way.endsAt, origin)
+      if (principal !== undefined) return principal
+    }
+    if (way?.kind === 'api-key' || this.#options.isApiKey?.(secret)) return this.#byNamedKey(login, origin)
+    const { url, timeoutMs } = this.#options
+    const reply = await this.#inTurn(() => askLogin(url, { username: userName, password: secret }, timeoutMs), origin)
+    if (reply.kind === 'token') {
+      const endsAt = now + reply.lifetimeMs
+      this.#ways.put(userName, secret, { kind: 'token', token: reply.token, endsAt })
+      return this.#byToken(reply.token, endsAt, origin)
+    }
+    const principal = await this.#byNamedKey(login, origin)
+    if (principal === undefined && reply.kind === 'not-taken') throw unavailable(reply.fault)
+    return principal
+  }
+
+  async #byToken(token: string, endsAt: number, origin: string | undefined): Promise<Principal | undefined> {
+    const found = await this.#authenticate({ kind: 'bearer', secret: token }, origin)
+    if (found === undefined) return undefined
+    const end = Math.min(found.expiresAt ?? Infinity, endsAt)
+    // One fingerprint for all tokens that the user's password gets, and none of the password, which it could betray.
+    const fingerprint = fingerprintOf(`login:${found.account}:${found.subject}`)
+    return { ...found, fingerprint, expiresAt: end === Infinity ? undefined : end }
+  }
+
+  async #byNamedKey({ userName, secret }: LoginCredential, origin: string | undefined): Promise<Principal | undefined> {
+    const credential: PlainCredential = { kind: 'api-key', secret }
+    const said = sendable.test(secret) ? await this.#askMe(credential, origin) : undefined
+    const names = said && subjectFields.flatMap((field) => findText(said.answer, [field]) ?? [])
+    const isOwn = names !== undefined && (names.length === 0 || names.includes(userName))
+    this.#ways.put(userName, secret, isOwn ? { kind: 'api-key' } : undefined)
+    return said !== undefined && isOwn ? this.#toPrincipal(credential, said) : undefined
+  }
+
+  async #authenticate(credential: PlainCredential, origin: string | undefined): Promise<Principal | undefined> {
     const { kind, secret } = credential
     if (!sendable.test(secret)) return undefined
     const { tokens } = this.#options
@@ -77,7 +132,11 @@ export class RemoteIdentity implements Identity {
     return isCheckedHere ? this.#check(credential, tokens, origin) : this.#ask(credential, origin)
   }
 
-  async #check(credential: Credential, tokens: TokenRules, origin: string | undefined): Promise<Principal | undefined> {
+  async #check(
+    credential: PlainCredential,
+    tokens: TokenRules,
+    origin: string | undefined,
+  ): Promise<Principal | undefined> {
     const { algorithms, issuer, audience, skewMs } = tokens
     const rules = { algorithms, issuer, audience, skewSeconds: skewMs / 1000 }
     const claims = await this.#keySet?.verify(credential.secret, rules)
@@ -88,28 +147,41 @@ export class RemoteIdentity implements Identity {
     return this.#toPrincipal(credential, { answer: claims, roles, claims })
   }
 
-  async #ask(credential: Credential, origin: string | undefined): Promise<Principal | undefined> {
-    const reply = await this.#askInTurn(credential, origin)
+  async #ask(credential: PlainCredential, origin: string | undefined): Promise<Principal | undefined> {
+    const said = await this.#askMe(credential, origin)
+    return said && this.#toPrincipal(credential, said)
+  }
+
+  async #askMe(credential: PlainCredential, origin: string | undefined): Promise<Said | undefined> {
+    const { url, timeoutMs } = this.#options
+    const reply = await this.#inTurn(() => askMe(url, credential, timeoutMs), origin)
     if (reply.kind === 'unknown') return undefined
     if (reply.kind === 'not-taken') throw unavailable(reply.fault)
     const claims = credential.kind === 'bearer' ? readUnprovedClaims(credential.secret) : undefined
-    return this.#toPrincipal(credential, { ...reply, claims })
+    return { ...reply, claims }
   }
 
-  async #askInTurn(credential: Credential, origin: string | undefined): Promise<MeReply> {
-    const { url, timeoutMs } = this.#options
+  async #inTurn<T>(ask: () => Promise<T>, origin: string | undefined): Promise<T> {
     try {
-      return await this.#slots.run(() => this.#breaker.run(() => askMe(url, credential, timeoutMs), origin))
+      return await this.#slots.run(() => this.#breaker.run(ask, origin))
     } catch (error) {
       const isTrouble = error instanceof ServiceFault || error instanceof CircuitOpen || error instanceof NoSlot
       throw isTrouble ? unavailable(error) : error
     }
   }
 
-  #toPrincipal({ secret }: Credential, { answer, roles, claims }: Said): Principal {
+  #noAccount(): string {
+    if (!this.#hasToldNoAccount) this.#options.onNoAccount?.()
+    this.#hasToldNoAccount = true
+    return 'default'
+  }
+
+  #toPrincipal({ secret }: PlainCredential, { answer, roles, claims }: Said): Principal {
     const { accountFields, grantsFor } = this.#options
     const fingerprint = fingerprintOf(secret)
-    const account = findAccount([answer, claims], accountFields) ?? 'default'
+    // The answer alone, and not the claims of a token that it is about: a user's API key has no claims, and must lead to
+    // the same account as the user's token.
+    const account = findAccount(answer, accountFields) ?? this.#noAccount()
     const subject = findText(answer, subjectFields) ?? findText(claims, ['sub']) ?? `key:${fingerprint}`
     // Another name in its place would be another tenant.
     if (!isName(account) || !isName(subject)) throw unavailable(new ServiceFault('a name that cannot be kept'))
@@ -124,6 +196,8 @@ export class RemoteIdentity implements Identity {
     }
   }
 }
+
+type LoginCredential = Extract<Credential, { kind: 'login' }>
 
 function isName(text: string): boolean {
   return text.length <= nameLengthMax && text.isWellFormed() && !controlCharacter.test(text)

@@ -1,7 +1,7 @@
+import { tellFull } from '../../identity/logins.ts'
 import { tokenLifetimeSeconds } from '../../identity/tokens.ts'
 import { findByPassword } from '../../identity/users.ts'
-import { NoSlot } from '../../lib/slots.ts'
-import { RegistryRefusal, Unavailable } from '../../oci/errors.ts'
+import { RegistryRefusal } from '../../oci/errors.ts'
 import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
 import { readJsonObject, textOf } from '../json-body.ts'
 
@@ -26,8 +26,4 @@ export async function postToken(exchange: Exchange): Promise<Answer> {
     expires_in: tokenLifetimeSeconds,
   }
   return jsonAnswer(200, token, { 'cache-control': 'no-store' })
-}
-
-function tellFull(error: unknown): never {
-  throw error instanceof NoSlot ? new Unavailable('the login (too many at once)', { cause: error }) : error
 }

@@ -21,7 +21,8 @@ export const securitySchemes = (authUrl = '') =>
     basic: {
       type: 'http',
       scheme: 'basic',
-      description: 'User name `apikey` with an API key as the password, or `bearer` with a token.',
+      description:
+        'User name `apikey` with an API key as the password, or `bearer` with a token. Or the name of a user, with the password of that user or one of the API keys of that user.',
     },
     cookie: {
       type: 'apiKey',

@@ -3,7 +3,7 @@ import { parseScopes } from '../../identity/scopes.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
 import type { Principal } from '../../ports/identity.ts'
 import { findListable, isAllowed, isGrantable } from '../../registry/access.ts'
-import { type PresentedCredential, parseUserAndPassword } from '../credentials.ts'
+import { type PresentedCredential, toLogin } from '../credentials.ts'
 import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
 import { bodyInvalid, readSmallBody } from '../json-body.ts'
 
@@ -38,7 +38,7 @@ function refuseUnlessBearer({ app }: Exchange): void {
 function findInForm(form: URLSearchParams): PresentedCredential | undefined {
   const [username, password] = [form.get('username'), form.get('password')]
   if (username === null && password === null) return undefined
-  return { carrier: 'authorization', credential: parseUserAndPassword(`${username ?? ''}:${password ?? ''}`) }
+  return { carrier: 'authorization', credential: toLogin(username ?? '', password ?? '') }
 }
 
 async function sell(

@@ -46,7 +46,6 @@ const speechless: readonly (readonly [StubState, string])[] = [
   ['odd bytes', 'an answer that is not JSON'],
   ['a list', 'an answer that is no JSON object'],
   ['no roles', 'an answer without a list of roles'],
-  ['odd roles', 'an answer without a list of roles'],
   ['huge', 'an answer of more than 65536 bytes'],
   ['flapping', 'answered 503'],
 ]

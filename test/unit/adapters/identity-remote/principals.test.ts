@@ -41,6 +41,10 @@ describe('the account', () => {
     ['the next one, where the first is empty', { scope: '', account: 'second' }, 'second'],
     ['the next one, where the first is no name', { scope: ['first'], account: 'second' }, 'second'],
     ['a number too', { account: 42 }, '42'],
+    ['a UUID', { scope: '0192a1f0-1c5e-7d3a-9d58-7a0c2a1f9b11' }, '0192a1f0-1c5e-7d3a-9d58-7a0c2a1f9b11'],
+    ['no list of OAuth scopes', { scope: 'openid email', account: 'second' }, 'second'],
+    ['no OAuth scope', { scope: 'repo:read' }, 'default'],
+    ['no scope of OpenID Connect', { scope: 'openid' }, 'default'],
     ['`default`, where nothing names one', { tenant: 'third' }, 'default'],
   ])('is %s', async (_, answer, account) => {
     expect((await principalOf(answer)).account).toBe(account)
@@ -64,11 +68,22 @@ describe('the account', () => {
     expect((await principalOf({}, key, { accountFields: ['constructor', '__proto__'] })).account).toBe('default')
   })
 
-  test('is what the token says where the answer says nothing, since the service has just confirmed the token', async () => {
-    const token = await tokenWith({ account: 'of the token' })
+  test('is the same for a token as for an API key: what the answer says, whatever the token says', async () => {
+    const token = await tokenWith({ account: 'of the token', scope: 'of-the-token' })
+    for (const answer of [{}, { account: 'of the answer' }]) {
+      expect((await principalOf(answer, token)).account).toBe((await principalOf(answer)).account)
+    }
+  })
 
-    expect((await principalOf({}, token)).account).toBe('of the token')
-    expect((await principalOf({ account: 'of the answer' }, token)).account).toBe('of the answer')
+  test('that is not named is told once', async () => {
+    let told = 0
+    const identity = openRemote(stub.url, { onNoAccount: () => ++told })
+    for (const answer of [{ roles: [], account: 'acme' }, { roles: [] }, { roles: [] }]) {
+      stub.people.set(key.secret, answer)
+      await identity.authenticate(key)
+    }
+
+    expect(told).toBe(1)
   })
 
   test('is not what an API key says that looks like a token', async () => {
@@ -127,6 +142,12 @@ describe('the subject', () => {
 })
 
 describe('the roles', () => {
+  test('may be objects with a name; what is neither is ignored', async () => {
+    const odd = [{ id: 7, name: 'writer' }, 'auditor', { id: 8 }, 7, null, ['admin'], { name: ['admin'] }]
+
+    expect((await principalOf({ roles: odd })).roles).toEqual(['writer', 'auditor'])
+  })
+
   test('give what the settings say, and unknown ones nothing', async () => {
     const { roles, grants } = await principalOf({ roles: ['reader', 'king of the world'] })
 

@@ -1,0 +1,50 @@
+import { LRUCache } from 'lru-cache'
+import { NoSlot } from '../lib/slots.ts'
+import { Unavailable } from '../oci/errors.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { User, Users } from '../ports/users.ts'
+import { findByPassword, isUserName } from './users.ts'
+
+interface Proof {
+  /** The stored hash that the password was compared with. */
+  readonly hash: string
+  readonly until: number
+}
+
+const proofsMax = 10_000
+const proofMs = 10 * 60_000
+
+/**
+ * Logins by user name and password in front of every request, as `docker login` makes them. Argon2 is slow on purpose, so
+ * a right password is remembered together with the stored hash that it fits. The user's row is read each time: a new
+ * password, a disabled user or another role counts at once. The memory holds keyed hashes, and no password.
+ */
+export class Logins {
+  readonly #users: Pick<Users, 'find'>
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))
+  readonly #proofs = new LRUCache<string, Proof>({ max: proofsMax })
+
+  constructor(users: Pick<Users, 'find'>, clock: Pick<Clock, 'now'>) {
+    this.#users = users
+    this.#clock = clock
+  }
+
+  async find(name: string, password: string): Promise<User | undefined> {
+    const key = this.#hmac.copy().update(`${name}\n${password}`).digest('base64')
+    const proof = this.#proofs.get(key)
+    if (proof !== undefined && proof.until > this.#clock.now() && isUserName(name)) {
+      const user = await this.#users.find(name)
+      if (user?.passwordHash === proof.hash) return user.isDisabled ? undefined : user
+    }
+    const user = await findByPassword({ users: this.#users }, name, password).catch(tellFull)
+    if (user?.passwordHash === undefined) return undefined
+    this.#proofs.set(key, { hash: user.passwordHash, until: this.#clock.now() + proofMs })
+    return user
+  }
+}
+
+/** Too many passwords are being compared: nobody can tell now, and the caller may come again. */
+export function tellFull(error: unknown): never {
+  throw error instanceof NoSlot ? new Unavailable('the login (too many at once)', { cause: error }) : error
+}
