@@ -95,7 +95,7 @@ const serviceExamples: Readonly<Record<string, Example>> = {
   getUsers: { status: 200 },
   postUser: { status: 201, question: () => json({ name: `made-${crypto.randomUUID()}`, roles: [] }) },
   getUser: { status: 200, values: onUser },
-  patchUser: { status: 200, values: onUser, question: () => json({ roles: [] }) },
+  patchUser: { status: 200, values: onUser, question: () => json({ disabled: false }) },
   getApiKeys: { status: 200, values: onUser },
   postApiKey: { status: 201, values: onUser, question: () => json({ name: `made-${crypto.randomUUID()}` }) },
   deleteApiKey: { status: 204, values: ({ user, apiKeyName }) => ({ user, key: apiKeyName }) },
