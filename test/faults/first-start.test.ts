@@ -1,5 +1,5 @@
 // What a start tells its operator: where to log in, and with what.
-import { expect, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -12,9 +12,15 @@ import { until } from '../support/until.ts'
 const newFolder = useTemporaryFolders('first-start')
 const noPresets = { BERTH_IDENTITY__ADMIN_API_KEY: '', BERTH_IDENTITY__ADMIN_PASSWORD: '' }
 
+const started: BerthProcess[] = []
+afterEach(async () => {
+  for (const berth of started.splice(0)) await berth.kill()
+})
+
 /** A server without preset credentials, and all that its start printed. */
 async function start(dataDir: string, settings: Readonly<Record<string, string>> = {}) {
   const berth = await startBerth({ dataDir, settings: { ...noPresets, ...settings } })
+  started.push(berth)
   await until('the login line is printed', () => berth.output().includes('docker login'))
   return berth
 }

@@ -138,6 +138,7 @@ describe('an old Node', () => {
       '--require',
       preload,
       join(projectRoot, `scripts/${script}.mjs`),
+      '--version',
     ])
     expect([exitCode, stderr.toString()]).toEqual([
       1,
