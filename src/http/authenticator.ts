@@ -82,3 +82,7 @@ function triedBy(credential: Credential, isOurs: boolean): Omit<Attempt, 'from'>
     ? { credential: tried, isUnguessable: true }
     : { credential: tried, target: credential.userName }
 }
+
+export function refuseAnonymous({ kind }: Principal): void {
+  if (kind === 'anonymous') throw new RegistryRefusal('unauthenticated')
+}

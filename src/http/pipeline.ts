@@ -6,11 +6,12 @@ import type { Principal } from '../ports/identity.ts'
 import { checkAllowed } from '../registry/access.ts'
 import { changing } from '../registry/read-only.ts'
 import { openAccount } from '../registry/service.ts'
-import { Authenticator } from './authenticator.ts'
+import { Authenticator, refuseAnonymous } from './authenticator.ts'
 import { Challenges } from './challenges.ts'
 import { findCredential, type PresentedCredential } from './credentials.ts'
 import { answerError } from './error-body.ts'
 import type { Answer, Application, Exchange } from './exchange.ts'
+import { findInterruption, type Interruption } from './interruption.ts'
 import { type Territory, territoryOf } from './mounts.ts'
 import { type AddressOf, checkHost, Peers } from './peers.ts'
 import { announcesBody, openBody } from './request-body.ts'
@@ -45,6 +46,7 @@ interface Passage {
   body: ByteSource | undefined
   /** Made when the request needs memory that counts. */
   memory: RequestMemory | undefined
+  interruption?: Interruption | undefined
 }
 
 /** What only the socket knows. */
@@ -121,6 +123,7 @@ export class Pipeline {
 
   #answerFault(error: unknown, request: Request, passage: Passage): Answer {
     this.#logFault(error, passage)
+    passage.interruption = findInterruption(error)
     return answerError(error, {
       territory: passage.territory,
       path: passage.target.path,
@@ -247,6 +250,7 @@ export class Pipeline {
       status: answer.status,
       bytes: answer.lengthBytes,
       received: passage.body?.receivedBytes,
+      ...passage.interruption,
       ms: Math.round((performance.now() - passage.startedAt) * 100) / 100,
       who: passage.principal?.fingerprint,
     })
@@ -277,10 +281,6 @@ function isChange({ method }: Request): boolean {
 /** An address that was too odd to be taken apart is looked at as it came. */
 function hasKeyInQuery(url: string, target: RequestTarget): boolean {
   return target === noTarget ? url.includes('apiKey') : target.query.has('apiKey')
-}
-
-function refuseAnonymous({ kind }: Principal): void {
-  if (kind === 'anonymous') throw new RegistryRefusal('unauthenticated')
 }
 
 function begin(request: Request): Passage {

@@ -13,7 +13,7 @@ export function openBody(request: Request, settings: HttpSettings): ByteSource {
     bytesPerSecondMin: settings.bodyBytesPerSecondMin,
     windowMs: settings.bodyWindowMs,
     tooSlow: () => new RegistryRefusal('body-too-slow'),
-    broken: () => new RegistryRefusal('body-incomplete'),
+    broken: () => new RegistryRefusal('body-incomplete', { reason: 'the client closed the connection' }),
   })
 }
 

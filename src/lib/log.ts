@@ -70,13 +70,18 @@ function describeError(error: Error): unknown {
 function toText(level: LogLevel, message: string, fields: LogFields): string {
   const clock = timestamp().slice(11, 19)
   if (message === 'request') {
-    const { method, path, status, ms, bytes, received, who } = fields
+    const { method, path, status, ms, bytes, received, who, interrupted, kept } = fields
     const size = bytes ?? received
-    return `${clock} ${status} ${method} ${path}  ${ms} ms${size === undefined ? '' : `  ${size} B`}  ${who ?? '-'}\n`
+    return `${clock} ${status} ${method} ${path}  ${ms} ms${size === undefined ? '' : `  ${size} B`}  ${who ?? '-'}${showInterruption(interrupted, kept)}\n`
   }
   const mark = level === 'error' ? 'ERROR ' : level === 'warn' ? 'WARN ' : ''
   const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${showField(value)}`)
   return `${clock} ${mark}${message}${rest.join('')}\n`
+}
+
+function showInterruption(reason: unknown, keptBytes: unknown): string {
+  if (reason === undefined) return ''
+  return keptBytes === undefined ? `  (${reason})` : `  (${reason}; ${keptBytes} B are kept)`
 }
 
 function showField(value: unknown): string {

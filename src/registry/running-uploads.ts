@@ -9,7 +9,8 @@ interface Writer {
   waitsSince: number | undefined
   /** The digest with which it closes the upload, if it does. */
   readonly closing: Digest | undefined
-  readonly stop: () => void
+  /** With the reason, for the log. */
+  readonly stop: (reason: string) => void
   readonly ended: Promise<void>
 }
 
@@ -50,11 +51,11 @@ export class RunningUploads {
    * Announces a writer. A writer before it that looks dead is stopped and waited for; one that is alive keeps its turn, and
    * the answer is undefined.
    */
-  async enter(id: UploadId, stop: () => void, closing?: Digest): Promise<WriterEntry | undefined> {
+  async enter(id: UploadId, stop: Writer['stop'], closing?: Digest): Promise<WriterEntry | undefined> {
     const before = this.#writers.get(id)
     if (before !== undefined) {
       if (!this.#looksDead(before)) return undefined
-      before.stop()
+      before.stop('another request goes on with the upload')
       await before.ended
       if (this.#writers.has(id)) return undefined
     }
@@ -87,16 +88,16 @@ export class RunningUploads {
   }
 
   /** Stops the writer of an upload that is being cancelled, and waits until it is gone. */
-  async stop(id: UploadId): Promise<void> {
+  async stop(id: UploadId, reason: string): Promise<void> {
     const writer = this.#writers.get(id)
-    writer?.stop()
+    writer?.stop(reason)
     await writer?.ended
     this.#hashes.delete(id)
   }
 
   /** Stops every writer: the process is going down. What they received so far stays. */
   async stopAll(): Promise<void> {
-    await Promise.all([...this.#writers.keys()].map((id) => this.stop(id)))
+    await Promise.all([...this.#writers.keys()].map((id) => this.stop(id, 'the server is stopping')))
   }
 
   keepHash(upload: Upload, sizeBytes: number, hash: RunningHash): void {

@@ -103,7 +103,7 @@ export class UploadTurn implements AsyncDisposable {
     } catch (fault) {
       throw await this.abort(fault, cut)
     }
-    if (cut !== undefined) throw cut
+    if (cut !== undefined) throw tellKept(cut, this.#sizeBytes)
     return this.#sizeBytes
   }
 
@@ -161,7 +161,11 @@ export class UploadTurn implements AsyncDisposable {
 
   /** Throws when a heartbeat found that the turn was lost. */
   checkStillOurs(): void {
-    if (this.#isLost) throw new RegistryRefusal('upload-unknown', { id: this.upload.id })
+    if (!this.#isLost) return
+    throw new RegistryRefusal('upload-unknown', {
+      id: this.upload.id,
+      reason: 'another request goes on with the upload',
+    })
   }
 
   /** Goes on with a kept hash if it covers all bytes so far; an upload that is still empty begins a new one. */
@@ -261,4 +265,10 @@ export class UploadTurn implements AsyncDisposable {
 export function checkOrder(upload: Upload, { first }: IncomingChunk): void {
   if (first === undefined || first === upload.object.sizeBytes) return
   throw new RegistryRefusal('upload-out-of-order', { received: upload.object.sizeBytes })
+}
+
+/** Says in the refusal how many bytes of the upload are safe. */
+function tellKept(cut: unknown, keptBytes: number): unknown {
+  if (!(cut instanceof RegistryRefusal)) return cut
+  return new RegistryRefusal(cut.refusal, { ...cut.details[0], kept: keptBytes })
 }

@@ -87,7 +87,7 @@ function requireOpen(state: UploadState | undefined, id: UploadId): Extract<Uplo
 export async function cancelUpload(needs: UploadNeeds, owner: UploadOwner, id: UploadId): Promise<void> {
   const isGone = await needs.metadata.transaction((tables) => tables.uploads.discard(owner, id))
   if (!isGone) throw new RegistryRefusal('upload-unknown', { id })
-  await needs.running.stop(id)
+  await needs.running.stop(id, 'the upload was cancelled')
 }
 
 type OperatorNeeds = { readonly metadata: Pick<MetadataStore, 'uploads' | 'transaction'> }
@@ -182,7 +182,7 @@ async function takeTurn(
   closing?: Digest,
 ): Promise<UploadTurn | undefined> {
   checkOrder(seen, chunk)
-  const stop = () => chunk.body.cancel(new RegistryRefusal('body-incomplete'))
+  const stop = (reason: string) => chunk.body.cancel(new RegistryRefusal('body-incomplete', { reason }))
   const entry = await needs.running.enter(seen.id, stop, closing)
   if (entry === undefined) return undefined
   try {

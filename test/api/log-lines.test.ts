@@ -1,6 +1,8 @@
 // What the server says of each request, as an operator reads it: one JSON line, and no secret in it.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type BerthProcess, startBerth } from '../support/berth-process.ts'
+import { openSession, receivedBytes } from '../support/registry-client.ts'
+import { beginRequest } from '../support/slow-request.ts'
 import { basic } from '../support/test-server.ts'
 import { until } from '../support/until.ts'
 
@@ -99,5 +101,39 @@ test.each([
     await open.stop()
 
     expect(open.output().includes('docker does not pull without credentials')).toBe(warns)
+  },
+)
+
+test.each([
+  ['the client closed the connection', {}, (_: BerthProcess, vanish: () => void) => vanish()],
+  ['the request body arrives too slowly', { BERTH_LIMITS__BODY_WINDOW: '1s' }, () => undefined],
+  [
+    'the server is stopping',
+    { BERTH_SERVER__DRAIN: '0s' },
+    (server: BerthProcess) => void process.kill(server.pid, 'SIGTERM'),
+  ],
+])(
+  'the line of an upload that ended early says that %s, and how many bytes are kept',
+  async (reason, settings, end) => {
+    const server = await startBerth({ settings })
+    const session = await openSession(server, 'cut/app')
+    const request = await beginRequest(server, 'PATCH', session, 'content-length', 1_000_000)
+    await request.send(new Uint8Array(50_000))
+    // What the server has not read when the connection ends is lost with it.
+    await Bun.sleep(200)
+    end(server, request.vanish)
+    const line = await until('the line is written', () =>
+      server
+        .output()
+        .split('\n')
+        .find((text) => text.includes('"method":"PATCH"') && text.includes('"msg":"request"')),
+    )
+    const { interrupted, kept, received } = JSON.parse(line)
+
+    expect([interrupted, kept]).toEqual([reason, received])
+    expect(kept).toBeGreaterThan(0)
+    if (reason !== 'the server is stopping') expect(await receivedBytes(server, session)).toBe(kept)
+    request.vanish()
+    await server.stop()
   },
 )

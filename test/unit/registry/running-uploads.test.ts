@@ -133,7 +133,7 @@ describe('a kept hash', () => {
 
   test('is forgotten with its upload, and when too many are kept', async () => {
     const { running } = kept(3, 100)
-    await running.stop(id)
+    await running.stop(id, 'a test')
     expect(running.takeHash(uploadAt(4, 100))).toBeUndefined()
 
     running.keepHash(uploadAt(3, 0), 100, startHash('sha256'))

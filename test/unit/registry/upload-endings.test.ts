@@ -129,6 +129,10 @@ function answerOf(error: unknown, fault: Error | undefined): Ending['answer'] {
   if (error instanceof RegistryRefusal && error.refusal === 'upload-unknown') return 'upload-unknown'
   if (error instanceof RegistryRefusal && error.refusal === 'digest-mismatch') return 'fault'
   if (error === fault) return 'fault'
+  // A fault that leaves the bytes of a chunk in the session says how many bytes are safe now.
+  const isSameKind =
+    error instanceof RegistryRefusal && fault instanceof RegistryRefusal && error.refusal === fault.refusal
+  if (isSameKind && error.details[0]?.['kept'] === 15) return 'fault'
   if (error instanceof Unavailable && error.cause === fault) return 'unavailable'
   throw error
 }
