@@ -109,14 +109,13 @@ export class Pipeline {
 
   /** Waits until the answer may be kept in memory, and makes it again. */
   async #answerLater(request: Request, passage: Passage, memoryBytes: number): Promise<Answer> {
-    const memory = this.#memoryOf(request, passage)
     try {
-      await memory.wait(memoryBytes)
+      await this.#memoryOf(request, passage).wait(memoryBytes)
       const answer = await this.#answer(request, passage)
-      memory.keep(bytesInMemory(answer))
+      passage.memory?.keep(bytesInMemory(answer))
       return answer
     } catch (error) {
-      memory.release()
+      passage.memory?.release()
       return this.#answerFault(error, request, passage)
     }
   }
@@ -133,9 +132,11 @@ export class Pipeline {
   }
 
   #memoryOf(request: Request, passage: Passage): RequestMemory {
-    passage.memory ??= new RequestMemory(this.#app.memory, this.#connection, request, () => {
-      return { principal: passage.principal, route: passage.found?.route, network: this.#peers.networksOf(request)[0] }
-    })
+    passage.memory ??= new RequestMemory(this.#app.memory, this.#connection, request, () => ({
+      principal: passage.principal,
+      route: passage.found?.route,
+      network: () => this.#peers.networksOf(request)[0]?.name,
+    }))
     return passage.memory
   }
 

@@ -33,7 +33,8 @@ export const noConnection: Connection = {
 export interface MemoryUser {
   readonly principal: Principal | undefined
   readonly route: Route | undefined
-  readonly network: { readonly name: string } | undefined
+  /** Asked only for callers without credentials: it takes a look at the connection. */
+  readonly network: () => string | undefined
 }
 
 /** Memory that one request uses: first for its body, then for its answer. */
@@ -114,7 +115,7 @@ function isOperators({ route }: MemoryUser): boolean {
 
 /** One share for each caller; strangers share by network. */
 function holderOf({ principal, network }: MemoryUser): string {
-  if (principal === undefined || principal.kind === 'anonymous') return `network ${network?.name ?? ''}`
+  if (principal === undefined || principal.kind === 'anonymous') return `network ${network() ?? ''}`
   return `${principal.account} ${principal.subject}`
 }
 

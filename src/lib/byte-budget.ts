@@ -24,7 +24,7 @@ export interface BudgetSettings {
 
 /** What the budget may ask of those who hold a part of it. */
 export interface HoldTerms {
-  /** Whether nobody needs the bytes any more, for holds that are not released. The budget looks when it needs room. */
+  /** Whether nobody needs the bytes any more, for holds that are not released. The budget looks now and then. */
   readonly isOver?: () => boolean
   /** What is in memory elsewhere while this waits. */
   readonly bytesWhileWaiting?: number
@@ -41,6 +41,7 @@ interface Waiter {
 }
 
 const looksEveryMs = 250
+const collectAtMin = 64
 /** How long a holder that was asked to give up may take before it is asked again. */
 const askAgainAfterMs = 5_000
 
@@ -58,6 +59,7 @@ export class ByteBudget {
   /** Whether somebody waits for whom only the total is too small: those who come later must not overtake. */
   #isTight = false
   #timer: Timer | undefined
+  #collectAt = collectAtMin
 
   constructor(settings: BudgetSettings, now: () => number = () => performance.now()) {
     this.#settings = settings
@@ -112,6 +114,11 @@ export class ByteBudget {
 
   /** Whether there is room or not. For work that must not wait; the others then wait for it. */
   force(holder: string, bytes: number, terms: HoldTerms): ByteHold {
+    // What is over is dropped before it grows old: then it costs the garbage collector little.
+    if (this.#holds.size >= this.#collectAt) {
+      this.#collect()
+      this.#collectAt = Math.max(collectAtMin, 2 * this.#holds.size)
+    }
     const hold = new ByteHold(holder, terms, {
       now: this.#now,
       add: (by) => this.#add(holder, by),
@@ -242,6 +249,7 @@ export class ByteHold {
   }
 
   resize(bytes: number): void {
+    if (this.#isReleased) return
     this.#owner.add(bytes - this.#bytes)
     this.#bytes = bytes
   }
@@ -264,8 +272,8 @@ export class ByteHold {
   /** Gives the bytes back. Calling it again does nothing. */
   release(): void {
     if (this.#isReleased) return
-    this.#isReleased = true
     this.resize(0)
+    this.#isReleased = true
     this.#owner.removed(this)
   }
 }

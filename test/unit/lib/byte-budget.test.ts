@@ -88,6 +88,20 @@ describe('a byte budget', () => {
     expect(budget.reservedBytes).toBe(30)
   })
 
+  test('counts nothing twice and forgets nothing, however many holds end without a word', () => {
+    const budget = budgetOf()
+    for (let time = 0; time < 1_000; time += 1) {
+      const hold = budget.force('a', 1, { ...kept, isOver: () => true })
+      if (time % 3 === 0) hold.release()
+      if (time % 5 === 0) hold.become(2, kept)
+      if (time % 5 === 0) hold.release()
+    }
+
+    expect(budget.reservedBytes).toBeLessThan(130)
+    expect(budget.tryReserve('a', 40, kept)).toBeDefined()
+    expect(budget.reservedBytes).toBe(40)
+  })
+
   test('asks the oldest holds to give up while others wait, and no more than are needed', async () => {
     const budget = budgetOf(60_000, 0)
     const asked: string[] = []
