@@ -8,7 +8,7 @@ export const publishAheadMs = 15 * 60_000
 /** Published keys may be kept by others for this long. */
 export const keySetMaxAgeSeconds = 300
 
-/** Longer than any token lives: what a key has signed is over before it goes. */
+/** A token lives for 24 hours. The rest allows for processes whose clocks differ by up to an hour. */
 const overlapMs = 25 * 3_600_000
 
 /** Another process may add and remove keys: what we know of them is no older than this when it counts. */

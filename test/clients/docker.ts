@@ -78,8 +78,8 @@ const strangersWords = {
 } as const
 
 function proveLogins(prove: Prove, run: () => DockerRun): void {
-  for (const [user, secretOf] of logins) {
-    prove(['login', 'push', 'pull'], `logs in as ${user}, and may then push and pull`, async () => {
+  for (const [user, secretOf, title] of logins) {
+    prove(['login', 'push', 'pull'], `logs in as ${title}, and may then push and pull`, async () => {
       await run().docker('logout', run().berth().host)
       await run().login(user, await secretOf(run().berth()))
       const image = run().remote(`docker/${user}:1`)

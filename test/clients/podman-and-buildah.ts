@@ -149,8 +149,8 @@ function proveRefusals(prove: Prove, run: () => StorageRun): void {
 }
 
 function proveLogins(prove: Prove, run: () => StorageRun): void {
-  for (const [user, secretOf] of logins) {
-    prove(['login', 'push', 'pull'], `logs in as ${user}, and may then push and pull`, async () => {
+  for (const [user, secretOf, title] of logins) {
+    prove(['login', 'push', 'pull'], `logs in as ${title}, and may then push and pull`, async () => {
       await run().run('logout', '--all')
       expect((await run().login(user, await secretOf(run().berth()))).output).toContain('Login Succeeded')
       const digest = await run().push(await run().take('amd64'), `${user}:1`)

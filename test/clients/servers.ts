@@ -57,10 +57,12 @@ export function wrongKey(): string {
   return `berth_test_never_given_to_anyone_${crypto.randomUUID()}`
 }
 
-/** The user names of the contract, and what goes with them. The last stays logged in for the proofs that follow. */
+/** A user name, what goes with it, and how the two are called. The last stays logged in for the proofs that follow. */
 export const logins = [
-  ['bearer', bearerToken],
-  ['apikey', async (berth: BerthProcess) => berth.apiKey],
+  ['admin', async (berth: BerthProcess) => berth.adminPassword, 'a user with the password'],
+  ['admin', async (berth: BerthProcess) => berth.apiKey, 'a user with a key'],
+  ['bearer', bearerToken, 'bearer'],
+  ['apikey', async (berth: BerthProcess) => berth.apiKey, 'apikey'],
 ] as const
 
 /** An access token for the first user, as the identity service gives it for a password. */

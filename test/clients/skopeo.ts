@@ -70,8 +70,8 @@ function login({ workspace, berth }: SkopeoRun, user: string, secret: string, ma
 }
 
 function proveLogins(prove: Prove, run: () => SkopeoRun): void {
-  for (const [user, secretOf] of logins) {
-    prove(['login', 'push', 'pull'], `logs in as ${user}, and may then push and pull`, async () => {
+  for (const [user, secretOf, title] of logins) {
+    prove(['login', 'push', 'pull'], `logs in as ${title}, and may then push and pull`, async () => {
       await run().skopeo('logout', '--all')
       expect((await login(run(), user, await secretOf(run().berth()))).output).toContain('Login Succeeded')
       const image = run().remote(`skopeo/${user}:1`)

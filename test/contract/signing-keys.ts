@@ -73,6 +73,7 @@ export function signingKeysContract(name: string, open: () => Promise<OpenedSign
       while (!isDone) {
         for (const key of await reader.list()) expect(key).toEqual(keyNamed(key.kid, key.createdAt))
         looks += 1
+        await Bun.sleep(0)
       }
       await adding
 

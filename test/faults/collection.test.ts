@@ -150,7 +150,10 @@ describe('berth gc beside a server', () => {
   test('without pause and without any lease, while images are pushed and deleted, breaks no image that was acknowledged', async () => {
     let isOver = false
     const collecting = (async () => {
-      while (!isOver) await gc()
+      while (!isOver) {
+        await gc()
+        await Bun.sleep(0)
+      }
     })()
     const clients = Array.from({ length: 3 }, async (_, client) => {
       for (let round = 0; round < 15; round += 1) {

@@ -43,6 +43,19 @@ describe('two rings over one keeper', () => {
   })
 })
 
+test('a key is kept until its last token has ended, though the clock of the process that tends the keys is ahead', async () => {
+  const { keeper, clock, server, tokens } = await openTwo()
+  const ahead = await KeyRing.open(keeper, { ...clock, now: () => clock.at + 30 * 60_000 }, 0)
+  clock.at += day
+  await server.rotate()
+  clock.at += publishAheadMs - 1_000
+  const last = await tokens.server.issue(user())
+  clock.at += day - 1_000
+  await ahead.tend()
+
+  expect((await tokens.server.verify(last))?.userName).toBe('ann')
+})
+
 describe('after all keys were replaced', () => {
   test('no token of before is good, for who did it at once and for the others within seconds', async () => {
     const { clock, command, tokens } = await openTwo()
