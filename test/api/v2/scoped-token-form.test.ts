@@ -1,7 +1,7 @@
 // OAuth 2 as Docker's token specification has it: containerd asks this way first.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { mounts, type Question } from '../../support/api-server.ts'
-import { testAdminPassword, testApiKey } from '../../support/berth-process.ts'
+import { testApiKey } from '../../support/berth-process.ts'
 import { bearing, loginToken, type SoldToken, startBearerApi } from '../../support/scoped-tokens.ts'
 import { basic } from '../../support/test-server.ts'
 
@@ -78,7 +78,8 @@ describe('bad credentials in a form are 401 with the one challenge for credentia
     ['a wrong key', { username: 'apikey', password: 'wrong' }],
     ['a wrong token', { username: 'bearer', password: `${login}x` }],
     ['a key as a token', { username: 'bearer', password: testApiKey }],
-    ['the password of a user', { username: 'admin', password: testAdminPassword }],
+    ['a wrong password', { username: 'admin', password: 'a wrong password' }],
+    ['a name that only begins with apikey', { username: 'apikey:x', password: testApiKey }],
     ['no password', { username: 'apikey' }],
     ['no name', { password: testApiKey }],
     ['an empty password', { username: 'apikey', password: '' }],
