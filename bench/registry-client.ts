@@ -88,7 +88,7 @@ function withDigest(location: string, digest: string): string {
   return url.href
 }
 
-function sha256(content: string): string {
+export function sha256(content: string): string {
   return `sha256:${new Bun.CryptoHasher('sha256').update(content).digest('hex')}`
 }
 

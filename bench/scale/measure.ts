@@ -1,10 +1,13 @@
 // Asks every statement many times and says how long it took: through the adapter, with keys drawn from the rows.
+import type { Database } from '../../src/adapters/metadata-sql/database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.ts'
 import type { Tables } from '../../src/ports/metadata-store.ts'
 import { databaseOf, openDatabase } from './generate.ts'
 import { Coverage, type Probe, probes } from './probes.ts'
 import { drawWorld, type World } from './sample.ts'
 import type { ScaleServer } from './server.ts'
+import { sqliteFileOf } from './sqlite-copy.ts'
 import { type Taken, WatchedDatabase } from './watched-database.ts'
 
 export interface Figure {
@@ -39,8 +42,16 @@ export interface Course {
   close(): Promise<void>
 }
 
-/** As a server does it: prepared, and of plans made for one value or for any, the one that PostgreSQL itself thinks better. */
-export async function openCourse(server: ScaleServer, size: number, settings: Record<string, string>): Promise<Course> {
+/**
+ * As a server does it: prepared, and of plans made for one value or for any, the one that PostgreSQL itself thinks better. With
+ * `sqliteFolder`, the statements go to the copy there; the keys still come from PostgreSQL.
+ */
+export async function openCourse(
+  server: ScaleServer,
+  size: number,
+  settings: Record<string, string>,
+  sqliteFolder?: string,
+): Promise<Course> {
   const url = server.urlOf(databaseOf(size))
   const sql = new Bun.SQL({ url, max: 1 })
   await sql.unsafe(`ALTER DATABASE ${databaseOf(size)} RESET ALL`)
@@ -49,7 +60,9 @@ export async function openCourse(server: ScaleServer, size: number, settings: Re
     await sql.unsafe(`ALTER DATABASE ${databaseOf(size)} SET ${name} = '${value}'`)
   }
   await sql.close()
-  const database = new WatchedDatabase(await openDatabase(url))
+  const inner: Database =
+    sqliteFolder === undefined ? await openDatabase(url) : new SqliteDatabase(sqliteFileOf(sqliteFolder, size))
+  const database = new WatchedDatabase(inner)
   const store = await SqlMetadataStore.open(database)
   const coverage = new Coverage()
   const ask = (probe: Probe, tables: Tables, watched: (taken: readonly Taken[]) => void) => {
@@ -86,9 +99,14 @@ export async function openCourse(server: ScaleServer, size: number, settings: Re
  * All sizes in turn, statement by statement and round by round: whatever else the machine does in the meantime is on every
  * size's account, so that they can be compared.
  */
-export async function measure(server: ScaleServer, sizes: readonly number[], mode: PlanMode): Promise<Figures> {
+export async function measure(
+  server: ScaleServer,
+  sizes: readonly number[],
+  mode: PlanMode,
+  sqliteFolder?: string,
+): Promise<Figures> {
   const courses = new Map<number, Course>()
-  for (const size of sizes) courses.set(size, await openCourse(server, size, { plan_cache_mode: mode }))
+  for (const size of sizes) courses.set(size, await openCourse(server, size, { plan_cache_mode: mode }, sqliteFolder))
   const figures: Figures = new Map(sizes.map((size) => [size, []]))
   for (const probe of probes.filter(({ name }) => name.includes(process.env['SCALE_ONLY'] ?? ''))) {
     const bySize = new Map(sizes.map((size) => [size, new Map<string, number[]>()]))

@@ -1,6 +1,7 @@
 // Every statement of the metadata store, asked through the adapter as a server asks it.
 import type { Tables } from '../../src/ports/metadata-store.ts'
 import { keepingProbes } from './probes-of-keeping.ts'
+import { operatorProbes } from './probes-of-operators.ts'
 import { pullProbes } from './probes-of-pulls.ts'
 import { pushProbes } from './probes-of-pushes.ts'
 import { uploadProbes } from './probes-of-uploads.ts'
@@ -26,7 +27,13 @@ export interface Probe {
   act(asked: Asked): Promise<unknown>
 }
 
-export const probes: readonly Probe[] = [...pullProbes, ...uploadProbes, ...pushProbes, ...keepingProbes]
+export const probes: readonly Probe[] = [
+  ...pullProbes,
+  ...uploadProbes,
+  ...pushProbes,
+  ...keepingProbes,
+  ...operatorProbes,
+]
 
 /** Not asked: a table of a few rows. */
 const passedOver = 'marks.'

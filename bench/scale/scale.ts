@@ -9,26 +9,32 @@
 //     run plans 10000000 docs/design/plans                                the plan of each
 //     run load 10000000 60 5 anywhere                                     seconds, pushes of a hundred, where they go
 //     run collect 10000000 20                                             one collector, for so many seconds
+//     run copy 10000; run copy 100000; run copy 1000000                   the generated rows in SQLite, by way of PostgreSQL
+//     run measure-sqlite                                                  every statement of the three copies
+//     run hot sqlite 6000; run hot postgres 6000 [source tree]            one repository, before and after so many pushes
 //
 // The server is started in SCALE_FOLDER and stopped after each command; `run serve` keeps it for the ones that follow.
 // Nobody but the caller removes the folder. SCALE_ONLY=<part of a name> limits a command to such probes.
 import { join } from 'node:path'
 import { runCollector } from './collect.ts'
 import { generate } from './generate.ts'
+import { runHotDay } from './hot-repository.ts'
 import { type LoadPlan, runClient, runLoad } from './load.ts'
 import { measure, type PlanMode } from './measure.ts'
 import { type KnownPlan, readPlans, writePlans } from './plans.ts'
 import { checkControl, formatFigures } from './report.ts'
 import { type ScaleServer, startScaleServer } from './server.ts'
+import { copyToSqlite } from './sqlite-copy.ts'
 
 const folder = process.env['SCALE_FOLDER'] ?? '/tmp/berth-scale'
 const sizes = [10_000, 1_000_000, 10_000_000]
+const sqliteSizes = [10_000, 100_000, 1_000_000]
 const modes: readonly PlanMode[] = ['auto', 'force_generic_plan', 'force_custom_plan']
 const targets: readonly LoadPlan['target'][] = ['anywhere', 'one account', 'one repository']
 
 function parseSize(word: string | undefined): number {
   const size = Number(word)
-  if (!sizes.includes(size)) throw new Error(`${word} is no size`)
+  if (!sizes.includes(size) && !sqliteSizes.includes(size)) throw new Error(`${word} is no size`)
   return size
 }
 
@@ -55,6 +61,12 @@ async function measureAll(server: ScaleServer, mode: PlanMode): Promise<void> {
   if (process.env['SCALE_ONLY'] === undefined) checkControl(figures)
 }
 
+async function measureSqlite(server: ScaleServer): Promise<void> {
+  const figures = await measure(server, sqliteSizes, 'auto', folder)
+  console.log(formatFigures(figures, new Map()))
+  if (process.env['SCALE_ONLY'] === undefined) checkControl(figures)
+}
+
 async function keepPlans(server: ScaleServer, size: number, into: string): Promise<void> {
   const generic = await readPlans(server, size, 'force_generic_plan')
   writePlans(into, size, generic, await readPlans(server, size, 'force_custom_plan'))
@@ -76,6 +88,8 @@ function load(server: ScaleServer, size: number, words: readonly string[]): Prom
 const [command, first, ...words] = Bun.argv.slice(2)
 if (command === 'generate') await withServer((server) => generate(server, parseSize(first)))
 else if (command === 'measure') await withServer((server) => measureAll(server, parseMode(first)))
+else if (command === 'copy') await withServer((server) => copyToSqlite(server, folder, parseSize(first)))
+else if (command === 'measure-sqlite') await withServer(measureSqlite)
 else if (command === 'plans')
   await withServer((server) => keepPlans(server, parseSize(first), words[0] ?? join(folder, 'plans')))
 else if (command === 'load')
@@ -84,6 +98,10 @@ else if (command === 'collect')
   await withServer(async (server) => console.log(await runCollector(server, parseSize(first), Number(words[0]))))
 else if (command === 'client')
   console.log(JSON.stringify(await runClient(first ?? '', parseSize(words[0]), JSON.parse(words[1] ?? '{}'))))
-else if (command === 'serve')
+else if (command === 'hot') {
+  const [pushes = '6000', source = join(import.meta.dir, '../..')] = words
+  const run = async (server?: ScaleServer) => console.log(await runHotDay(folder, server, Number(pushes), source))
+  await (first === 'postgres' ? withServer(run) : run())
+} else if (command === 'serve')
   await withServer(() => new Promise((resolve) => process.once('SIGTERM', resolve).once('SIGINT', resolve)))
-else throw new Error('generate, measure, plans, load, collect or serve')
+else throw new Error('generate, measure, plans, load, collect, hot or serve')

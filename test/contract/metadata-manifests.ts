@@ -156,7 +156,9 @@ function referring(open: OpenMetadataStore): void {
     const shelf = await openShelf(await open())
     const annotations = { 'org.example.note': 'ein "Wort" – 字', empty: '' }
     await addManifest(shelf, 'signature', { more: { subject, artifactType: 'application/sig', annotations } })
-    await addManifest(shelf, 'list', { more: { subject, artifactType: 'application/sbom' } })
+    // Longer than what is read together with other texts.
+    const long = { long: 'é'.repeat(2000) }
+    await addManifest(shelf, 'list', { more: { subject, artifactType: 'application/sbom', annotations: long } })
     await addManifest(shelf, 'bare', { more: { subject } })
     await addManifest(shelf, 'of another', { more: { subject: digestOf('another subject') } })
     await addManifest(shelf, 'of nobody')
@@ -176,6 +178,10 @@ function referring(open: OpenMetadataStore): void {
       sizeBytes: 9,
       artifactType: 'application/sig',
       annotationsJson: JSON.stringify(annotations),
+    })
+    expect(listed.find((referrer) => referrer.digest === digests[1])).toMatchObject({
+      artifactType: 'application/sbom',
+      annotationsJson: JSON.stringify({ long: 'é'.repeat(2000) }),
     })
     expect(listed.find((referrer) => referrer.digest === digests[2])).toMatchObject({ artifactType: undefined })
   })
@@ -202,8 +208,8 @@ function referring(open: OpenMetadataStore): void {
 
     for (const [limits, lengths] of [
       [{ limit: 2 }, [2, 1]],
-      // Each has 190 to 280 bytes.
-      [{ bytesMax: 500 }, [2, 1]],
+      // One has about 4,300 bytes, the others 250 to 310.
+      [{ bytesMax: 4_700 }, [2, 1]],
       [{ bytesMax: 1 }, [1, 1, 1]],
     ] as const) {
       const batches = []

@@ -17,23 +17,18 @@ WHERE account_id = $1 AND repository_id = ${repositoryId} AND digest = $3`
 export const describeByTag = findByTag.replace(', payload', '')
 export const describeByDigest = findByDigest.replace(', payload', '')
 
-// `weight` is the size of a referrer as JSON, with 80 bytes for names and numbers; the engines know it without reading the
-// texts. The texts are read at the end, and only those that fit into $8 bytes: a manifest can have megabytes of them.
+const textBytes = '(coalesce(octet_length(artifact_type), 0) + coalesce(octet_length(annotations), 0))'
+const ifShort = (column: string) => `CASE WHEN ${textBytes} <= 2048 THEN ${column} END AS ${column}`
+
+/** The engines know the length of a text without reading the text. Long texts are read one by one, with `findTexts`. */
 export const referrersOf = `
-SELECT digest, media_type, size_bytes, found,
-  (SELECT m.artifact_type FROM manifests m WHERE m.account_id = $1 AND m.id = page.id) AS artifact_type,
-  (SELECT m.annotations FROM manifests m WHERE m.account_id = $1 AND m.id = page.id) AS annotations
-FROM (
-  SELECT id, digest, media_type, size_bytes, weight, sum(weight) OVER (ORDER BY digest) AS bytes, count(*) OVER () AS found
-  FROM (
-    SELECT id, digest, media_type, size_bytes, 80 + octet_length(digest) + octet_length(media_type)
-      + coalesce(octet_length(artifact_type), 0) + coalesce(octet_length(annotations), 0) AS weight
-    FROM manifests
-    WHERE account_id = $1 AND repository_id = ${repositoryId} AND subject_digest = $3 AND digest > $4
-      AND ($5 = 0 OR artifact_type {any $6})
-    ORDER BY digest LIMIT $7) AS next) AS page
-WHERE bytes <= $8 OR bytes = weight
-ORDER BY digest`
+SELECT id, digest, media_type, size_bytes, ${textBytes} AS text_bytes, ${ifShort('artifact_type')}, ${ifShort('annotations')}
+FROM manifests
+WHERE account_id = $1 AND repository_id = ${repositoryId} AND subject_digest = $3 AND digest > $4
+  AND ($5 = 0 OR artifact_type {any $6})
+ORDER BY digest LIMIT $7`
+
+export const findTexts = 'SELECT artifact_type, annotations FROM manifests WHERE account_id = $1 AND id = $2'
 
 export const lockManifests = `
 SELECT each.value AS digest, (

@@ -6,6 +6,7 @@ import type {
   ManifestSummary,
   Manifests,
   NewManifest,
+  Referrer,
   ReferrerBatch,
   ReferrerQuery,
   StoredManifest,
@@ -19,6 +20,7 @@ import {
   describeByTag,
   findByDigest,
   findByTag,
+  findTexts,
   lockManifests,
   referrersOf,
   renameManifest,
@@ -38,12 +40,22 @@ interface ManifestRow extends SummaryRow {
   readonly payload: Uint8Array
 }
 
-interface ReferrerRow extends SummaryRow {
+interface TextsRow {
   readonly artifact_type: string | null
   readonly annotations: string | null
-  /** How many there are, up to the limit, whether they fit or not. */
-  readonly found: number
 }
+
+/** Without its texts, if they are long. */
+interface ReferrerRow extends SummaryRow, TextsRow {
+  readonly id: number
+  readonly text_bytes: number
+}
+
+/** As in the statement `referrersOf`. */
+const shortTextBytesMax = 2048
+
+/** A referrer as JSON has about so many bytes beside its texts. */
+const referrerBytes = 250
 
 export class SqlManifests implements Manifests {
   readonly #queries: Queryable
@@ -81,17 +93,26 @@ export class SqlManifests implements Manifests {
       query.artifactTypes.length,
       JSON.stringify(query.artifactTypes),
       query.limit,
-      query.bytesMax,
     ])
-    const found = rows[0]?.found ?? 0
-    return {
-      referrers: rows.map((row) => ({
+    const referrers: Referrer[] = []
+    let bytes = 0
+    for (const row of rows) {
+      bytes += referrerBytes + row.text_bytes
+      if (bytes > query.bytesMax && referrers.length > 0) return { referrers, hasMore: true }
+      const texts = row.text_bytes <= shortTextBytesMax ? row : await this.#findTexts(scope, row)
+      // The manifest was deleted just now.
+      if (texts === undefined) continue
+      referrers.push({
         ...toSummary(row),
-        artifactType: row.artifact_type ?? undefined,
-        annotationsJson: row.annotations ?? undefined,
-      })),
-      hasMore: rows.length < found || found === query.limit,
+        artifactType: texts.artifact_type ?? undefined,
+        annotationsJson: texts.annotations ?? undefined,
+      })
     }
+    return { referrers, hasMore: rows.length === query.limit && referrers.length > 0 }
+  }
+
+  #findTexts({ accountId }: Scope, { id }: ReferrerRow): Promise<TextsRow | undefined> {
+    return this.#queries.first<TextsRow>(findTexts, [accountId, id])
   }
 
   async lockByDigests(repository: RepositoryRow, digests: readonly string[]): Promise<ReadonlyMap<string, RowId>> {
