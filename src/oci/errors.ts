@@ -13,8 +13,7 @@ export const refusalWords = {
   'account-disabled': 'the registry is disabled for this account',
   'account-suspended': 'the operator of this registry has suspended the account',
   'read-only': 'the registry is being moved and takes no changes',
-  'disk-low':
-    'the registry takes no pushes: its disk has less free space than storage.min_free; an operator has to free space or enlarge the disk',
+  'disk-low': 'no pushes: a disk is below storage.min_free; an operator must free space',
   'login-invalid': 'user name or password is wrong',
   'too-many-failures': 'too many bad credentials; try again later',
   // users and keys of the embedded identity service
@@ -63,8 +62,7 @@ export const refusalWords = {
   'upload-busy': 'another request is writing to this upload',
   'content-range-invalid': 'content range must be <first>-<last>',
   'content-length-mismatch': 'the body has not the length that was announced',
-  'too-many-uploads':
-    'too many unfinished uploads in this repository; finish or cancel some, or wait until they expire',
+  'too-many-uploads': 'too many unfinished uploads in this repository; finish or cancel some',
 } as const
 
 export type Refusal = keyof typeof refusalWords

@@ -39,6 +39,7 @@ const successes: readonly (readonly [string, number, () => Asked | Promise<Asked
   ['enableService', 200, () => ask('POST', `${api}/enable`)],
   ['getStats', 200, () => ask('GET', `${api}/stats`)],
   ['getOpenApi', 200, () => ask('GET', `${api}/openapi.json`)],
+  ['getStartPage', 200, () => ask('GET', '/')],
   ['getHealth', 200, () => ask('GET', '/healthz')],
   ['getReadiness', 200, () => ask('GET', '/readyz')],
   ['getMe', 200, () => ask('GET', `${identity}/me`)],

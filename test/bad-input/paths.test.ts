@@ -186,7 +186,6 @@ describe('a version of the interface that is not ours', () => {
     '/api/2023-12-28/me',
     '/v1/_ping',
     '/v3/',
-    '/',
   ])('%p is 404 with a message', async (target) => {
     const { answers } = await guard.ask('GET', target)
     expect(answers.map(({ status }) => status)).toEqual([404])

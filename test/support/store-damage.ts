@@ -1,6 +1,6 @@
 // Harm done to a running server's stores from outside: what a broken disk or a careless operator would do.
 import { Database } from 'bun:sqlite'
-import { renameSync, unlinkSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, renameSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { listFiles } from './store-audit.ts'
 
@@ -15,9 +15,18 @@ export function damageMetadata(dataDir: string, sql: string): void {
   }
 }
 
-/** The engine cannot find a table any more: the store does not answer. */
-export function loseTable(dataDir: string, table: string): void {
-  damageMetadata(dataDir, `ALTER TABLE ${table} RENAME TO lost_${table}`)
+/** Overwrites the database of a running server, as a broken disk would: the metadata store can no longer be read. */
+export function loseMetadata(dataDir: string): void {
+  // A commit by another connection makes the server read the pages of the file again.
+  damageMetadata(dataDir, 'CREATE TABLE overwritten (id INTEGER)')
+  damageMetadata(dataDir, 'PRAGMA wal_checkpoint(TRUNCATE)')
+  const path = join(dataDir, 'metadata.sqlite')
+  const file = openSync(path, 'r+')
+  try {
+    writeSync(file, new Uint8Array(fstatSync(file).size).fill(0x2a))
+  } finally {
+    closeSync(file)
+  }
 }
 
 /** Every user's record can be read but not understood: nothing that Berth foresees. */

@@ -92,7 +92,7 @@ export class SqliteDatabase implements Database {
   readonly #endSnapshot = (): void => {
     if (!this.#hasSnapshot) return
     this.#hasSnapshot = false
-    this.#reader.control('COMMIT')
+    this.#reader.endReading()
   }
 
   run(sql: string, values: readonly Value[]): Promise<number> {
@@ -222,6 +222,22 @@ class Connection implements Queryable {
 
   script(sql: string): void {
     attempt(() => this.#sqlite.run(translate(sql, dialect)))
+  }
+
+  /**
+   * Ends a transaction that has only read. It never throws: a file that cannot be read any more is reported by the next read,
+   * and an error here would reach nobody who could answer a request.
+   */
+  endReading(): void {
+    try {
+      this.control('COMMIT')
+    } catch {
+      try {
+        this.rollback()
+      } catch {
+        // The next read says what is wrong with the file.
+      }
+    }
   }
 
   rollback(): void {

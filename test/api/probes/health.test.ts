@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { version } from '../../../src/app/version.ts'
 import { ownHeaders, startApi } from '../../support/api-server.ts'
-import { loseTable, moveBlobsAway } from '../../support/store-damage.ts'
+import { loseMetadata, moveBlobsAway } from '../../support/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -38,7 +38,7 @@ describe('getReadiness in trouble', () => {
   test('getHealth goes on answering 200, because the process is alive', async () => {
     const own = await startApi()
     moveBlobsAway(own.dataDir)
-    loseTable(own.dataDir, 'accounts')
+    loseMetadata(own.dataDir)
     const reply = await own.ask('GET', '/healthz', { key: 'none' })
     await own.stop()
 

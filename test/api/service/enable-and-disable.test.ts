@@ -1,7 +1,7 @@
 // enableService and disableService: spec.md 4 and 7.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { api, ownHeaders, startApi } from '../../support/api-server.ts'
-import { garbleUsers, loseTable, moveBlobsAway } from '../../support/store-damage.ts'
+import { garbleUsers, loseMetadata, moveBlobsAway } from '../../support/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -45,7 +45,10 @@ describe.each(['enable', 'disable'])('%sService', (verb) => {
   test('answers 401 to a key that nobody has', async () => {
     const reply = await server.ask('POST', `${api}/${verb}`, { key: 'berth_nobodys_key_0123456789' })
 
-    expect([reply.status, reply.json()]).toEqual([401, { msg: 'the credentials are wrong, or good no more' }])
+    expect([reply.status, reply.json()]).toEqual([
+      401,
+      { msg: 'the credentials are wrong, malformed, repeated or no longer valid' },
+    ])
   })
 
   test.each(['GET', 'PUT', 'DELETE', 'PATCH', 'HEAD'])('is not there for %s', async (method) => {
@@ -93,7 +96,7 @@ describe('enableService in trouble', () => {
   test('answers 503 while the metadata store cannot be asked', async () => {
     const own = await startApi()
     await own.ask('GET', '/v2/')
-    loseTable(own.dataDir, 'accounts')
+    loseMetadata(own.dataDir)
     const reply = await own.ask('POST', `${api}/enable`)
     await own.stop()
 
@@ -102,7 +105,7 @@ describe('enableService in trouble', () => {
 
   test('answers 503 and never 401 while nobody can tell who asks', async () => {
     const own = await startApi({ BERTH_IDENTITY__CACHE: '0s' })
-    loseTable(own.dataDir, 'api_keys')
+    loseMetadata(own.dataDir)
     const reply = await own.ask('POST', `${api}/enable`)
     await own.stop()
 

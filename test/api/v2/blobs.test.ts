@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { digestOf, pushBlob, pushImage } from '../../support/api-images.ts'
 import { mounts, ownHeaders, startApi } from '../../support/api-server.ts'
 import { addPerson } from '../../support/people.ts'
-import { loseBlobs, loseTable } from '../../support/store-damage.ts'
+import { loseBlobs, loseMetadata } from '../../support/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -192,7 +192,7 @@ describe('getBlob in trouble', () => {
 
   test('answers 503 while the metadata store cannot be asked', async () => {
     const own = await startApi()
-    loseTable(own.dataDir, 'blobs')
+    loseMetadata(own.dataDir)
     const reply = await own.ask('GET', `/v2/app/blobs/${digest}`)
     await own.stop()
 

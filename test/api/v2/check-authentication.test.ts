@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { mounts, ownHeaders, startApi } from '../../support/api-server.ts'
 import { addPerson } from '../../support/people.ts'
-import { loseTable } from '../../support/store-damage.ts'
+import { loseMetadata } from '../../support/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -66,7 +66,7 @@ describe.each(mounts)('checkAuthentication at %s/', (mount) => {
 
   test('answers 503 and never 401 while nobody can tell who asks', async () => {
     const own = await startApi({ BERTH_IDENTITY__CACHE: '0s' })
-    loseTable(own.dataDir, 'api_keys')
+    loseMetadata(own.dataDir)
     const reply = await own.ask('GET', `${mount}/`)
     await own.stop()
 

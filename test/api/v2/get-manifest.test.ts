@@ -11,7 +11,7 @@ import {
 } from '../../support/api-images.ts'
 import { mounts, ownHeaders, startApi } from '../../support/api-server.ts'
 import { addPerson } from '../../support/people.ts'
-import { loseTable } from '../../support/store-damage.ts'
+import { loseMetadata } from '../../support/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -206,7 +206,7 @@ describe('who may read a manifest', () => {
 test('getImageTagManifest answers 503 while the metadata store cannot be asked', async () => {
   const own = await startApi()
   await pushImage(own, 'app', 'v1')
-  loseTable(own.dataDir, 'manifests')
+  loseMetadata(own.dataDir)
   const reply = await own.ask('GET', '/v2/app/manifests/v1')
   await own.stop()
 

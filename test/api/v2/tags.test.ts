@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { pushBlob, pushImage } from '../../support/api-images.ts'
 import { mounts, ownHeaders, type Reply, startApi } from '../../support/api-server.ts'
 import { addPerson } from '../../support/people.ts'
-import { garbleUsers, loseTable } from '../../support/store-damage.ts'
+import { garbleUsers, loseMetadata } from '../../support/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -118,7 +118,7 @@ describe.each(mounts)('getImageTagsList at %s', (mount) => {
   test('answers 503 with Retry-After while the metadata store cannot be asked', async () => {
     const own = await startApi()
     await pushImage(own, 'app', 'v1')
-    loseTable(own.dataDir, 'tags')
+    loseMetadata(own.dataDir)
     const reply = await own.ask('GET', `${mount}/app/tags/list`)
     await own.stop()
 

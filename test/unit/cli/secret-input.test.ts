@@ -58,7 +58,7 @@ describe('a password at a terminal', () => {
 
   const refused: readonly (readonly [string, string, readonly string[]])[] = [
     ['two that differ', 'the two passwords are not the same', [`${word}\r`, `${word}!\r`]],
-    ['one that is too short, before it is asked for again', 'user or a key', ['short\r']],
+    ['one that is too short, before it is asked for again', 'the user or the key is not valid', ['short\r']],
     ['an interrupt', 'given up', [`${word}\u0003`]],
     ['an interrupt at the second question', 'given up', [`${word}\r`, '\u0003']],
     ['an end of input at the start of the line', 'given up', ['\u0004']],
@@ -99,9 +99,9 @@ describe('a password on standard input', () => {
     ['two lines', 'one line', `${word}\n${word}\n`],
     ['two line ends', 'one line', `${word}\n\n`],
     ['bytes that are no text', 'one line', Uint8Array.from([...new TextEncoder().encode(word), 0xff])],
-    ['nothing', 'user or a key', ''],
-    ['11 characters', 'user or a key', 'x'.repeat(11)],
-    ['1,025 characters', 'user or a key', 'x'.repeat(1_025)],
+    ['nothing', 'the user or the key is not valid', ''],
+    ['11 characters', 'the user or the key is not valid', 'x'.repeat(11)],
+    ['1,025 characters', 'the user or the key is not valid', 'x'.repeat(1_025)],
   ]
   test.each(refused)('%s is refused', async (_, words, input) => {
     const error = String(await errorOf(readPassword('alice', piped(input))))
