@@ -164,6 +164,17 @@ describe('blob store, filesystem: when something was removed behind its back', (
     expect(modeOf(join(root, key.slice(-2)))).toBe(0o700)
   })
 
+  test('several writers that meet in a lost folder all write', async () => {
+    const { root, store } = await openStore()
+    const keys = Array.from({ length: 6 }, () => `${freshKey().slice(0, -2)}ab` as StorageKey)
+    rmSync(join(root, 'ab'), { recursive: true })
+
+    const opened = await Promise.allSettled(keys.map((key) => store.openWriter(key, emptyObject)))
+    for (const one of opened) if (one.status === 'fulfilled') await one.value.close()
+
+    expect(opened.map(({ status }) => status)).toEqual(keys.map(() => 'fulfilled'))
+  })
+
   test('a disk that is not mounted is trouble for new objects and for probes, though its folders are there', async () => {
     const { root, store } = await openStore()
     await store.claim('one', { mayBeNew: true })

@@ -70,7 +70,8 @@ describe('berth gc beside a server', () => {
       await expectStatus(202, ask(berth, 'DELETE', `/v2/gone/app/manifests/${digest}`))
     }
     const blobs = new Set(images.flatMap((image) => image.blobs))
-    // The deletion of a manifest sends the collector to its blobs; that of a blob need not follow.
+    // Only the first image's blobs are deleted one by one. Those of the others must be collected because their manifests
+    // were deleted.
     for (const blob of images[0]?.blobs ?? [])
       await expectStatus(202, ask(berth, 'DELETE', `/v2/gone/app/blobs/${blob}`))
 

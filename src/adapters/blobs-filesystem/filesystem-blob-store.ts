@@ -56,7 +56,7 @@ export class FilesystemBlobStore implements BlobStore {
       await this.#checkOwner()
       if (from.sizeBytes > 0) throw new Spoiled('the file of an upload is missing, or shorter than was acknowledged')
       // Its folder is lost. Objects that were in it are noticed when they are read.
-      await mkdir(folderOf(this.#root, key), { mode: 0o700 })
+      await mkdir(folderOf(this.#root, key), { mode: 0o700 }).catch(ignoreExisting)
       await syncFolder(this.#root)
       return FilesystemBlobWriter.open(this.#root, key, 0, this.#disk)
     })
@@ -186,6 +186,11 @@ function sizeOf(path: string): number | undefined {
   } catch (error) {
     throw new Unavailable('the blob store', { cause: error })
   }
+}
+
+/** Another writer may have made the folder a moment before. */
+function ignoreExisting(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
 }
 
 function isMissing(error: unknown): boolean {

@@ -13,7 +13,7 @@ const sharedMax = 2
 const lookUpsPerShared = 32
 
 /** Serialization failures and deadlocks: the transaction did nothing, and may well succeed the next time. */
-const passingStates: ReadonlySet<string> = new Set(['40001', '40P01'])
+const retriedStates: ReadonlySet<string> = new Set(['40001', '40P01'])
 const triesMax = 4
 
 /** Any number that no other program locks in the same database. */
@@ -186,7 +186,7 @@ class Transaction implements Queryable {
 }
 
 function isWorthAnotherTry(error: unknown): boolean {
-  return error instanceof Unavailable && passingStates.has(stateOf(error.cause))
+  return error instanceof Unavailable && retriedStates.has(stateOf(error.cause))
 }
 
 /** Turns trouble into `Unavailable`, with the fault as the cause. All other faults go on to the caller as they are. */

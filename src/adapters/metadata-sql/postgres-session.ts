@@ -187,11 +187,11 @@ function endsConnection(error: unknown): boolean {
  * 40: the transaction met another one. 53: the disk, the memory or the connections are used up. 57: an operator or a limit of time
  * ended the statement. 58: an error of the system around the server, such as a disk. 55P03: a lock was not free in time.
  */
-const passingStates = /^(40...|53...|57...|58...|55P03)$/
+const unavailableStates = /^(40...|53...|57...|58...|55P03)$/
 
 /** The server is out of reach, busy or full. Other faults, such as a missing table, are mistakes in this program. */
 export function isTrouble(error: unknown): boolean {
   if (error instanceof ConnectionTrouble) return true
   if (!(error instanceof Bun.SQL.PostgresError)) return error instanceof Bun.SQL.SQLError
-  return endsConnection(error) || passingStates.test(stateOf(error))
+  return endsConnection(error) || unavailableStates.test(stateOf(error))
 }
