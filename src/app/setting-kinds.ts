@@ -156,8 +156,8 @@ export function optionalUrl(): Kind<string | undefined> {
 }
 
 /** An http(s) address that may have a path, such as the one of a service that we call. */
-export function serviceUrl(): Kind<string | undefined> {
-  const allowed = 'an address such as https://identity.example.com or https://example.com/identity'
+export function serviceUrl(example = 'https://identity.example.com'): Kind<string | undefined> {
+  const allowed = `an http or https address without credentials and query, such as ${example}`
   return kind<string | undefined>(undefined, '', allowed, (given) => {
     const url = URL.canParse(given) ? new URL(given) : undefined
     if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return undefined

@@ -39,7 +39,7 @@ export const settingsTable = {
   ),
   docsUrl: setting(
     'server.docs_url',
-    serviceUrl(),
+    serviceUrl('https://docs.example.com/registry'),
     'Address of documentation for your users. The page at `/` links to it.',
   ),
   trustedProxies: setting(

@@ -258,7 +258,7 @@ export class Pipeline {
   }
 }
 
-/** No repository has a malformed name: whoever reads is told so with 404, whoever writes that the name is invalid. */
+/** A malformed name names no repository: a read gets 404, a write 400. */
 function parseNameFor(request: Request, name: string): RepositoryName {
   if (isChange(request) || isRepositoryName(name)) return parseRepositoryName(name)
   throw new RegistryRefusal('name-unknown', { name: name.slice(0, 255) })

@@ -15,9 +15,9 @@ export type DigestAlgorithm = 'sha256' | 'sha512'
 export const hexLength: Readonly<Record<DigestAlgorithm, number>> = { sha256: 64, sha512: 128 }
 
 // image-spec, "Digests". Anchored, and without nested repetition over the same characters: linear in the input.
-export const wellFormed = /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$/
+export const wellFormedDigestPattern = /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$/
 const lowerHex = /^[a-f0-9]+$/
-export const lengthMax = 255
+export const digestLengthMax = 255
 
 export function isDigestAlgorithm(text: string): text is DigestAlgorithm {
   return text === 'sha256' || text === 'sha512'
@@ -25,7 +25,7 @@ export function isDigestAlgorithm(text: string): text is DigestAlgorithm {
 
 export function parseDigestAlgorithm(text: string): DigestAlgorithm {
   if (isDigestAlgorithm(text)) return text
-  throw new RegistryRefusal('digest-unsupported', { algorithm: text.slice(0, lengthMax) })
+  throw new RegistryRefusal('digest-unsupported', { algorithm: text.slice(0, digestLengthMax) })
 }
 
 /** A digest that content can be stored under; anything else is refused. */
@@ -43,11 +43,11 @@ export function isDigest(text: string): text is Digest {
 /** A digest of any algorithm; of the registered ones only with an encoding of the right length and letters. */
 export function parseWellFormedDigest(text: string): WellFormedDigest {
   if (isWellFormedDigest(text)) return text
-  throw new RegistryRefusal('digest-invalid', { digest: text.slice(0, lengthMax) })
+  throw new RegistryRefusal('digest-invalid', { digest: text.slice(0, digestLengthMax) })
 }
 
 export function isWellFormedDigest(text: string): text is WellFormedDigest {
-  if (text.length > lengthMax || !wellFormed.test(text)) return false
+  if (text.length > digestLengthMax || !wellFormedDigestPattern.test(text)) return false
   const colon = text.indexOf(':')
   const algorithm = text.slice(0, colon)
   if (!isDigestAlgorithm(algorithm)) return true

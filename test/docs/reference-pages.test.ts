@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { Glob } from 'bun'
 import { referencePages } from '../../scripts/reference-pages.ts'
 
@@ -36,4 +36,10 @@ describe('links between pages', () => {
     expect(named.length).toBeGreaterThan(5)
     expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([])
   })
+})
+
+test('each page of docs/decisions has a number of its own', () => {
+  const numbers = [...new Glob('docs/decisions/*.md').scanSync(root)].map((page) => basename(page).slice(0, 4))
+  expect(numbers.length).toBeGreaterThan(20)
+  expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual([])
 })

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox'
 import { keyNamePattern } from '../../identity/api-keys.ts'
 import { rolePattern, userNamePattern } from '../../identity/users.ts'
-import { hexLength, lengthMax, wellFormed } from '../../oci/digest.ts'
+import { digestLengthMax, hexLength, wellFormedDigestPattern } from '../../oci/digest.ts'
 import { nameLengthMax, namePattern, tagPattern } from '../../oci/names.ts'
 import { chunkRange } from '../ranges.ts'
 
@@ -18,12 +18,12 @@ function unanchored({ source }: RegExp): string {
 
 const algorithms = Object.keys(hexLength)
 const supported = Object.entries(hexLength).map(([algorithm, digits]) => `${algorithm}:[a-f0-9]{${digits}}`)
-const ofOthers = `(?!(?:${algorithms.join('|')}):)${unanchored(wellFormed)}`
+const ofOthers = `(?!(?:${algorithms.join('|')}):)${unanchored(wellFormedDigestPattern)}`
 
 /** A digest that content can be stored under. */
 export const digest = matching(new RegExp(`^(?:${supported.join('|')})$`))
 /** A digest of any algorithm: a subject can have one that nothing here is stored under. */
-export const anyDigest = matching(new RegExp(`^(?:${[...supported, ofOthers].join('|')})$`), lengthMax)
+export const anyDigest = matching(new RegExp(`^(?:${[...supported, ofOthers].join('|')})$`), digestLengthMax)
 export const digestAlgorithm = Type.Enum(algorithms)
 export const tag = matching(tagPattern)
 export const tags = Type.Array(tag)
