@@ -40,7 +40,7 @@ export interface OpenedIdentity {
 export type Warn = (message: string, fields?: Readonly<Record<string, unknown>>) => void
 
 const noAccountWords =
-  'the identity service named no account for a caller: all such callers share the account default; let its /me name the account, or set auth.account_fields'
+  'the /me of the identity service named no account for a caller: the account comes from the claims of the token, and an API key, which has no claims, leads to the account default; let /me name the account in one of auth.account_fields'
 
 /** Chooses between our own identity service and another one. */
 export async function openIdentity(

@@ -125,7 +125,7 @@ export const settingsTable = {
   authAccountFields: setting(
     'auth.account_fields',
     textList('scope', 'account'),
-    'Members of the answer, or claims of a token that is checked here, that name the account. The first one counts; without one, the account is `default`.',
+    'Members of the answer, or else claims of the token, that name the account. The first one counts; without one, the account is `default`.',
   ),
   jwksUrl: setting('auth.jwks_url', serviceUrl(), 'Public keys that tokens are checked with here, without asking.'),
   jwtIssuer: setting('auth.issuer', optionalText(), 'The issuer that such tokens must name.'),

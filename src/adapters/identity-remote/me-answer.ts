@@ -51,10 +51,15 @@ const singleName = /^[A-Za-z0-9][A-Za-z0-9._@-]*$/
 const scopeTokens = /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/
 const oidcScopes: ReadonlySet<string> = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 
-/** Many services write OAuth scopes (`openid email`, `repo:read`) into the member where others name the account. */
+/**
+ * Many services write OAuth scopes (`openid email`, `repo:read`) into the member where others name the account: as one
+ * text, or as a list of texts.
+ */
 function isOauthScope(value: unknown): boolean {
-  if (typeof value !== 'string' || !scopeTokens.test(value)) return false
-  return !singleName.test(value) || oidcScopes.has(value)
+  const isList = Array.isArray(value) && value.every((item) => typeof item === 'string')
+  const text: unknown = isList ? value.join(' ') : value
+  if (typeof text !== 'string' || !scopeTokens.test(text)) return false
+  return !singleName.test(text) || oidcScopes.has(text)
 }
 
 /** No account is called so: it holds a control character. */

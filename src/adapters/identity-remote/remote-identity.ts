@@ -28,12 +28,12 @@ export interface RemoteIdentityOptions {
   readonly timeoutMs: number
   readonly callsMax: number
   readonly queueMax: number
-  /** Where an answer, or else a token, names the account. */
+  /** The members of an answer, or else the claims of its token, that name the account. */
   readonly accountFields: readonly string[]
   readonly tokens?: TokenRules | undefined
   /** Whether a secret can only be an API key, and must not be tried as a password. */
   readonly isApiKey?: (secret: string) => boolean
-  /** Called once, when the service has named no account for a caller. */
+  /** Called once, when an answer has named no account. The claims of a token may still name one. */
   readonly onNoAccount?: () => void
 }
 
@@ -170,18 +170,21 @@ export class RemoteIdentity implements Identity {
     }
   }
 
-  #noAccount(): string {
-    if (!this.#hasToldNoAccount) this.#options.onNoAccount?.()
+  #accountOf({ answer, claims = {} }: Said): string {
+    const { accountFields, onNoAccount } = this.#options
+    const named = findAccount(answer, accountFields)
+    if (named !== undefined) return named
+    // Also where the claims name one: an API key of the same user has no claims and leads to `default`.
+    if (!this.#hasToldNoAccount) onNoAccount?.()
     this.#hasToldNoAccount = true
-    return 'default'
+    return findAccount(claims, accountFields) ?? 'default'
   }
 
-  #toPrincipal({ secret }: PlainCredential, { answer, roles, claims }: Said): Principal {
-    const { accountFields, grantsFor } = this.#options
+  #toPrincipal({ secret }: PlainCredential, said: Said): Principal {
+    const { answer, roles, claims } = said
+    const { grantsFor } = this.#options
     const fingerprint = fingerprintOf(secret)
-    // The answer alone, and not the claims of a token that it is about: a user's API key has no claims, and must lead to
-    // the same account as the user's token.
-    const account = findAccount(answer, accountFields) ?? this.#noAccount()
+    const account = this.#accountOf(said)
     const subject = findText(answer, subjectFields) ?? findText(claims, ['sub']) ?? `key:${fingerprint}`
     // Another name in its place would be another tenant.
     if (!isName(account) || !isName(subject)) throw unavailable(new ServiceFault('a name that cannot be kept'))

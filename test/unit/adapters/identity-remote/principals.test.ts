@@ -68,22 +68,44 @@ describe('the account', () => {
     expect((await principalOf({}, key, { accountFields: ['constructor', '__proto__'] })).account).toBe('default')
   })
 
-  test('is the same for a token as for an API key: what the answer says, whatever the token says', async () => {
-    const token = await tokenWith({ account: 'of the token', scope: 'of-the-token' })
-    for (const answer of [{}, { account: 'of the answer' }]) {
-      expect((await principalOf(answer, token)).account).toBe((await principalOf(answer)).account)
-    }
+  test.each([
+    [
+      'of the answer, whatever the claims name',
+      { account: 'of the answer' },
+      { scope: 'of-the-token' },
+      'of the answer',
+    ],
+    ['of the claims, where the answer names none', {}, { account: 'of the token' }, 'of the token'],
+    ['of the claims, where the answer has OAuth scopes', { scope: 'repo:read' }, { scope: 'acme' }, 'acme'],
+    ['`default`, where both have OAuth scopes', { scope: 'openid' }, { scope: 'openid email' }, 'default'],
+    ['`default`, where the claims have a list of OAuth scopes', {}, { scope: ['openid', 'read'] }, 'default'],
+  ])('of a token that the service accepts is that %s', async (_, answer, claims, account) => {
+    expect((await principalOf(answer, await tokenWith(claims))).account).toBe(account)
   })
 
-  test('that is not named is told once', async () => {
+  test('of two tokens with claims of their own is not the same, though the service says the same of both', async () => {
+    const accounts = await Promise.all(
+      ['acme', 'rival'].map(async (scope) => (await principalOf({ user: 'ann' }, await tokenWith({ scope }))).account),
+    )
+
+    expect(accounts).toEqual(['acme', 'rival'])
+  })
+
+  test.each([
+    ['of an API key', async () => key],
+    ['of a token, though its claims name one', () => tokenWith({ account: 'of the token' })],
+  ])('that the answer does not name is told once: %s', async (_, make) => {
+    const credential = await make()
     let told = 0
     const identity = openRemote(stub.url, { onNoAccount: () => ++told })
+    const tellings: number[] = []
     for (const answer of [{ roles: [], account: 'acme' }, { roles: [] }, { roles: [] }]) {
-      stub.people.set(key.secret, answer)
-      await identity.authenticate(key)
+      stub.people.set(credential.secret, answer)
+      await identity.authenticate(credential)
+      tellings.push(told)
     }
 
-    expect(told).toBe(1)
+    expect(tellings).toEqual([0, 1, 1])
   })
 
   test('is not what an API key says that looks like a token', async () => {
