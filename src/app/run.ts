@@ -31,6 +31,9 @@ export async function runServer(config: Config): Promise<RunningServer> {
   const log = openLog({ format, level: config.logLevel, bufferBytes: config.logBuffer })
   const built = await buildApplication(config, systemClock, (message, fields) => log.write('warn', message, fields))
   const http = await listen(built, log, config)
+  if (config.authUrl === undefined && ![...config.roles.values()].some((rights) => rights.includes('operate'))) {
+    log.write('warn', 'no role of identity.roles has the right operate: users and keys can be managed by commands only')
+  }
   if (config.anonymousPull.length > 0 && config.challenge === 'basic') {
     log.write('warn', 'docker does not pull without credentials unless auth.challenge is bearer')
   }

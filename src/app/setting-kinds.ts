@@ -274,8 +274,9 @@ export function roleMap(fallback: RoleMap, rights: readonly Right[]): Kind<RoleM
 
 function rolesFromText(given: string): [string, string[]][] {
   return given.split(',').map((entry) => {
-    const [role = '', its = ''] = entry.trim().split('=')
-    return [role, its.split('+').filter((right) => right !== '')]
+    const [role = '', its] = entry.trim().split('=')
+    // An entry without `=` is a mistake. It gets a right that does not exist.
+    return [role, its?.split('+').filter((right) => right !== '') ?? ['']]
   })
 }
 

@@ -37,14 +37,18 @@ export function addKeyCommand(program: Command): void {
     .summary('make a key and print it')
     .description('Make a key and print it, and nothing else, to standard output. It is never seen again.')
     .option(...configOption)
-    .requiredOption('--name <key>', 'what to call it among his keys')
+    .requiredOption('--name <key>', 'the name of the key, unique for the user')
     .option(
       '--expires <duration>',
       'how long it is good, such as 12h or 90d (default: until it is revoked)',
       parseExpiry,
     )
     .option('--expires-at <time>', 'until when it is good, such as 2030-01-31T12:00:00Z', parseEnd)
-    .option('--right <right>', 'of his rights only this one: pull, push, delete or operate (repeatable)', gatherRights)
+    .option(
+      '--right <right>',
+      'limit the key to this right of the user: pull, push, delete or operate (repeatable)',
+      gatherRights,
+    )
     .option('--repository <pattern>', "only these repositories, such as 'team/*' (repeatable)", gatherPatterns)
     .action(create)
   key
@@ -84,9 +88,9 @@ async function create(userName: string, options: CreateOptions, command: Command
 function warnOfLimits({ config }: Workplace, user: User, rights: CreateOptions['right']): void {
   const own = rightsOf(user.roles, config.roles)
   const missing = (rights ?? []).filter((right) => !own.has(right))
-  if (user.isDisabled) warn(`${user.name} is disabled: the key rests until he is enabled`)
-  if (own.size === 0) warn(`${user.name} has no right to anything, and so his key has none`)
-  else if (missing.length > 0) warn(`${user.name} may not ${missing.join(', ')}, and so his key may not either`)
+  if (user.isDisabled) warn(`${user.name} is disabled: the key works only after the user is enabled`)
+  if (own.size === 0) warn(`${user.name} has no rights, so the key has none`)
+  else if (missing.length > 0) warn(`${user.name} does not have ${missing.join(', ')}, so the key does not either`)
 }
 
 async function list(userName: string, options: { config?: string; json?: true }): Promise<void> {

@@ -31,9 +31,9 @@ export function addUserCommand(program: Command): void {
       'a role of the setting identity.roles, such as reader, writer or admin (repeatable)',
       gather,
     )
-    .option('--account <account>', 'the account he belongs to (default: that of the first user)', parseAccount)
-    .option('--password', 'ask for his password, twice')
-    .option('--password-stdin', 'read his password from standard input')
+    .option('--account <account>', 'the account of the user (default: that of the first user)', parseAccount)
+    .option('--password', 'ask for a password, twice')
+    .option('--password-stdin', 'read the password from standard input')
     .action(add)
   user
     .command('list')
@@ -80,7 +80,7 @@ async function add(givenName: string, options: AddOptions, command: Command): Pr
     console.log(`added ${name} to the account ${account}, ${describeRoles(roles)}`)
     warnOfRoles(place, roles)
     if (isNewAccount) tell(`${account} is a new account: ${howItBegins(place)}`)
-    if (password === undefined) tell(`without a password he needs a key: berth key create ${name} --name <key>`)
+    if (password === undefined) tell(`without a password the user needs a key: berth key create ${name} --name <key>`)
   }
   // This may be the first user of all.
   await withUsers(options.config, asChange(work), { mustBeThere: false })
@@ -144,7 +144,7 @@ async function setPassword(name: string, options: { config?: string; passwordStd
       await getUser(metadata, name)
       const password = options.passwordStdin ? await readPassword(name) : await askPassword(name)
       await changeUser({ metadata, roles: config.roles }, name, { password })
-      console.log(`set the password of ${name}; the tokens he had are good no more`)
+      console.log(`set the password of ${name}; earlier tokens no longer work`)
       if (name === config.adminName && config.adminPassword !== undefined) {
         warn('the setting identity.admin_password sets it back when the server starts')
       }
@@ -158,7 +158,7 @@ interface RolesOptions {
 }
 
 async function setRoles(name: string, given: string[], options: RolesOptions, command: Command): Promise<void> {
-  if ((given.length === 0) !== (options.none === true)) command.error('error: name his roles, or give --none')
+  if ((given.length === 0) !== (options.none === true)) command.error('error: name one or more roles, or give --none')
   const roles = parseRoles(given)
   await withUsers(
     options.config,
@@ -176,7 +176,7 @@ function describeRoles(roles: readonly string[]): string {
 }
 
 function warnOfRoles({ config }: Workplace, roles: readonly string[]): void {
-  if (roles.length === 0) warn('without a role he may do nothing')
+  if (roles.length === 0) warn('without a role the user has no rights')
   for (const role of roles) {
     if (!config.roles.has(role)) warn(`the role ${role} gives nothing: it is not in the setting identity.roles`)
   }

@@ -105,6 +105,16 @@ test.each([
 )
 
 test.each([
+  ['admin=pull', true],
+  ['admin=pull,boss=operate', false],
+])('the start says that no role gives operate, where the roles are %s: %p', async (roles, warns) => {
+  const server = await startBerth({ settings: { BERTH_IDENTITY__ROLES: roles } })
+  await server.stop()
+
+  expect(server.output().includes('no role of identity.roles has the right operate')).toBe(warns)
+})
+
+test.each([
   ['the client closed the connection', {}, (_: BerthProcess, vanish: () => void) => vanish()],
   ['the request body arrives too slowly', { BERTH_LIMITS__BODY_WINDOW: '1s' }, () => undefined],
   [

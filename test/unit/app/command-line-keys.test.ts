@@ -109,13 +109,13 @@ describe('berth key create', () => {
         .filter((text) => text.includes('warning'))
     expect(await create('a', '--right', 'push')).toEqual([])
     expect(await create('b', '--right', 'push', '--right', 'operate')).toEqual([
-      'berth: warning: bob may not operate, and so his key may not either',
+      'berth: warning: bob does not have operate, so the key does not either',
     ])
     await run('user', 'disable', 'bob')
-    expect(await create('c')).toEqual(['berth: warning: bob is disabled: the key rests until he is enabled'])
+    expect(await create('c')).toEqual(['berth: warning: bob is disabled: the key works only after the user is enabled'])
     await run('user', 'enable', 'bob')
     await run('user', 'roles', 'bob', '--none')
-    expect(await create('d')).toEqual(['berth: warning: bob has no right to anything, and so his key has none'])
+    expect(await create('d')).toEqual(['berth: warning: bob has no rights, so the key has none'])
   })
 
   test('refuses a second key of the same name, and one more than he may have', async () => {

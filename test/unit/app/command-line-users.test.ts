@@ -123,7 +123,7 @@ describe('berth user add', () => {
     expect(stderr).toContain(line('warning: the role x gives nothing: it is not in the setting identity.roles'))
     expect(stderr).not.toContain('role builder')
     expect((await run('user', 'add', 'eve', '--account', 'home')).stderr).toContain(
-      line('warning: without a role he may do nothing'),
+      line('warning: without a role the user has no rights'),
     )
   })
 

@@ -272,7 +272,7 @@ const kinds: readonly (readonly [
       [{ ops: ['pull'] }, new Map([['ops', ['pull']]])],
       [{}, new Map()],
     ],
-    ['', '=pull', 'ops=fly', 'ops=Pull', { ops: 'pull' }, { ops: ['fly'] }, { ops: [1] }, [], null, 5],
+    ['', 'ops', '=pull', 'ops=fly', 'ops=Pull', { ops: 'pull' }, { ops: ['fly'] }, { ops: [1] }, [], null, 5],
   ],
 ]
 
