@@ -21,7 +21,7 @@ export interface TurnNeeds {
 /** Bytes on their way in, and what their sender said about them. */
 export interface IncomingChunk {
   readonly body: AsyncIterable<Uint8Array> & { cancel(reason: Error): void }
-  /** Where the sender believes to be in the blob (`Content-Range`). */
+  /** The offset of the first byte, from `Content-Range`. */
   readonly first: number | undefined
   /** How many bytes the sender announced, if it did. */
   readonly lengthBytes: number | undefined
@@ -42,7 +42,7 @@ export interface TakenTurn {
  * heartbeat that renews the turn while bytes arrive, while the store completes the object and while stored bytes are read
  * again. However the turn ends, `endings` says what becomes of the session and the bytes and what the caller hears.
  *
- *   await using turn = UploadTurn.begin(...)
+ *   await using turn = new UploadTurn(...)
  *   await turn.append(chunk)   or   await turn.commit(digest, chunk)
  */
 export class UploadTurn implements AsyncDisposable {
@@ -59,15 +59,11 @@ export class UploadTurn implements AsyncDisposable {
   /** The session is recorded, committed or given back: nothing more may be done in this turn. */
   #isOver = false
 
-  private constructor(needs: TurnNeeds, taken: TakenTurn) {
+  constructor(needs: TurnNeeds, taken: TakenTurn) {
     this.#needs = needs
     this.#taken = taken
     this.#sizeBytes = taken.upload.object.sizeBytes
     this.#heartbeat = needs.clock.every(turnMs / 3, () => this.#beat())
-  }
-
-  static begin(needs: TurnNeeds, taken: TakenTurn): UploadTurn {
-    return new UploadTurn(needs, taken)
   }
 
   get upload(): Upload {
@@ -153,7 +149,8 @@ export class UploadTurn implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.#stopHeartbeat()
-      await this.#writer?.close()
+      // What counts was made durable by flush or complete: a close that fails changes nothing in the answer.
+      await this.#writer?.close().catch(() => undefined)
     } finally {
       this.#taken.entry?.end()
     }

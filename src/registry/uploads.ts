@@ -169,7 +169,7 @@ export async function uploadAtOnce(
 ): Promise<void> {
   if (chunk.first !== undefined && chunk.first !== 0) throw new RegistryRefusal('upload-out-of-order', { received: 0 })
   const upload = await startUpload(needs, owner, 'ours')
-  await using turn = UploadTurn.begin(needs, { owner, upload, entry: undefined })
+  await using turn = new UploadTurn(needs, { owner, upload, entry: undefined })
   await turn.commit(digest, chunk, 'single')
 }
 
@@ -187,7 +187,7 @@ async function takeTurn(
   if (entry === undefined) return undefined
   try {
     const upload = await claim(needs, owner, seen, closing)
-    if (upload !== undefined) return UploadTurn.begin(needs, { owner, upload, entry })
+    if (upload !== undefined) return new UploadTurn(needs, { owner, upload, entry })
   } catch (error) {
     entry.end()
     throw error
