@@ -84,6 +84,7 @@ async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, co
   // A connection that is refused tells a balancer that nothing was sent: it asks another server, whatever the request is.
   // An answer of 503 would be passed on for every request that must not be repeated.
   http.refuseNew()
+  built.app.running.stopWaiting()
   const deadline = performance.now() + config.drainMs
   while (http.pending > 0 && performance.now() < deadline) await Bun.sleep(drainPollMs)
   // Uploads that are still running keep what they received; their clients can go on elsewhere. A store that does not answer

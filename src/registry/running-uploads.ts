@@ -1,5 +1,6 @@
 import type { RunningHash } from '../lib/hashing.ts'
 import type { Digest } from '../oci/digest.ts'
+import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Upload, UploadId } from '../ports/uploads.ts'
 
@@ -7,6 +8,8 @@ import type { Upload, UploadId } from '../ports/uploads.ts'
 interface Writer {
   /** Since when it waits for its sender; undefined while it works by itself. */
   waitsSince: number | undefined
+  /** Whether another request has stopped it and waits for its end, to go on after it. */
+  hasSuccessor: boolean
   /** The digest with which it closes the upload, if it does. */
   readonly closing: Digest | undefined
   /** With the reason, for the log. */
@@ -22,6 +25,16 @@ export interface WriterEntry {
   end(): void
 }
 
+/** The place of a request that repeats a closing request and waits for the first one. */
+export interface WaitingPlace extends Disposable {
+  /**
+   * Resolves when the session must be looked at again: the first request has ended or looks dead, or `steadyNow` has
+   * reached `deadline`, or, where another process may have the writer, some time has passed. Rejects when the sender of
+   * this request is gone, or the server stops.
+   */
+  untilNextLook(deadline: number): Promise<void>
+}
+
 interface KeptHash {
   readonly epoch: number
   readonly sizeBytes: number
@@ -31,6 +44,9 @@ interface KeptHash {
 /** A writer that has waited for its sender for this long may be a dead connection whose client has come back. */
 const deadAfterMs = 1_000
 
+/** A repeated closing request looks this often: here at the writer, and otherwise at the session in the metadata store. */
+const lookAgainMs = 500
+
 /** Kept hashes are small, but a session that nobody continues must not keep its own for ever. */
 const keptHashesMax = 2_000
 
@@ -39,28 +55,32 @@ const keptHashesMax = 2_000
  * decides whose turn it is, and a hash that is not here is computed again from the stored bytes.
  */
 export class RunningUploads {
-  readonly #clock: Pick<Clock, 'steadyNow'>
+  readonly #clock: Pick<Clock, 'steadyNow' | 'every'>
   readonly #writers = new Map<UploadId, Writer>()
+  /** How to end the wait of the request in each waiting place. */
+  readonly #waiting = new Map<UploadId, (reason: Error) => void>()
+  #isStopping = false
   readonly #hashes = new Map<UploadId, KeptHash>()
 
-  constructor(clock: Pick<Clock, 'steadyNow'>) {
+  constructor(clock: Pick<Clock, 'steadyNow' | 'every'>) {
     this.#clock = clock
   }
 
   /**
-   * Announces a writer. A writer before it that looks dead is stopped and waited for; one that is alive keeps its turn, and
-   * the answer is undefined.
+   * Announces a writer. A writer before it that looks dead is stopped, and one request waits for its end. The answer is
+   * undefined for every other request, and while the writer before it is alive.
    */
   async enter(id: UploadId, stop: Writer['stop'], closing?: Digest): Promise<WriterEntry | undefined> {
     const before = this.#writers.get(id)
     if (before !== undefined) {
-      if (!this.#looksDead(before)) return undefined
+      if (!this.#looksDead(before) || before.hasSuccessor) return undefined
+      before.hasSuccessor = true
       before.stop('another request goes on with the upload')
       await before.ended
       if (this.#writers.has(id)) return undefined
     }
     const { promise: ended, resolve } = Promise.withResolvers<void>()
-    const writer: Writer = { waitsSince: undefined, closing, stop, ended }
+    const writer: Writer = { waitsSince: undefined, hasSuccessor: false, closing, stop, ended }
     this.#writers.set(id, writer)
     return {
       awaitSender: () => {
@@ -83,6 +103,38 @@ export class RunningUploads {
     return { closing: this.#looksDead(writer) ? undefined : writer.closing, ended: writer.ended }
   }
 
+  /**
+   * A place to wait for the request that closes the upload as `digest`. Each upload has one place, because a request that
+   * waits keeps its connection and the part of its body that has arrived. Undefined when the place is taken.
+   */
+  awaitEnd(id: UploadId, digest: Digest, signal: AbortSignal | undefined): WaitingPlace | undefined {
+    if (this.#waiting.has(id)) return undefined
+    const { promise: cut, reject } = Promise.withResolvers<never>()
+    // The rejection may come while nobody waits; the next wait finds it.
+    cut.catch(() => undefined)
+    const leave = () => reject(new RegistryRefusal('body-incomplete', { reason: 'the client closed the connection' }))
+    if (this.#isStopping) reject(stopping())
+    if (signal?.aborted) leave()
+    signal?.addEventListener('abort', leave)
+    this.#waiting.set(id, reject)
+    return {
+      untilNextLook: (deadline) => this.#untilNextLook(id, digest, deadline, cut),
+      [Symbol.dispose]: () => {
+        signal?.removeEventListener('abort', leave)
+        this.#waiting.delete(id)
+      },
+    }
+  }
+
+  /** While the writer is here, no timer asks the metadata store: the writer wakes the request when it ends. */
+  async #untilNextLook(id: UploadId, digest: Digest, deadline: number, cut: Promise<never>): Promise<void> {
+    const { promise: looked, resolve } = Promise.withResolvers<void>()
+    using _timer = this.#clock.every(lookAgainMs, () => {
+      if (this.find(id)?.closing !== digest || this.#clock.steadyNow() >= deadline) resolve()
+    })
+    await Promise.race([cut, looked, this.#writers.get(id)?.ended ?? looked])
+  }
+
   #looksDead({ waitsSince }: Writer): boolean {
     return waitsSince !== undefined && this.#clock.steadyNow() - waitsSince >= deadAfterMs
   }
@@ -93,6 +145,12 @@ export class RunningUploads {
     writer?.stop(reason)
     await writer?.ended
     this.#hashes.delete(id)
+  }
+
+  /** From now on no request waits for another: the process is going down, and clients may repeat theirs elsewhere. */
+  stopWaiting(): void {
+    this.#isStopping = true
+    for (const end of this.#waiting.values()) end(stopping())
   }
 
   /** Stops every writer: the process is going down. What they received so far stays. */
@@ -114,4 +172,8 @@ export class RunningUploads {
     const isUnbroken = kept?.epoch === upload.epoch - 1 && kept.sizeBytes === upload.object.sizeBytes
     return isUnbroken ? kept.hash : undefined
   }
+}
+
+function stopping(): Unavailable {
+  return new Unavailable('the server (it is shutting down)')
 }

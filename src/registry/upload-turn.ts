@@ -25,6 +25,8 @@ export interface IncomingChunk {
   readonly first: number | undefined
   /** How many bytes the sender announced, if it did. */
   readonly lengthBytes: number | undefined
+  /** Aborted when the connection of the sender ends, as far as the server can see that. */
+  readonly signal?: AbortSignal
 }
 
 /** A writer holds its turn for this long. A timer renews it three times as often, by the metadata store's clock. */

@@ -122,7 +122,6 @@ export async function appendToUpload(
 
 /** A repeated closing request waits this long for the request that it repeats. */
 const repeatWaitMs = 300_000
-const lookAgainMs = 500
 
 /**
  * Closes an upload. A client that lost the answer repeats the request: when the session is finished as the same digest, the
@@ -148,8 +147,30 @@ export async function finishUpload(
       if (turn !== undefined) return await turn.commit(digest, chunk)
     }
     const isWorthWaiting = isRepeated || (await isClosedAs(needs, owner, id, digest))
-    if (!isWorthWaiting || clock.steadyNow() >= deadline) throw await refusalOfRival(needs, owner, id)
-    await Promise.race([running.find(id)?.ended, clock.sleep(lookAgainMs)].filter((wait) => wait !== undefined))
+    if (!isWorthWaiting || !(await awaitFirst(needs, owner, id, digest, chunk, deadline))) {
+      throw await refusalOfRival(needs, owner, id)
+    }
+  }
+}
+
+/** Waits for as long as another request closes the session as this digest. False when this request may not wait on. */
+async function awaitFirst(
+  needs: UploadNeeds,
+  owner: UploadOwner,
+  id: UploadId,
+  digest: Digest,
+  { signal }: IncomingChunk,
+  deadline: number,
+): Promise<boolean> {
+  const { clock, metadata, running } = needs
+  using place = running.awaitEnd(id, digest, signal)
+  for (;;) {
+    if (place === undefined || clock.steadyNow() >= deadline) return false
+    await place.untilNextLook(deadline)
+    const state = await metadata.uploads.find(owner, id)
+    if (state === undefined || 'done' in state) return true
+    const rival = running.find(id)
+    if ((rival === undefined ? state.closing : rival.closing) !== digest) return true
   }
 }
 

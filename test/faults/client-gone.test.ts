@@ -134,6 +134,36 @@ describe.each(forms)('a client that goes away in the middle of a body, %s', (for
   })
 })
 
+test('a client that goes away while its closing PUT waits for the one that it repeats makes room for the next', async () => {
+  const bytes = generatedBytes(10_000, 10)
+  const session = await openSession(server, repository)
+  const path = `${session}?digest=${digestOf(bytes)}`
+  const begin = () => beginRequest(server, 'PUT', path, 'content-length', bytes.length)
+  const first = await begin()
+  // The first one is slow, and never looks dead.
+  let sent = 0
+  const trickle = setInterval(() => void first.send(bytes.subarray(sent, ++sent)), 50)
+  const taken = `id = '${session.split('/').at(-1)}' AND turn_until > 0`
+  await until('it has its turn', () => countRows(server.dataDir, 'uploads', taken) === 1)
+  const beginUntilItWaits = () =>
+    until('a repeated request waits', async () => {
+      const request = await begin()
+      await request.send(bytes)
+      return (await Promise.race([request.status(), Bun.sleep(500)])) === undefined && request
+    })
+
+  const gone = await beginUntilItWaits()
+  const other = await begin()
+  await other.send(bytes)
+  expect(await other.status()).toBe(416)
+  gone.vanish()
+  const next = await beginUntilItWaits()
+
+  clearInterval(trickle)
+  await first.send(bytes.subarray(sent))
+  expect([await first.status(), await next.status()]).toEqual([201, 201])
+})
+
 test('after all that the stores are sound', async () => {
   expect(await auditStores(server.dataDir)).toEqual([])
 })

@@ -69,7 +69,15 @@ function chunkOf({ request, body }: RepositoryExchange): IncomingChunk {
   if (range !== undefined && length !== undefined && length !== range.lengthBytes) {
     throw new RegistryRefusal('content-length-mismatch', { announced: range.lengthBytes, received: length })
   }
-  return { body: body(), first: range?.first, lengthBytes: range?.lengthBytes ?? length }
+  return {
+    body: body(),
+    first: range?.first,
+    lengthBytes: range?.lengthBytes ?? length,
+    // Bun makes the signal when it is asked for, and few requests need it.
+    get signal() {
+      return request.signal
+    },
+  }
 }
 
 /** PATCH /v2/{name}/blobs/uploads/{id}, with `Content-Range` or, as one stream, without. */

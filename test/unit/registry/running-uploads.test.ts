@@ -1,5 +1,6 @@
 // What a process remembers of uploads between requests: who writes, and which hash is of use.
 import { describe, expect, test } from 'bun:test'
+import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
 import { startHash } from '../../../src/lib/hashing.ts'
 import type { Digest } from '../../../src/oci/digest.ts'
 import type { StorageKey } from '../../../src/ports/blob-store.ts'
@@ -9,7 +10,7 @@ import { RunningUploads } from '../../../src/registry/running-uploads.ts'
 const id = 'an upload' as UploadId
 
 function openRunning() {
-  const clock = { at: 1_000_000, steadyNow: () => clock.at }
+  const clock = { at: 1_000_000, steadyNow: () => clock.at, every: systemClock.every }
   return { clock, running: new RunningUploads(clock) }
 }
 
@@ -71,15 +72,17 @@ describe('a writer', () => {
     expect(running.find(id)).toBeUndefined()
   })
 
-  test('is the only one of several that wait for a dead one', async () => {
+  test('alone waits for a dead one: any other is refused at once', async () => {
     const { running, clock } = openRunning()
-    const first = await running.enter(id, () => setTimeout(() => first?.end(), 1))
+    const first = await running.enter(id, () => undefined)
     first?.awaitSender()
     clock.at += 1_000
 
-    const entries = await Promise.all([1, 2, 3].map(() => running.enter(id, () => undefined)))
+    const second = running.enter(id, () => undefined)
+    expect(await running.enter(id, () => undefined)).toBeUndefined()
 
-    expect(entries.filter((entry) => entry !== undefined)).toHaveLength(1)
+    first?.end()
+    expect(await second).toBeDefined()
   })
 
   test('of one upload has nothing to do with that of another', async () => {

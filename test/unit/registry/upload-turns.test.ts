@@ -3,13 +3,13 @@
 import { describe, expect, test } from 'bun:test'
 import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
 import { ByteSource } from '../../../src/lib/byte-source.ts'
-import { RegistryRefusal } from '../../../src/oci/errors.ts'
+import { RegistryRefusal, Unavailable } from '../../../src/oci/errors.ts'
 import type { Clock } from '../../../src/ports/clock.ts'
 import { RunningUploads } from '../../../src/registry/running-uploads.ts'
 import { type TurnNeeds, turnMs } from '../../../src/registry/upload-turn.ts'
 import { appendToUpload, finishUpload, startUpload } from '../../../src/registry/uploads.ts'
 import { bodyOf, openWorld, scopeOf } from '../../support/deed-world.ts'
-import { beforeCall, Gate } from '../../support/gates.ts'
+import { before, beforeCall, Gate } from '../../support/gates.ts'
 import { digestOf } from '../../support/generated-bytes.ts'
 import { errorOf } from '../../support/outcomes.ts'
 import { countRows } from '../../support/store-audit.ts'
@@ -46,21 +46,23 @@ async function openTurns(clock: Clock) {
 /** A clock whose timers go off when the test says so. */
 function heldTimers() {
   const timers = new Map<() => void, number>()
+  const time = { at: 1_000 }
   const clock: Clock = {
     ...systemClock,
+    steadyNow: () => time.at,
     every(intervalMs, act) {
       timers.set(act, intervalMs)
       return { [Symbol.dispose]: () => void timers.delete(act) }
     },
   }
-  return { timers, clock, goOff: () => [...timers.keys()].map((act) => act()) }
+  return { timers, time, clock, goOff: () => [...timers.keys()].map((act) => act()) }
 }
 
 const whole = new Uint8Array(100).fill(7)
 
 /** A closing request that stands at a step of the blob store until it is let go. */
 async function holdAt(step: 'complete' | 'read') {
-  const { timers, clock, goOff } = heldTimers()
+  const { timers, time, clock, goOff } = heldTimers()
   const { needs, owner, id } = await openTurns(clock)
   const gate = new Gate()
   let fault: Error | undefined
@@ -92,7 +94,7 @@ async function holdAt(step: 'complete' | 'read') {
   const damage = (sql: string) => damageMetadata(needs.dataDir, sql)
   const isYoung = (column: string) =>
     countRows(needs.dataDir, 'uploads', `${column} > unixepoch() * 1000 - 60000`) === 1
-  return { needs, owner, id, fail, timers, goOff, gate, closing, damage, isYoung, digest }
+  return { needs, owner, id, fail, timers, time, goOff, gate, closing, damage, isYoung, digest }
 }
 
 describe('the heartbeat of a turn', () => {
@@ -166,6 +168,72 @@ describe('a closing request that is repeated while the first one is in a slow st
     expect(await closing).toBeUndefined()
     await repeated
     expect((await needs.metadata.blobs.find(owner, digest))?.sizeBytes).toBe(whole.length)
+  })
+})
+
+describe('of several requests that repeat a closing request', () => {
+  /** A first request in a slow store, and one repeat that waits for it. */
+  async function holdRepeat() {
+    const held = await holdAt('complete')
+    const { owner, id, digest, timers } = held
+    let looks = 0
+    const look = async () => {
+      looks += 1
+    }
+    const needs = { ...held.needs, metadata: before(held.needs.metadata, 'uploads', 'find', look) }
+    const repeat = async (signal = new AbortController().signal) => {
+      const outcome = finishUpload(needs, owner, id, digest, { ...bodyOf(), signal }).then(
+        () => 'closed',
+        (error: unknown) => error,
+      )
+      const waits = until('it waits', () => timers.size === 2).then(() => 'waits')
+      return { outcome, first: await Promise.race([outcome, waits]) }
+    }
+    const gone = new AbortController()
+    const waiting = await repeat(gone.signal)
+    expect(waiting.first).toBe('waits')
+    return { ...held, needs, gone, waiting: waiting.outcome, repeat, looks: () => looks }
+  }
+
+  test('one waits, until its client has gone, and the others are refused', async () => {
+    const { needs, owner, id, digest, gone, waiting, repeat, gate, closing } = await holdRepeat()
+    const others = Array.from({ length: 10 }, () => errorOf(finishUpload(needs, owner, id, digest, bodyOf())))
+    for (const other of await Promise.all(others)) expect(other).toMatchObject({ refusal: 'upload-busy' })
+
+    gone.abort()
+    expect(await waiting).toMatchObject({ refusal: 'body-incomplete' })
+
+    const next = await repeat()
+    expect(next.first).toBe('waits')
+    gate.open()
+    expect([await closing, await next.outcome]).toEqual(['closed', 'closed'])
+  })
+
+  test('the one that waits does not ask the metadata store, and is refused after five minutes', async () => {
+    const { waiting, looks, time, goOff, gate, closing } = await holdRepeat()
+    const looksBefore = looks()
+    for (let passed = 0; passed < 299_500; passed += 500) {
+      time.at += 500
+      goOff()
+    }
+    expect(looks()).toBe(looksBefore)
+
+    time.at += 500
+    goOff()
+    expect(await waiting).toMatchObject({ refusal: 'upload-busy' })
+    gate.open()
+    expect(await closing).toBe('closed')
+  })
+
+  test('none waits when the server stops', async () => {
+    const { needs, waiting, repeat, gate, closing } = await holdRepeat()
+
+    needs.running.stopWaiting()
+
+    expect(await waiting).toBeInstanceOf(Unavailable)
+    expect((await repeat()).first).toBeInstanceOf(Unavailable)
+    gate.open()
+    expect(await closing).toBe('closed')
   })
 })
 
