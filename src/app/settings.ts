@@ -50,7 +50,7 @@ export const settingsTable = {
   connectionsMax: setting(
     'server.connections_max',
     wholeNumber(0, 0),
-    'Most open connections, counted with the files and store connections of their requests; new ones are refused above it. 0 means as many as the descriptor limit of the process (`ulimit -n`) allows, less a tenth.',
+    'The largest number of open descriptors above those at start: connections, files and store connections together. Above it, new connections are refused. 0: nine tenths of the descriptor limit (`ulimit -n`).',
   ),
   idleMs: setting(
     'server.idle',

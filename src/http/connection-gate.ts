@@ -2,7 +2,7 @@ import type { Log } from '../lib/log.ts'
 import { countOpenFiles, openFilesMax } from '../lib/open-files.ts'
 
 export interface GateSettings {
-  /** The most descriptors that connections and requests may have open; 0 leaves it to the limit of the process. */
+  /** The largest number of open descriptors above those at start; 0 leaves it to the limit of the process. */
   readonly connectionsMax: number
 }
 
@@ -12,50 +12,80 @@ export interface Port {
   open(): void
 }
 
-const looksEveryMs = 100
+/** How the descriptors of this process are counted. */
+export interface Descriptors {
+  /** Undefined where the system does not tell; Infinity when none is left to count them with. */
+  count(): number | undefined
+  max(): number | undefined
+}
+
+const ofThisProcess: Descriptors = { count: () => countOpenFiles(), max: openFilesMax }
+
+const pauseMinMs = 100
+const pauseMaxMs = 5_000
+/** Counting takes at most about one part of so many of the time. */
+const pausePerCountMs = 50
 const reserveMin = 64
 const logsEveryMs = 60_000
 
+/** How long to wait before the descriptors are counted again. On Linux before 6.2, counting many of them is slow. */
+export function pauseAfterCount(countedForMs: number): number {
+  return Math.min(pauseMaxMs, Math.max(pauseMinMs, countedForMs * pausePerCountMs))
+}
+
 /**
- * Closes the port while too many connections are open. Bun accepts connections without end. At the descriptor limit of the
+ * Closes the port while too many descriptors are open. Bun accepts connections without end. At the descriptor limit of the
  * process, accepting fails and is tried again at once, so the server spins, and neither files nor stores can be opened. Bun
- * tells nothing of a connection before its first request, so what is counted are open descriptors.
+ * does not report a connection before its first request, so the gate counts descriptors.
  */
 export class ConnectionGate {
   readonly #port: Port
   readonly #log: Log
+  readonly #descriptors: Descriptors
   readonly #openMax: number
-  readonly #timer: Timer | undefined
+  #timer: Timer | undefined
   #isClosed = false
   #loggedAt = Number.NEGATIVE_INFINITY
 
-  constructor({ connectionsMax }: GateSettings, port: Port, log: Log) {
+  constructor({ connectionsMax }: GateSettings, port: Port, log: Log, descriptors: Descriptors = ofThisProcess) {
     this.#port = port
     this.#log = log
-    const own = countOpenFiles()
-    const max = openFilesMax()
+    this.#descriptors = descriptors
+    const own = descriptors.count()
+    const max = descriptors.max()
     if (own === undefined || max === undefined) {
       this.#openMax = Number.POSITIVE_INFINITY
       return
     }
     const possible = max - Math.max(reserveMin, Math.ceil(max / 10))
     this.#openMax = connectionsMax === 0 ? possible : Math.min(possible, own + connectionsMax)
-    this.#timer = setInterval(() => this.#look(), looksEveryMs)
-    this.#timer.unref()
+    this.#lookAfter(pauseMinMs)
   }
 
   stop(): void {
-    clearInterval(this.#timer)
+    clearTimeout(this.#timer)
+    this.#timer = undefined
   }
 
-  #look(): void {
-    const open = countOpenFiles() ?? 0
+  #lookAfter(pauseMs: number): void {
+    this.#timer = setTimeout(() => {
+      const begunAt = performance.now()
+      const open = this.#descriptors.count()
+      this.#lookAfter(pauseAfterCount(performance.now() - begunAt))
+      // A count that failed says nothing about the port.
+      if (open !== undefined) this.#decide(open)
+    }, pauseMs)
+    this.#timer.unref()
+  }
+
+  #decide(open: number): void {
     if (!this.#isClosed && open > this.#openMax) {
       this.#isClosed = true
       this.#port.close()
-      this.#warn('too many connections: new ones are refused until some have ended; see server.connections_max', {
-        open,
-      })
+      this.#warn(
+        'too many open descriptors: new connections are refused; raise `ulimit -n` or see server.connections_max',
+        { open: Number.isFinite(open) ? open : 'all' },
+      )
     } else if (this.#isClosed && open <= this.#openMax * 0.95) {
       this.#reopen()
     }
@@ -70,7 +100,7 @@ export class ConnectionGate {
     }
   }
 
-  /** Once a minute at most: what goes on for long must not fill the log. */
+  /** Logs at most once a minute, so that a long overload does not fill the log. */
   #warn(words: string, details: Readonly<Record<string, unknown>>): void {
     const now = performance.now()
     if (now - this.#loggedAt < logsEveryMs) return

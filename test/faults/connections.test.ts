@@ -10,17 +10,20 @@ import { until } from '../support/until.ts'
 const large = generatedBytes(16 * 1024 * 1024, 1)
 
 let berth: BerthProcess
+let limited: BerthProcess
 
 beforeAll(async () => {
   berth = await startBerth({ settings: { BERTH_SERVER__CONNECTIONS_MAX: '60' } })
+  limited = await startBerth({ descriptorsMax: 256, settings: { BERTH_SERVER__IDLE: '8s' } })
 })
 
 afterAll(async () => {
   await berth.stop()
+  await limited.stop()
 })
 
 /** A connection that sends nothing; undefined when it is refused. */
-function open(): Promise<Socket | undefined> {
+function open(berth: BerthProcess): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect(Number(new URL(berth.url).port), '127.0.0.1', () => resolve(socket))
     socket.on('error', () => resolve(undefined))
@@ -33,7 +36,7 @@ test('too many connections are refused, what runs goes on, and new ones are serv
   const idle: Socket[] = []
 
   await until('a connection is refused', async () => {
-    const more = await Promise.all(Array.from({ length: 20 }, open))
+    const more = await Promise.all(Array.from({ length: 20 }, () => open(berth)))
     idle.push(...more.filter((socket) => socket !== undefined))
     return more.includes(undefined)
   })
@@ -46,5 +49,22 @@ test('too many connections are refused, what runs goes on, and new ones are serv
     return asked.then(({ status }) => status === 200).catch(() => false)
   })
   await expectStatus(200, ask(berth, 'GET', '/v2/_catalog'))
-  expect(berth.output().match(/too many connections/g)).toHaveLength(1)
+  expect(berth.output().match(/too many open descriptors/g)).toHaveLength(1)
 })
+
+test('more idle connections than the process has descriptors end, and the server answers again', async () => {
+  const idle = await Promise.all(Array.from({ length: 400 }, () => open(limited)))
+  const healthy = () =>
+    fetch(`${limited.url}/healthz`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  await until('the port is closed', async () => !(await healthy()))
+
+  await until('/healthz answers', healthy)
+
+  // Standard output is a pipe, and files can be opened again.
+  await pushBlob(limited, 'a/app', large)
+  expect(limited.output()).toContain('raise `ulimit -n` or see server.connections_max')
+  for (const socket of idle) socket?.destroy()
+}, 60_000)

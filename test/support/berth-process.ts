@@ -11,6 +11,8 @@ export interface BerthOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** A folder to keep; without it a fresh one is made and removed again by `stop`. */
   readonly dataDir?: string
+  /** The descriptor limit of the process, soft and hard. */
+  readonly descriptorsMax?: number
 }
 
 export interface BerthProcess {
@@ -40,7 +42,9 @@ export async function startBerth(options: BerthOptions = {}): Promise<BerthProce
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'berth-test-'))
   // A folder that is kept keeps its own stores.
   const stores = options.dataDir === undefined ? await storeSettings(dataDir) : {}
-  const child = Bun.spawn([process.execPath, 'src/main.ts', 'serve'], {
+  const { descriptorsMax } = options
+  const limited = descriptorsMax === undefined ? [] : ['sh', '-c', `ulimit -n ${descriptorsMax} && exec "$@"`, 'sh']
+  const child = Bun.spawn([...limited, process.execPath, 'src/main.ts', 'serve'], {
     cwd: projectRoot,
     env: {
       ...process.env,
