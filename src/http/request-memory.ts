@@ -99,7 +99,7 @@ export class RequestMemory {
     if (this.#hold !== undefined) return
     this.#connection.stopTimer(this.#request)
     try {
-      this.#hold = await this.#budget.reserve(holder, bytes, terms)
+      this.#hold = await this.#budget.waitForRoom(holder, bytes, terms)
     } catch (error) {
       if (!(error instanceof NoRoom)) throw error
       throw new Unavailable('memory for this request', { cause: error })
@@ -122,7 +122,7 @@ function holderOf({ principal, network }: MemoryUser): string {
 /** What an answer keeps in this process until its reader has it. Files are sent by the kernel. */
 export function bytesInMemory({ body, memoryBytes }: Answer): number {
   if (memoryBytes !== undefined) return memoryBytes
-  return typeof body === 'string' || body instanceof Uint8Array ? body.length : 0
+  return typeof body === 'string' || body instanceof Uint8Array ? Buffer.byteLength(body) : 0
 }
 
 /** A shorter answer fits into the connection's buffers: the kernel has all of it, and nothing waits for the reader. */

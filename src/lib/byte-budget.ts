@@ -2,8 +2,8 @@
 export class NoRoom extends Error {
   override readonly name = 'NoRoom'
 
-  constructor() {
-    super('no memory became free in time')
+  constructor({ reservedBytes, bytesMax }: { readonly reservedBytes: number; readonly bytesMax: number }) {
+    super(`no memory became free in time: ${reservedBytes} of ${bytesMax} bytes are reserved`)
   }
 }
 
@@ -42,6 +42,8 @@ interface Waiter {
 
 const looksEveryMs = 250
 const collectAtMin = 64
+/** Looking at many holds takes milliseconds, so failed reservations do it at most this often. */
+const collectEveryMs = 50
 /** How long a holder that was asked to give up may take before it is asked again. */
 const askAgainAfterMs = 5_000
 
@@ -56,10 +58,14 @@ export class ByteBudget {
   readonly #bytesOf = new Map<string, number>()
   readonly #waiting = new Set<Waiter>()
   #bytes = 0
-  /** Whether somebody waits for whom only the total is too small: those who come later must not overtake. */
+  /**
+   * True while a waiter fits the share of its holder and lacks only room in the total. Later reservations must not
+   * overtake it.
+   */
   #isTight = false
   #timer: Timer | undefined
   #collectAt = collectAtMin
+  #collectedAt = Number.NEGATIVE_INFINITY
 
   constructor(settings: BudgetSettings, now: () => number = () => performance.now()) {
     this.#settings = settings
@@ -70,19 +76,17 @@ export class ByteBudget {
     return this.#bytes
   }
 
-  /** At once, or not at all. */
+  /** At once, or not at all: then `waitForRoom` waits. */
   tryReserve(holder: string, bytes: number, terms: HoldTerms): ByteHold | undefined {
     const wanted = this.#clamp(bytes)
     if (this.#mayTake(holder, wanted)) return this.force(holder, wanted, terms)
-    this.#collect()
+    if (!this.#collectIfDue()) return undefined
     return this.#mayTake(holder, wanted) ? this.force(holder, wanted, terms) : undefined
   }
 
-  /** As soon as there is room; rejects with `NoRoom` when the wait was too long. */
-  async reserve(holder: string, bytes: number, terms: HoldTerms): Promise<ByteHold> {
-    const hold = this.tryReserve(holder, bytes, terms)
-    if (hold !== undefined) return hold
-    if (!this.#mayWait(holder, terms)) throw new NoRoom()
+  /** For a reservation that failed: as soon as there is room. Rejects with `NoRoom` when the wait was too long. */
+  async waitForRoom(holder: string, bytes: number, terms: HoldTerms): Promise<ByteHold> {
+    if (!this.#mayWait(holder, terms)) throw this.#noRoom()
     return new Promise((resolve, reject) => {
       const wanted = this.#clamp(bytes)
       const leave = (): void => {
@@ -99,7 +103,7 @@ export class ByteBudget {
         },
         refuse: () => {
           leave()
-          reject(new NoRoom())
+          reject(this.#noRoom())
         },
       }
       const timer = setTimeout(() => {
@@ -174,7 +178,7 @@ export class ByteBudget {
     else this.#bytesOf.set(holder, left)
   }
 
-  /** First come, first served; who lacks nothing but a share of its own holder is passed over. */
+  /** First come, first served. A waiter whose holder has used up its share is skipped. */
   #admit(): void {
     if (this.#waiting.size === 0) return
     this.#isTight = false
@@ -192,8 +196,20 @@ export class ByteBudget {
     this.#timer = undefined
   }
 
+  #noRoom(): NoRoom {
+    return new NoRoom({ reservedBytes: this.#bytes, bytesMax: this.#settings.bytesMax })
+  }
+
   #collect(): void {
+    this.#collectedAt = this.#now()
     for (const hold of this.#holds) if (hold.isOver()) hold.release()
+  }
+
+  /** For failed reservations, which may be many at once. Few holds are looked at each time. */
+  #collectIfDue(): boolean {
+    if (this.#holds.size >= collectAtMin && this.#now() - this.#collectedAt < collectEveryMs) return false
+    this.#collect()
+    return true
   }
 
   /** Asks the oldest holds to give up, and no more of them than are needed. */
