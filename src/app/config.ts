@@ -53,6 +53,11 @@ export function readConfig(file: string | undefined, environment: Environment = 
   return config
 }
 
+/** Whether a script of npm started this process. Images and system services start it without npm. */
+export function isStartedByNpm(environment: Environment = process.env): boolean {
+  return Boolean(environment['npm_execpath'])
+}
+
 /**
  * For a move: the settings in force, and those of the file that says where it goes. Of those the environment speaks with
  * `BERTH_TO_` in place of `BERTH_`; the usual variables of others count for both.

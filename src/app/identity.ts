@@ -22,11 +22,11 @@ import type { Config } from './settings.ts'
 export interface Welcome {
   /** The administrator's first API key, when it was made just now: to be shown once. */
   readonly firstApiKey: string | undefined
-  /** The administrator who needs an API key, while nobody has used any and there is no password to log in with. */
-  readonly keylessAdmin: string | undefined
+  /** Set while no API key has been used and there is no password: the administrator, and a name for a new key. */
+  readonly missingKey: { readonly user: string; readonly keyName: string } | undefined
 }
 
-const nothingToTell: Welcome = { firstApiKey: undefined, keylessAdmin: undefined }
+const nothingToTell: Welcome = { firstApiKey: undefined, missingKey: undefined }
 
 /** Everything that says who is calling. */
 export interface OpenedIdentity {
@@ -92,7 +92,16 @@ export async function openIdentity(
 async function welcome(config: Config, { apiKeys }: MetadataStore, admin: Admin): Promise<Welcome> {
   const firstApiKey = await createFirstKey({ apiKeys }, admin)
   const isKnown = admin.hasPassword || config.adminApiKey !== undefined || (await apiKeys.hasAnyBeenUsed())
-  return { firstApiKey, keylessAdmin: isKnown ? undefined : config.adminName }
+  if (isKnown) return { firstApiKey, missingKey: undefined }
+  const taken = new Set((await apiKeys.list(admin.userId)).map(({ name }) => name))
+  return { firstApiKey, missingKey: { user: config.adminName, keyName: freeName('mine', taken) } }
+}
+
+/** The name, or the first of `name-2`, `name-3`... that is not taken. */
+function freeName(name: string, taken: ReadonlySet<string>): string {
+  let free = name
+  for (let number = 2; taken.has(free); number += 1) free = `${name}-${number}`
+  return free
 }
 
 /** Commands live in the present: they need no clock of their own. */

@@ -31,9 +31,18 @@ interface MemoryConfig {
   readonly memoryHoldMs: number
 }
 
-export function findMemoryContradictions(config: { readonly memoryBytes: number; readonly manifestBytes: number }) {
-  if (config.manifestBytes * shares <= config.memoryBytes) return []
-  return [`limits.memory must be at least ${shares} times limits.manifest_bytes: one caller gets that part of it`]
+interface SizeConfig {
+  readonly memoryBytes: number
+  readonly manifestBytes: number
+  readonly referrersBytes: number
+}
+
+/** The largest body and the largest answer must fit the part of one caller. */
+export function findMemoryContradictions({ memoryBytes, manifestBytes, referrersBytes }: SizeConfig): string[] {
+  const sizes = { 'limits.manifest_bytes': manifestBytes, 'limits.referrers_bytes': referrersBytes }
+  return Object.entries(sizes)
+    .filter(([, bytes]) => bytes * shares > memoryBytes)
+    .map(([name]) => `limits.memory must be at least ${shares} times ${name}: one caller gets that part of it`)
 }
 
 export function openMemoryBudget({ memoryBytes, memoryWaitMs, memoryHoldMs }: MemoryConfig): ByteBudget {

@@ -70,7 +70,8 @@ async function listen(built: Built, log: Log, config: Config): Promise<HttpServe
       connectionsMax: config.connectionsMax,
     })
   } catch (error) {
-    await built.close()
+    // The port is the fault to mend: a store that cannot be closed must not hide it.
+    await built.close().catch(() => undefined)
     throw describeListenFault(error, config)
   }
 }

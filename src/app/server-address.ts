@@ -1,5 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { formatHostAndPort } from '../lib/host-and-port.ts'
 import { hasDataHere, isDataDirServed } from './data-folder.ts'
 import type { Config } from './settings.ts'
 
@@ -10,9 +11,7 @@ const everywhere = /^(?:0+(?:\.0+){0,3}|[0:]*:[0:]*)$/
 
 /** Where this machine reaches a server that listens on the host. */
 export function localAddress({ host }: Pick<Config, 'host'>, port: number): string {
-  const isEverywhere = everywhere.test(host)
-  const name = isEverywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
-  return `${name}:${port}`
+  return formatHostAndPort(everywhere.test(host) ? '127.0.0.1' : host, port)
 }
 
 /** What users log in to, where a proxy stands in front. */
@@ -24,9 +23,11 @@ export function publicHost({ publicUrl }: Config): string | undefined {
 export function noteServerAddress(config: Config, loginHost: string): void {
   if (!hasDataHere(config)) return
   try {
+    // First, so that a failed write does not leave the address of a server that was killed.
+    rmSync(path(config), { force: true })
     writeFileSync(path(config), `${loginHost}\n`)
   } catch {
-    // The disk is full. Commands then tell the address that the settings say.
+    // The disk is full, and the file is missing or empty. Commands then print the address of the settings.
   }
 }
 
@@ -46,7 +47,8 @@ export function findLoginHost(config: Config): string {
 function readNotedAddress(config: Config): string | undefined {
   if (!isDataDirServed(config)) return undefined
   try {
-    return readFileSync(path(config), 'utf8').trim()
+    const address = readFileSync(path(config), 'utf8').trim()
+    return address === '' ? undefined : address
   } catch {
     return undefined
   }

@@ -1,4 +1,6 @@
 import { statfsSync, statSync } from 'node:fs'
+import { isAbsolute, relative, resolve } from 'node:path'
+import { formatHostAndPort } from '../lib/host-and-port.ts'
 import { rootCauseOf } from '../lib/root-cause.ts'
 import type { Config } from './settings.ts'
 
@@ -6,9 +8,9 @@ import type { Config } from './settings.ts'
 
 const unprivilegedPortMin = 1_024
 
-export function describeListenFault(error: unknown, { host, port }: Config): unknown {
+export function describeListenFault(error: unknown, { host, port }: Pick<Config, 'host' | 'port'>): unknown {
   const reason = listenReason(codeOf(error), port)
-  return reason === undefined ? error : new Error(`cannot listen on ${host}:${port}: ${reason}`)
+  return reason === undefined ? error : new Error(`cannot listen on ${formatHostAndPort(host, port)}: ${reason}`)
 }
 
 function listenReason(code: string | undefined, port: number): string | undefined {
@@ -28,7 +30,7 @@ const sqliteFaults = /^SQLITE_(?:FULL|CANTOPEN|IOERR|READONLY|PERM)/
 /** With less free space, SQLite cannot even make its files. */
 const fullBelowBytes = 256 * 1024
 
-/** Errors that have nothing to do with the folder `data_dir` stay as they are. */
+/** Explains an error about the folder `data_dir`. Others stay as they are: their path is elsewhere, or they have none. */
 export function describeDataFault(error: unknown, { dataDir }: Pick<Config, 'dataDir'>): unknown {
   const reason = dataReason(error, dataDir)
   return reason === undefined ? error : new Error(`cannot use the data folder ${dataDir} (data_dir): ${reason}`)
@@ -36,9 +38,13 @@ export function describeDataFault(error: unknown, { dataDir }: Pick<Config, 'dat
 
 function dataReason(error: unknown, dataDir: string): string | undefined {
   const code = codeOf(error) ?? ''
+  const path = pathOf(error)
+  if (path !== undefined && !isOnWay(path, dataDir)) return undefined
   if (['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(code) || (sqliteFaults.test(code) && isFull(dataDir))) {
     return 'its disk is full; free some space, or set data_dir to a folder on another disk'
   }
+  // Calls to sockets fail with the same codes, and name no path.
+  if (path === undefined) return undefined
   if (code === 'ENOTDIR' || code === 'EEXIST') {
     return 'it, or a part of its path, is a file; set data_dir to a folder'
   }
@@ -48,7 +54,17 @@ function dataReason(error: unknown, dataDir: string): string | undefined {
   if (!['EACCES', 'EPERM'].includes(code)) return undefined
   const advice =
     'run Berth as the owner, give the folder and all in it to this user (chown -R), or set data_dir to another folder'
-  return `the user with the id ${process.getuid?.()} may not write to ${describeOwned(pathOf(error) ?? dataDir)}; ${advice}`
+  return `the user with the id ${process.getuid?.()} may not write to ${describeOwned(path)}; ${advice}`
+}
+
+/** Whether the path is the folder, lies in it, or leads to it. */
+function isOnWay(path: string, folder: string): boolean {
+  return isWithin(path, folder) || isWithin(folder, path)
+}
+
+function isWithin(path: string, folder: string): boolean {
+  const way = relative(resolve(folder), resolve(path))
+  return way !== '..' && !way.startsWith('../') && !isAbsolute(way)
 }
 
 function describeOwned(path: string): string {

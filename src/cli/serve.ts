@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { readConfig } from '../app/config.ts'
+import { isStartedByNpm, readConfig } from '../app/config.ts'
 import { type RunningServer, runServer } from '../app/run.ts'
 import { configOption } from './stores.ts'
 
@@ -21,16 +21,17 @@ export function addServeCommand(program: Command): void {
 function greet({ url, version, loginHost, welcome, log }: RunningServer, file: string | undefined): void {
   log.write('info', 'ready', { url, version })
   log.flush()
-  const { firstApiKey, keylessAdmin } = welcome
+  const { firstApiKey, missingKey } = welcome
   const lines = ['', `  Berth ${version} is ready at ${url}`, '']
   if (firstApiKey !== undefined) {
     lines.push(`  Your API key (it is shown only now; keep it):  ${firstApiKey}`, '')
     lines.push(`  echo ${firstApiKey} | docker login ${loginHost} -u apikey --password-stdin`, '')
   } else {
-    if (keylessAdmin !== undefined) {
+    if (missingKey !== undefined) {
+      const command = isStartedByNpm() ? 'npm run --silent berth --' : 'berth'
       const option = file === undefined ? '' : ` --config ${file}`
       lines.push('  No API key has been used yet. If you have none, create one, with the settings of this server:', '')
-      lines.push(`  npm run --silent berth -- key create ${keylessAdmin} --name mine${option}`, '')
+      lines.push(`  ${command} key create ${missingKey.user} --name ${missingKey.keyName}${option}`, '')
     }
     lines.push(`  docker login ${loginHost} -u apikey`, '')
   }

@@ -29,7 +29,8 @@ function keyShownBy(berth: BerthProcess): string | undefined {
   return /Your API key .*: {2}(berth_\S+)/.exec(berth.output())?.[1]
 }
 
-const explanation = 'npm run --silent berth -- key create admin --name mine'
+const explanation = 'npm run --silent berth -- key create admin --name mine\n'
+const byNpm = { npm_execpath: '/usr/bin/npm' }
 
 test('a start whose port does not open leaves no key behind: the next start makes it and shows it', async () => {
   const dataDir = newFolder()
@@ -49,18 +50,25 @@ test('a start whose port does not open leaves no key behind: the next start make
 
 test('until a key is used, every start says how to make one; a restart, or the use of a key, shows none', async () => {
   const dataDir = newFolder()
-  const first = await start(dataDir)
+  const first = await start(dataDir, byNpm)
   expect([keyShownBy(first) === undefined, first.output().includes(explanation)]).toEqual([false, false])
   await first.stop()
-  const second = await start(dataDir)
+  const second = await start(dataDir, byNpm)
   expect([keyShownBy(second), second.output().includes(explanation)]).toEqual([undefined, true])
 
-  const args = explanation.split(' -- ')[1]?.split(' ') ?? []
-  const made = await runBerth(args, { BERTH_DATA_DIR: dataDir }, newFolder())
-  expect(made.stderr).toContain(`docker login ${second.host} -u apikey`)
-  const headers = { 'x-api-key': made.stdout.trim() }
-  expect((await fetch(`${second.url}/v2/`, { headers })).status).toBe(200)
+  const args = explanation.trim().split(' -- ')[1]?.split(' ') ?? []
+  const lost = await runBerth(args, { BERTH_DATA_DIR: dataDir }, newFolder())
+  expect(lost.exitCode).toBe(0)
   await second.stop()
+  // The key is lost. The next line must work too, and without npm there is another command.
+  const again = await start(dataDir, { npm_execpath: '' })
+  expect(again.output()).toContain('\n  berth key create admin --name mine-2\n')
+  args[args.length - 1] = 'mine-2'
+  const made = await runBerth(args, { BERTH_DATA_DIR: dataDir }, newFolder())
+  expect(made.stderr).toContain(`docker login ${again.host} -u apikey`)
+  const headers = { 'x-api-key': made.stdout.trim() }
+  expect((await fetch(`${again.url}/v2/`, { headers })).status).toBe(200)
+  await again.stop()
 
   const third = await start(dataDir)
   expect([keyShownBy(third), third.output().includes('key create')]).toEqual([undefined, false])
@@ -89,4 +97,15 @@ test('the address of a server that was killed is not taken for one that runs', a
 
   const made = await runBerth(['key', 'create', 'admin', '--name', 'ci'], { BERTH_DATA_DIR: dataDir }, newFolder())
   expect(made.stderr).toContain('docker login 127.0.0.1:5000 -u apikey')
+})
+
+test('an address file that a full disk left empty is not printed', async () => {
+  const dataDir = newFolder()
+  const berth = await start(dataDir)
+  // A full disk lets a file be made, and nothing be written to it.
+  await Bun.write(join(dataDir, 'server.address'), '')
+
+  const made = await runBerth(['key', 'create', 'admin', '--name', 'ci'], { BERTH_DATA_DIR: dataDir }, newFolder())
+  expect(made.stderr).toContain('docker login 127.0.0.1:5000 -u apikey')
+  await berth.stop()
 })

@@ -96,6 +96,16 @@ describe('what is wrong with the settings', () => {
     expect(fault).toStartWith('BERTH_IDENTITY__ADMIN_API_KEY: its value (not shown) must be a text of 20 to 1024')
   })
 
+  test('is a memory of which one caller gets less than its largest request needs, with the name of the size', () => {
+    const words = (name: string) => `limits.memory must be at least 4 times ${name}: one caller gets that part of it`
+    const small = 'limits: { memory: 32MiB, referrers_bytes: '
+    expect(faultsOf(`${small}8MiB }`)).toEqual([])
+    expect(faultsOf(`${small}9MiB }`)).toEqual([words('limits.referrers_bytes')])
+    expect(faultsOf(`${small}9MiB, manifest_bytes: 9MiB }`)).toEqual(
+      ['limits.manifest_bytes', 'limits.referrers_bytes'].map(words),
+    )
+  })
+
   test('a file that was named and is not there', () => {
     expect(() => readConfig(join(newFolder(), 'nowhere.yaml'), {})).toThrow(ConfigFault)
   })
