@@ -206,6 +206,22 @@ describe('an unfinished upload', () => {
     await run('gc', '--upload-idle', '0s')
     expect(await list('idle/two')).toEqual([])
   })
+
+  test('of a suspended account is kept by gc, and can be listed and cancelled', async () => {
+    await run('user', 'add', 'mia', '--role', 'writer', '--account', 'shut')
+    const key = await run('key', 'create', 'mia', '--name', 'a')
+    expect(await startUpload(key, 'app')).toBe(202)
+    await run('account', 'suspend', 'shut')
+    const list = async (): Promise<{ id: string }[]> =>
+      JSON.parse(await run('upload', 'list', '--account', 'shut', '--json'))
+
+    await run('gc', '--upload-idle', '0s')
+    const [kept] = await list()
+    expect(kept).toBeDefined()
+
+    await run('upload', 'cancel', kept?.id ?? '')
+    expect(await list()).toEqual([])
+  })
 })
 
 describe('what a server leaves behind', () => {
