@@ -49,8 +49,14 @@ export async function startUpload(needs: UploadNeeds, owner: UploadOwner, turn: 
   })
 }
 
-/** More transactions than run at the same time, by PostgreSQL's default for `max_connections`. */
-const transactionsAtOnceMax = 100
+/**
+ * Within this distance of a limit, transactions wait for each other. The distance is at least the number of transactions
+ * that run at the same time: 100 connections by PostgreSQL's default. For a limit below 200 it is half of the limit, so that
+ * the first sessions do not wait, and at least 40: the connections of several servers.
+ */
+function roomBelow(max: number): number {
+  return Math.max(40, Math.min(100, max / 2))
+}
 
 /**
  * Transactions that run at the same time do not see each other's sessions. Far below the limits all of them fit anyway.
@@ -62,12 +68,13 @@ async function checkRoomForSession(
   subject: string,
   { uploadsPerRepositoryMax, uploadsPerPrincipalMax }: SessionLimits,
 ): Promise<void> {
-  const isBelow = ({ ofRepository, ofSubject }: OpenUploads, room: number) =>
-    ofRepository + room < uploadsPerRepositoryMax && ofSubject + room < uploadsPerPrincipalMax
-  if (isBelow(await tables.uploads.countOpen(repository, subject), transactionsAtOnceMax)) return
+  const isBelow = ({ ofRepository, ofSubject }: OpenUploads, roomOf: (max: number) => number) =>
+    ofRepository + roomOf(uploadsPerRepositoryMax) < uploadsPerRepositoryMax &&
+    ofSubject + roomOf(uploadsPerPrincipalMax) < uploadsPerPrincipalMax
+  if (isBelow(await tables.uploads.countOpen(repository, subject), roomBelow)) return
   await tables.repositories.serialize(repository)
   const open = await tables.uploads.countOpen(repository, subject)
-  if (isBelow(open, 0)) return
+  if (isBelow(open, () => 0)) return
   const isOwnLimit = open.ofSubject >= uploadsPerPrincipalMax
   const [max, of] = isOwnLimit ? [uploadsPerPrincipalMax, 'caller'] : [uploadsPerRepositoryMax, 'repository']
   throw new RegistryRefusal('too-many-uploads', { max, of })

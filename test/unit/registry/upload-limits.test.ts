@@ -1,11 +1,12 @@
 // The limits on open sessions hold when many requests begin at the same moment, on two servers of one database.
-import { expect } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import type { RegistryRefusal } from '../../../src/oci/errors.ts'
 import type { RegistrySettings } from '../../../src/registry/settings.ts'
 import { startUpload, uploadAtOnce } from '../../../src/registry/uploads.ts'
 import { type Engine, useEngines } from '../../support/both-engines.ts'
 import { bodyOf, openWorld, scopeOf } from '../../support/deed-world.ts'
+import { before } from '../../support/gates.ts'
 import { digestOf } from '../../support/generated-bytes.ts'
 import { useTemporaryFolders } from '../../support/temporary-folders.ts'
 
@@ -44,4 +45,19 @@ engines.each('forty requests at once open exactly as many sessions as each limit
   // A blob in one request leaves nothing open, so it needs no room.
   const bytes = new TextEncoder().encode('at once')
   await uploadAtOnce(one, { ...scope, subject: 'alice' }, digestOf(bytes), bodyOf(bytes))
+})
+
+test('a session far below the limits does not wait for the others of its repository', async () => {
+  const world = await openWorld(temporaryFolder(), { uploadsPerRepositoryMax: 1_000, uploadsPerPrincipalMax: 100 })
+  let locks = 0
+  const lock = async () => {
+    locks += 1
+  }
+  const counted = { ...world, metadata: before(world.metadata, 'repositories', 'serialize', lock) }
+  const owner = { ...(await scopeOf(world)), subject: 'alice' }
+
+  for (let opened = 0; opened < 51; opened += 1) await startUpload(counted, owner, 'free')
+
+  // The last one finds that half of the limit is open.
+  expect(locks).toBe(1)
 })
