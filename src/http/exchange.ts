@@ -5,6 +5,7 @@ import type { ScopedTokens } from '../identity/scoped-tokens.ts'
 import type { Tokens } from '../identity/tokens.ts'
 import type { ByteBudget } from '../lib/byte-budget.ts'
 import type { ByteSource } from '../lib/byte-source.ts'
+import type { LostBytes } from '../oci/errors.ts'
 import type { RepositoryName } from '../oci/names.ts'
 import type { Account } from '../ports/accounts.ts'
 import type { OutgoingBytes } from '../ports/blob-store.ts'
@@ -83,6 +84,8 @@ export interface Exchange {
    * rejects with `Unavailable`. The memory is given back when the answer is sent.
    */
   readonly reserve: (bytes: number) => Promise<void>
+  /** Writes a line to the log: stored bytes were found lost, and the request goes on. */
+  readonly noteLoss: (lost: LostBytes) => void
 }
 
 /** One request of a known caller. */

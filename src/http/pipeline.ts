@@ -12,6 +12,7 @@ import { findCredential, type PresentedCredential } from './credentials.ts'
 import { answerError } from './error-body.ts'
 import type { Answer, Application, Exchange } from './exchange.ts'
 import { findInterruption, type Interruption } from './interruption.ts'
+import { logLoss } from './loss-lines.ts'
 import { type Territory, territoryOf } from './mounts.ts'
 import { type AddressOf, checkHost, Peers } from './peers.ts'
 import { announcesBody, openBody } from './request-body.ts'
@@ -170,6 +171,7 @@ export class Pipeline {
         return passage.body
       },
       reserve: (bytes) => this.#memoryOf(request, passage).reserve(bytes, passage.body),
+      noteLoss: (lost) => logLoss(this.#log, lost, passage),
     }
     const { route } = found
     if (route.access === 'anyone') return route.handle(exchange)
@@ -231,15 +233,10 @@ export class Pipeline {
   }
 
   #logFault(error: unknown, passage: Passage): void {
-    if (error instanceof BytesLost) this.#logLoss(error, passage)
+    if (error instanceof BytesLost) logLoss(this.#log, error.lost, passage)
     if (error instanceof RegistryRefusal) return
     const level = error instanceof Unavailable ? 'warn' : 'error'
     this.#log.write(level, 'request failed', { id: passage.id, error })
-  }
-
-  #logLoss({ lost }: BytesLost, { id, principal }: Passage): void {
-    const message = 'the stored bytes of a blob are missing or damaged; the next push of the blob replaces them'
-    this.#log.write('error', message, { id, account: principal?.account, ...lost })
   }
 
   #logRequest(method: string, answer: Answer, passage: Passage): void {

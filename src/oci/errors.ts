@@ -94,18 +94,27 @@ export function describeRefusal({ message, details }: RegistryRefusal): string {
   return `${typeof field === 'string' ? field : message}: ${reason}`
 }
 
-/** Which stored bytes are missing, or not as many as their row says. */
-export interface LostBytes {
+/** A blob whose stored bytes are missing, or not as many as its row says. */
+export interface LostBlob {
   readonly repository: string
   readonly digest: string
   readonly storageKey: string
 }
 
+/** An unfinished upload whose acknowledged bytes are missing. */
+export interface LostUpload {
+  readonly repository: string
+  readonly upload: string
+  readonly storageKey: string
+}
+
+export type LostBytes = LostBlob | LostUpload
+
 /** The blob counts as absent from now on, because this request found that its bytes are lost. The log is told, once. */
 export class BytesLost extends RegistryRefusal {
-  readonly lost: LostBytes
+  readonly lost: LostBlob
 
-  constructor(lost: LostBytes) {
+  constructor(lost: LostBlob) {
     super('blob-unknown', { digest: lost.digest })
     this.lost = lost
   }

@@ -69,6 +69,12 @@ export interface BlobStore {
   read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined>
 
   /**
+   * Whether there is a complete object of `sizeBytes` bytes, without reading it. False under the same conditions under which
+   * `open` gives nothing: where the store cannot be asked, or is another one, it rejects with `Unavailable`.
+   */
+  has(key: StorageKey, sizeBytes: number): Promise<boolean>
+
+  /**
    * Removes an object in whatever state it is, finished or not; with the key of an upload, all that its writers left.
    * Removing what is not there is a success, so that a crash between removal and note-taking can be repaired by removing
    * again.

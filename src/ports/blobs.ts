@@ -26,6 +26,7 @@ export interface LockedBlob {
 export interface BlobRow {
   readonly id: RowId
   readonly sizeBytes: number
+  readonly storageKey: StorageKey
 }
 
 export interface BlobLinks {

@@ -1,6 +1,6 @@
 import { type RunningHash, startHash } from '../lib/hashing.ts'
 import { algorithmOf, type Digest, type DigestAlgorithm } from '../oci/digest.ts'
-import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
+import { type LostBytes, RegistryRefusal, Spoiled, Unavailable } from '../oci/errors.ts'
 import type { BlobStore, BlobWriter } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
@@ -11,11 +11,13 @@ import { commitUpload, hashOfStored } from './upload-commit.ts'
 import { endingOf, eventOf, type TurnState } from './upload-endings.ts'
 
 export interface TurnNeeds {
-  readonly blobs: Pick<BlobStore, 'openWriter' | 'read'>
-  readonly metadata: Pick<MetadataStore, 'uploads' | 'transaction'>
+  readonly blobs: Pick<BlobStore, 'openWriter' | 'read' | 'has'>
+  readonly metadata: Pick<MetadataStore, 'uploads' | 'blobs' | 'transaction'>
   readonly clock: Pick<Clock, 'every'>
   readonly running: RunningUploads
   readonly settings: Pick<RegistrySettings, 'blobBytesMax'>
+  /** Is told of lost bytes that were found, for the log. */
+  readonly noteLoss?: (lost: LostBytes) => void
 }
 
 /** Bytes on their way in, and what their sender said about them. */
@@ -122,9 +124,7 @@ export class UploadTurn implements AsyncDisposable {
       if (kind === 'session') this.#state = 'committing'
       await this.#stopHeartbeat()
       this.checkStillOurs()
-      await this.#needs.metadata.transaction((tables) =>
-        commitUpload(tables, this.upload, digest, object, this.#sizeBytes),
-      )
+      await commitUpload(this.#needs, { ...this.#taken, digest, object, sizeBytes: this.#sizeBytes })
       this.#isOver = true
     } catch (fault) {
       throw await this.abort(fault)
@@ -141,7 +141,8 @@ export class UploadTurn implements AsyncDisposable {
     await this.#stopHeartbeat()
     if (!this.#isOver && ending.session !== 'untouched') {
       this.#isOver = true
-      await this.#giveUp(ending.session === 'removed').catch(() => undefined)
+      const isRemoved = await this.#giveUp(ending.session === 'removed').catch(() => false)
+      if (isRemoved && ending.answer === 'upload-unknown' && fault instanceof Spoiled) this.#noteLoss()
     }
     if (earlier !== undefined) return earlier
     if (ending.answer === 'upload-unknown') return new RegistryRefusal('upload-unknown', { id: this.upload.id })
@@ -225,8 +226,9 @@ export class UploadTurn implements AsyncDisposable {
   /**
    * Whether the rows were written may be unknown (a connection that is cut at COMMIT), and the turn may be lost without our
    * knowing. Only a session that is open and ours proves that no row names the bytes and that no other writer relies on them.
+   * Gives whether the session was removed.
    */
-  async #giveUp(removesSession: boolean): Promise<void> {
+  async #giveUp(removesSession: boolean): Promise<boolean> {
     const { uploads } = this.#needs.metadata
     const { owner, upload } = this.#taken
     const isOurs = await uploads.isOpen(upload).catch(() => undefined)
@@ -235,8 +237,14 @@ export class UploadTurn implements AsyncDisposable {
       // Fenced by the epoch, so it is safe even when it is not known whose turn it is.
       if (isOurs !== false) await uploads.advance(upload, upload.object, upload.receivedDigest)
     } else if (isOurs ?? this.#state === 'single') {
-      await this.#needs.metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))
+      return this.#needs.metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))
     }
+    return false
+  }
+
+  #noteLoss(): void {
+    const { owner, upload } = this.#taken
+    this.#needs.noteLoss?.({ repository: owner.repository, upload: upload.id, storageKey: upload.storageKey })
   }
 
   #beat(): void {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import {
   existsSync,
+  mkdirSync,
   readdirSync,
   renameSync,
   rmSync,
@@ -194,6 +195,17 @@ describe('blob store, filesystem: when something was removed behind its back', (
     symlinkSync(key, join(root, key.slice(-2), key))
 
     expect(await errorOf(store.open(key, 10))).toBeInstanceOf(Unavailable)
+    expect(await errorOf(store.has(key, 10))).toBeInstanceOf(Unavailable)
+  })
+
+  test('a folder in the place of a file is no object, whatever its size', async () => {
+    const { root, store } = await openStore()
+    const key = freshKey()
+    const path = join(root, key.slice(-2), key)
+    mkdirSync(path)
+
+    expect(await store.has(key, statSync(path).size)).toBe(false)
+    expect(await store.open(key, statSync(path).size)).toBeUndefined()
   })
 })
 

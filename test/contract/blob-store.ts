@@ -67,6 +67,16 @@ function reading(open: () => Promise<OpenedBlobStore>): void {
     expect(await store.open(key, 1_001, { first: 0, last: 9 })).toBeUndefined()
   })
 
+  test('says whether an object of so many bytes is there', async () => {
+    const { store } = await open()
+    const [key, empty] = [await storeWhole(store, bytes), await storeWhole(store, new Uint8Array())]
+
+    const asked = [store.has(key, 1_000), store.has(empty, 0), store.has(key, 999), store.has(key, 1_001)]
+    expect(await Promise.all(asked)).toEqual([true, true, false, false])
+    await store.remove(key, undefined)
+    expect([await store.has(key, 1_000), await store.has(freshKey(), 0)]).toEqual([false, false])
+  })
+
   test('gives nothing for a key that was never used', async () => {
     const { store } = await open()
 
@@ -121,12 +131,14 @@ export function sharedBlobStoreContract(name: string, open: () => Promise<Opened
       // As long as its owner's name stands there, what is missing or of another size is lost.
       expect(await Promise.all(readings(999))).toEqual([undefined, undefined, undefined])
       expect(await store.open(freshKey(), 600_000)).toBeUndefined()
+      expect(await store.has(key, 999)).toBe(false)
 
       const elsewhere = await reopen()
       await elsewhere.claim('another', { mayBeNew: false, formerOwner: 'one' })
 
       for (const reading of readings(999)) expect(await errorOf(reading)).toBeInstanceOf(Unavailable)
       expect(await errorOf(store.open(freshKey(), 600_000))).toBeInstanceOf(Unavailable)
+      expect(await errorOf(store.has(key, 999))).toBeInstanceOf(Unavailable)
       expect(await readAll(await store.open(key, 1_000))).toEqual(bytes)
       expect(await elsewhere.open(key, 999)).toBeUndefined()
     })

@@ -25,6 +25,7 @@ import { testS3Need } from '../support/test-s3.ts'
 const temporaryFolder = useTemporaryFolders('lost-bytes')
 const [app, other] = ['lost/app', 'lost/other']
 const lostLine = 'the stored bytes of a blob are missing or damaged; the next push of the blob replaces them'
+const lostUploadLine = 'the stored bytes of an unfinished upload are missing or damaged'
 
 /** Longer than what an S3 store reads before it answers, and shorter. */
 const layers = [generatedBytes(700_000, 1), generatedBytes(1_000, 2)]
@@ -64,8 +65,10 @@ async function describeBlob(target: Target, bytes: Uint8Array, manifest: Uint8Ar
 const sound = ['whole', 'whole', 200, 200, '201', '201', '201']
 const lost = ['status 404', 'status 404', 404, 404, '400 MANIFEST_BLOB_UNKNOWN', '202', '202']
 
+const linesWith = (output: string, words: string) => output.split('\n').filter((line) => line.includes(words))
+
 function countLostLines(output: string, digest: string): number {
-  const lines = output.split('\n').filter((line) => line.includes(lostLine) && line.includes(digest))
+  const lines = linesWith(output, lostLine).filter((line) => line.includes(digest))
   for (const line of lines) {
     expect(JSON.parse(line)).toMatchObject({ level: 'error', account: expect.any(String), repository: app, digest })
   }
@@ -114,6 +117,33 @@ for (const [kind, need] of kinds) {
     for (const harm of ['removed', 'cut short'] as const) {
       testNeeding(
         need,
+        `an object that is ${harm}, and that nobody has read, is replaced by any full push`,
+        async () => {
+          for (const layer of layers) {
+            const digest = digestOf(layer)
+            for (const push of Object.values(waysToPush)) {
+              const before = countLostLines(berth.output(), digest)
+              const key = await stores.keyOf(digest)
+              await (harm === 'removed' ? stores.remove(key) : stores.cut(key))
+
+              await push(berth, layer)
+
+              expect(await describeBlob(berth, layer, manifest)).toEqual(sound)
+              expect(countLostLines(berth.output(), digest)).toBe(before + 1)
+              expect(await stores.keyOf(digest)).not.toBe(key)
+              expect(await stores.listTrash()).toContain(key)
+
+              // What is there is not replaced.
+              const known = await stores.keyOf(digest)
+              await push(berth, layer)
+              expect(await stores.keyOf(digest)).toBe(known)
+            }
+          }
+        },
+      )
+
+      testNeeding(
+        need,
         `an object that is ${harm} is gone for clients, and any kind of push brings it back`,
         async () => {
           for (const layer of layers) {
@@ -152,12 +182,22 @@ for (const [kind, need] of kinds) {
       const session = await openSession(berth, app)
       await expectStatus(202, patch(berth, session, generatedBytes(1_000, 3)))
       for (const key of await stores.keysOfUploads()) await stores.remove(key)
+      const countLines = () => linesWith(berth.output(), lostUploadLine).length
+      const before = countLines()
 
       const again = await patch(berth, session, generatedBytes(1_000, 4))
       expect([again.status, await again.json()]).toMatchObject([404, { errors: [{ code: 'BLOB_UPLOAD_UNKNOWN' }] }])
       expect((await ask(berth, 'GET', session)).status).toBe(404)
       expect((await finish(berth, session, digestOf('anything'))).status).toBe(404)
       expect(await stores.keysOfUploads()).toEqual([])
+      expect(countLines()).toBe(before + 1)
+      expect(JSON.parse(linesWith(berth.output(), lostUploadLine).at(-1) ?? '')).toMatchObject({
+        level: 'error',
+        account: expect.any(String),
+        repository: app,
+        upload: session.split('/').at(-1),
+        storageKey: expect.any(String),
+      })
     })
 
     testNeeding(need, 'a store that is not there is trouble, and no blob is taken for lost', async () => {
@@ -211,7 +251,15 @@ describe('two replicas', () => {
         expect(await describeBlob(a, layer, manifest)).toEqual(sound)
         expect(await describeBlob(b, layer, manifest)).toEqual(sound)
         // The lost one, and all but one of those that were pushed.
-        expect(await stores.listTrash()).toHaveLength(8 * (layers.indexOf(layer) + 1))
+        expect(await stores.listTrash()).toHaveLength(16 * layers.indexOf(layer) + 8)
+
+        // The same without a read in between.
+        await stores.remove(await stores.keyOf(digest))
+        await both((target) => pushBlob(target, app, layer))
+
+        expect(await describeBlob(a, layer, manifest)).toEqual(sound)
+        expect(countLostLines(a.output() + b.output(), digest)).toBe(2)
+        expect(await stores.listTrash()).toHaveLength(16 * layers.indexOf(layer) + 16)
       }
     },
   )

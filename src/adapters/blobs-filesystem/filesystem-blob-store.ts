@@ -85,6 +85,14 @@ export class FilesystemBlobStore implements BlobStore {
     })
   }
 
+  has(key: StorageKey, sizeBytes: number): Promise<boolean> {
+    return trouble(async () => {
+      if (sizeOf(pathOf(this.#root, key)) === sizeBytes) return true
+      await this.#checkOwner()
+      return false
+    })
+  }
+
   #hasOwner(): boolean {
     return this.#owner === undefined || existsSync(join(this.#root, ownerFile))
   }
@@ -177,12 +185,13 @@ async function writeSynced(path: string, text: string): Promise<void> {
 }
 
 /**
- * Undefined where there is no such file. Asked synchronously: one short system call is cheaper than a trip to a thread, and
+ * Undefined where there is no such file, or a folder in its place. Asked synchronously: one short system call is cheaper than a trip to a thread, and
  * this is the pull path.
  */
 function sizeOf(path: string): number | undefined {
   try {
-    return statSync(path, { throwIfNoEntry: false })?.size
+    const found = statSync(path, { throwIfNoEntry: false })
+    return found?.isDirectory() ? undefined : found?.size
   } catch (error) {
     throw new Unavailable('the blob store', { cause: error })
   }

@@ -34,6 +34,10 @@ export class MemoryBlobStore implements BlobStore {
     return bytes === undefined || bytes.length !== sizeBytes ? undefined : new Blob([bytes.slice()]).stream()
   }
 
+  async has(key: StorageKey, sizeBytes: number): Promise<boolean> {
+    return this.#objects.get(key)?.length === sizeBytes
+  }
+
   async remove(key: StorageKey): Promise<void> {
     this.#objects.delete(key)
   }

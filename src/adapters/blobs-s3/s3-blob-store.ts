@@ -106,6 +106,14 @@ export class S3BlobStore implements BlobStore {
     return bytes && troubled(bytes)
   }
 
+  has(key: StorageKey, sizeBytes: number): Promise<boolean> {
+    return trouble(async () => {
+      if ((await this.#client.sizeOf(this.#nameOf(key))) === sizeBytes) return true
+      await this.#checkOwner()
+      return false
+    })
+  }
+
   /** An upload's key stands for all that its writers have made: no blob has a name of theirs, or it would not be here. */
   async remove(key: StorageKey, notes: string | undefined): Promise<void> {
     const { multipart } = readNotes(notes)

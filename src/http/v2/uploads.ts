@@ -27,7 +27,7 @@ function ownerOf({ scope, principal }: RepositoryExchange): UploadOwner {
  * `?mount=` with or without `from=`; `?digest-algorithm=`. A mount that cannot be made opens a session instead.
  */
 export async function postUpload(exchange: RepositoryExchange): Promise<Answer> {
-  const { app, target, principal, scope } = exchange
+  const { app, noteLoss, target, principal, scope } = exchange
   const mount = target.query.get('mount')
   if (mount !== null) {
     const digest = parseDigest(mount)
@@ -39,7 +39,7 @@ export async function postUpload(exchange: RepositoryExchange): Promise<Answer> 
   const whole = target.query.get('digest')
   if (whole !== null) {
     const digest = parseDigest(whole)
-    await uploadAtOnce(app, ownerOf(exchange), digest, chunkOf(exchange))
+    await uploadAtOnce({ ...app, noteLoss }, ownerOf(exchange), digest, chunkOf(exchange))
     return created(exchange, digest)
   }
   // Only told in advance; the closing request's digest decides. One that could never be closed is refused now.
@@ -83,7 +83,8 @@ function chunkOf({ request, body }: RepositoryExchange): IncomingChunk {
 /** PATCH /v2/{name}/blobs/uploads/{id}, with `Content-Range` or, as one stream, without. */
 export async function patchUpload(exchange: RepositoryExchange): Promise<Answer> {
   const id = parseUploadId(exchange.path['id'] ?? '')
-  const received = await appendToUpload(exchange.app, ownerOf(exchange), id, chunkOf(exchange))
+  const { app, noteLoss } = exchange
+  const received = await appendToUpload({ ...app, noteLoss }, ownerOf(exchange), id, chunkOf(exchange))
   return { status: 202, headers: { ...sessionHeaders(exchange, id, received), 'docker-upload-uuid': id } }
 }
 
@@ -91,7 +92,8 @@ export async function patchUpload(exchange: RepositoryExchange): Promise<Answer>
 export async function putUpload(exchange: RepositoryExchange): Promise<Answer> {
   const id = parseUploadId(exchange.path['id'] ?? '')
   const digest = parseDigest(exchange.target.query.get('digest') ?? '')
-  await finishUpload(exchange.app, ownerOf(exchange), id, digest, chunkOf(exchange))
+  const { app, noteLoss } = exchange
+  await finishUpload({ ...app, noteLoss }, ownerOf(exchange), id, digest, chunkOf(exchange))
   return created(exchange, digest)
 }
 

@@ -1,13 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
-import { RegistryRefusal, Spoiled, Unavailable } from '../../../src/oci/errors.ts'
-import type { BlobStore, BlobWriter } from '../../../src/ports/blob-store.ts'
+import { type LostBytes, RegistryRefusal, Spoiled, Unavailable } from '../../../src/oci/errors.ts'
+import type { BlobStore, BlobWriter, StorageKey } from '../../../src/ports/blob-store.ts'
+import type { UploadOwner } from '../../../src/ports/uploads.ts'
 import { RunningUploads } from '../../../src/registry/running-uploads.ts'
 import { appendToUpload, finishUpload, startUpload, uploadAtOnce } from '../../../src/registry/uploads.ts'
-import { bodyOf, openWorld, scopeOf } from '../../support/deed-world.ts'
+import { bodyOf, collect, grow, openWorld, scopeOf, type World } from '../../support/deed-world.ts'
 import { digestOf, generatedBytes } from '../../support/generated-bytes.ts'
 import { named } from '../../support/metadata-rows.ts'
 import { errorOf } from '../../support/outcomes.ts'
+import { auditStores } from '../../support/store-audit.ts'
 import { useTemporaryFolders } from '../../support/temporary-folders.ts'
 
 const temporaryFolder = useTemporaryFolders('uncertain')
@@ -23,7 +25,8 @@ interface Ending {
 async function openEnding({ complete, read }: Ending) {
   const world = await openWorld(temporaryFolder())
   let reads = 0
-  const blobs: Pick<BlobStore, 'openWriter' | 'read'> = {
+  const blobs: Pick<BlobStore, 'openWriter' | 'read' | 'has'> = {
+    has: (...asked) => world.blobs.has(...asked),
     async openWriter(key, from) {
       const writer = await world.blobs.openWriter(key, from)
       return new Proxy(writer, {
@@ -76,6 +79,70 @@ describe('an object of which it is not certain what it was made of', () => {
     expect((await push())?.sizeBytes).toBe(bytes.length)
     expect(reads()).toBe(0)
   })
+})
+
+describe('a push of what the account has already', () => {
+  /** An object that is lost without anybody having read it; `meanwhile` runs while the store is asked about it. */
+  async function openLost(meanwhile: (world: World, owner: UploadOwner) => Promise<unknown>) {
+    const world = await openWorld(temporaryFolder())
+    const owner = { ...(await scopeOf(world)), subject: 'alice' }
+    const asked: StorageKey[] = []
+    const has: BlobStore['has'] = async (key, sizeBytes) => {
+      asked.push(key)
+      const isThere = await world.blobs.has(key, sizeBytes)
+      if (asked.length === 1) await meanwhile(world, owner)
+      return isThere
+    }
+    const told: LostBytes[] = []
+    const blobs = {
+      has,
+      read: world.blobs.read.bind(world.blobs),
+      openWriter: world.blobs.openWriter.bind(world.blobs),
+    }
+    const needs = { ...world, blobs, noteLoss: (lost: LostBytes) => told.push(lost) }
+    await uploadAtOnce(needs, owner, digest, bodyOf(bytes))
+    // Nobody asks the store about a blob that is new.
+    expect(asked).toEqual([])
+    const keyOf = async () => (await world.metadata.blobs.find(owner, digest))?.storageKey as StorageKey
+    const lost = await keyOf()
+    await world.blobs.remove(lost, undefined)
+    const isWhole = async () => world.blobs.has(await keyOf(), bytes.length)
+    return { world, owner, needs, asked, told, lost, keyOf, isWhole }
+  }
+
+  test('keeps its bytes when the store cannot be asked: the session stays, and the same request succeeds later', async () => {
+    const { needs, owner, lost, told, keyOf, isWhole } = await openLost(() =>
+      Promise.reject(new Unavailable('the blob store')),
+    )
+    const { id } = await startUpload(needs, owner, 'free')
+    await appendToUpload(needs, owner, id, bodyOf(bytes))
+
+    expect(await errorOf(finishUpload(needs, owner, id, digest, bodyOf()))).toBeInstanceOf(Unavailable)
+    expect([await keyOf(), told]).toEqual([lost, []])
+    await finishUpload(needs, owner, id, digest, bodyOf())
+
+    expect(told).toEqual([{ repository: owner.repository, digest, storageKey: lost }])
+    expect(await isWhole()).toBe(true)
+  })
+
+  test.each(['collected', 'replaced by another push'])(
+    'that is %s while the store is asked ends whole',
+    async (event) => {
+      const { world, owner, needs, asked, told, lost, keyOf, isWhole } = await openLost(async (place, scope) => {
+        if (event !== 'collected') return uploadAtOnce(place, scope, digest, bodyOf(bytes))
+        grow(place)
+        return collect(place)
+      })
+
+      await uploadAtOnce(needs, owner, digest, bodyOf(bytes))
+
+      expect(await isWhole()).toBe(true)
+      // The other push has told of the loss; of what is collected there is nothing to tell.
+      expect(told).toEqual([])
+      expect(asked).toEqual(event === 'collected' ? [lost] : [lost, await keyOf()])
+      expect(await auditStores(world.dataDir)).toEqual([])
+    },
+  )
 })
 
 test('a digest that was kept for fewer bytes than are closed proves nothing', async () => {

@@ -103,6 +103,7 @@ function troubledBlobs({ blobs }: World, { fail, close, meet }: Trouble, seen: {
   }
   return {
     read: blobs.read.bind(blobs),
+    has: blobs.has.bind(blobs),
     async openWriter(...asked: Parameters<World['blobs']['openWriter']>): Promise<BlobWriter> {
       await meet('openWriter')
       const inner = await blobs.openWriter(...asked)

@@ -74,6 +74,7 @@ async function holdAt(step: 'complete' | 'read') {
     fault = new Error('the store failed')
   }
   const blobs: TurnNeeds['blobs'] = {
+    has: (...asked) => needs.blobs.has(...asked),
     async openWriter(key, from) {
       const writer = await needs.blobs.openWriter(key, from)
       return step === 'complete' ? beforeCall(writer, 'complete', pass) : writer

@@ -22,9 +22,10 @@ interface LockedRow {
   readonly damaged_at: number | null
 }
 
-interface BlobSizeRow {
+interface FoundBlobRow {
   readonly id: number
   readonly size_bytes: number
+  readonly storage_key: string
 }
 
 // Look-ups are nested, not joined: a planner knows that most blobs have few links and most repositories hold little, joins
@@ -114,11 +115,11 @@ export class SqlBlobLinks implements BlobLinks {
   }
 
   async findLocked(accountId: RowId, digest: Digest): Promise<BlobRow | undefined> {
-    const row = await this.#queries.first<BlobSizeRow>(
-      'SELECT b.id, b.size_bytes FROM blobs b WHERE b.account_id = $1 AND b.digest = $2 {keep b}',
+    const row = await this.#queries.first<FoundBlobRow>(
+      'SELECT b.id, b.size_bytes, b.storage_key FROM blobs b WHERE b.account_id = $1 AND b.digest = $2 {keep b}',
       [accountId, digest],
     )
-    return row && { id: row.id, sizeBytes: row.size_bytes }
+    return row && { id: row.id, sizeBytes: row.size_bytes, storageKey: row.storage_key as StorageKey }
   }
 
   async insert(accountId: RowId, digest: Digest, sizeBytes: number, key: StorageKey): Promise<BlobRow | undefined> {
@@ -127,7 +128,7 @@ export class SqlBlobLinks implements BlobLinks {
        ON CONFLICT (account_id, digest) DO NOTHING RETURNING id`,
       [accountId, digest, sizeBytes, key],
     )
-    return rows[0] && { id: rows[0].id, sizeBytes }
+    return rows[0] && { id: rows[0].id, sizeBytes, storageKey: key }
   }
 
   async replaceDamaged(
@@ -144,7 +145,7 @@ export class SqlBlobLinks implements BlobLinks {
     )
     // It may still name bytes: of another size, or on a disk that comes back.
     await putIntoTrash(this.#queries, former.storage_key, null)
-    return { id: former.id, sizeBytes }
+    return { id: former.id, sizeBytes, storageKey: key }
   }
 
   async link(repository: RepositoryRow, blobId: RowId, digest: Digest): Promise<void> {
