@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { AttemptsUnderWay, type Place } from '../lib/attempts-under-way.ts'
 import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
-import { type AttemptKeys, drain, entriesMax, FailureTally, shared } from './failure-tally.ts'
+import { type AttemptKeys, drain, entriesMax, FailureTally, limitsOfMany } from './failure-tally.ts'
 import { TokenBucket } from './token-bucket.ts'
 
 export interface FailureSettings {
@@ -103,7 +103,7 @@ export class FailureLimits {
       const places = this.#placesOf(keys)
       const full = this.#underWay.findFull(places, keys.credential)
       if (full === undefined) return this.#underWay.enter(places, keys.credential)
-      if (!(await this.#underWay.change(full, waitMaxMs))) throw tooMany(1_000)
+      if (!(await this.#underWay.waitForDecision(full, waitMaxMs))) throw tooMany(1_000)
     }
   }
 
@@ -139,7 +139,7 @@ export class FailureLimits {
     const now = this.#clock.now()
     this.#goodUntil.delete(keys.credential)
     if (!this.#failures.note(keys, now)) return
-    if (keys.target !== undefined) drain(this.#byTarget, keys.target, shared(this.#settings, targetShare), now)
+    if (keys.target !== undefined) drain(this.#byTarget, keys.target, limitsOfMany(this.#settings, targetShare), now)
     if (!keys.isUnguessable) this.#all.drain(now)
   }
 

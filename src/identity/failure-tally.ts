@@ -8,7 +8,7 @@ export interface NetworkKey {
   readonly share: number
 }
 
-/** Who tries what, as keys that tell nothing of it. */
+/** The credential and the networks of one attempt, as keyed hashes. */
 export interface AttemptKeys {
   readonly credential: string
   readonly networks: readonly NetworkKey[]
@@ -17,15 +17,10 @@ export interface AttemptKeys {
 // An entry takes about 150 bytes, whatever was tried.
 export const entriesMax = 20_000
 
-/** The limits of something that is shared by many: no pause, so that a few cannot lock out all others. */
-export function shared({ perMinute, burst, pauseMs, debtMax }: BucketSettings, share: number): BucketSettings {
-  if (share === 1) return { perMinute, burst, pauseMs, ...(debtMax === undefined ? {} : { debtMax }) }
-  return {
-    perMinute: perMinute * share,
-    burst: burst * share,
-    pauseMs: 0,
-    ...(debtMax === undefined ? {} : { debtMax }),
-  }
+/** The limits of what many clients share. They have no pause, so that a few clients cannot lock out all others. */
+export function limitsOfMany(one: BucketSettings, share: number): BucketSettings {
+  if (share === 1) return one
+  return { ...one, perMinute: one.perMinute * share, burst: one.burst * share, pauseMs: 0 }
 }
 
 /**
@@ -63,7 +58,7 @@ export class FailureTally {
     if (!isNew) return false
     for (const [width, { key, share }] of networks.entries()) {
       this.#byNetwork[width] ??= new LRUCache({ max: entriesMax })
-      drain(this.#byNetwork[width], key, shared(this.#settings, share), now)
+      drain(this.#byNetwork[width], key, limitsOfMany(this.#settings, share), now)
     }
     return true
   }

@@ -32,12 +32,10 @@ describe('tokens of our own, from an address that is held back', () => {
 test('bad API keys from everywhere hold back nobody who brings a good one', async () => {
   const fresh: string[] = []
   for (let number = 0; number < 18; number += 1) fresh.push(await makeKey(server, `fresh-${number}`))
-  const group = () => Math.floor(Math.random() * 65_536).toString(16)
   for (let tries = 0; tries < 400; tries += 1) {
-    await new Guesser(server, `2001:${group()}:${group()}:${group()}::1`).bring(newGuess())
+    await new Guesser(server, `2001:${tries.toString(16)}:1:1::1`).bring(newGuess())
   }
   const statuses = await Promise.all(fresh.map(async (key) => (await new Guesser(server).bring(key)).status))
-  console.log(`fresh keys that got 429 beside the flood: ${statuses.filter((status) => status === 429).length} of 18`)
 
   expect(statuses).toEqual(statuses.map(() => 200))
 })

@@ -1,7 +1,9 @@
 // Failure limits: attempts that come together, that nobody can decide, and that nobody can guess.
 import { describe, expect, test } from 'bun:test'
-import { Unavailable } from '../../../src/oci/errors.ts'
+import { type RegistryRefusal, Unavailable } from '../../../src/oci/errors.ts'
 import { Trial, type Tried } from '../../support/limits-trial.ts'
+
+const settle = () => new Promise((resolve) => setTimeout(resolve, 0))
 
 describe('credentials that come together', () => {
   /** Guesses that are judged as the test says. */
@@ -11,12 +13,11 @@ describe('credentials that come together', () => {
       const work = () => new Promise<'good' | undefined>((resolve) => judging.set(number, resolve))
       return trial.run({ credential: `ann ${number}`, target: 'ann', from }, work).catch(() => 'refused' as const)
     }
-    const settle = () => new Promise((resolve) => setTimeout(resolve, 0))
-    return { judging, guess, settle }
+    return { judging, guess }
   }
 
   test('are judged as far as they may fail; the others wait, and are refused when these fail', async () => {
-    const { judging, guess, settle } = open(new Trial({ burst: 3 }))
+    const { judging, guess } = open(new Trial({ burst: 3 }))
     const all = Promise.all([1, 2, 3, 4, 5].map((number) => guess(number)))
     const elsewhere = guess(6, 'b')
     await settle()
@@ -28,7 +29,7 @@ describe('credentials that come together', () => {
   })
 
   test('wait no longer than until one of them is good', async () => {
-    const { judging, guess, settle } = open(new Trial({ burst: 2 }))
+    const { judging, guess } = open(new Trial({ burst: 2 }))
     const all = Promise.all([1, 2, 3].map((number) => guess(number)))
     await settle()
     judging.get(1)?.('good')
@@ -41,9 +42,35 @@ describe('credentials that come together', () => {
 
   test('are one guess when they are one credential', async () => {
     const trial = new Trial({ burst: 1 })
-    const both = await Promise.all([1, 2].map(() => trial.run({}, async () => 'good')))
+    const decisions: (() => void)[] = []
+    const judge = () => new Promise<'good'>((resolve) => decisions.push(() => resolve('good')))
+    const both = Promise.all([1, 2].map(() => trial.run({}, judge)))
+    await settle()
+    // The second does not wait until the first is decided.
+    expect(decisions).toHaveLength(2)
+    for (const decide of decisions) decide()
 
-    expect(both).toEqual(['good', 'good'])
+    expect(await both).toEqual(['good', 'good'])
+  })
+
+  test('of one network do not use up the places in which those of another network wait', async () => {
+    const trial = new Trial({ burst: 1 })
+    const decisions: (() => void)[] = []
+    const attempt = (from: string, number: number, verdict: 'good' | undefined) => {
+      const work = () => new Promise<typeof verdict>((resolve) => decisions.push(() => resolve(verdict)))
+      const refused = ({ refusal }: RegistryRefusal) => refusal
+      return trial.run({ credential: `${from} ${number}`, from }, work).catch(refused)
+    }
+    const flood = Array.from({ length: 1_002 }, (_, number) => attempt('a', number, undefined))
+    expect(await flood.at(-1)).toBe('too-many-failures')
+    const others = [1, 2].map((number) => attempt('b', number, 'good'))
+    while (decisions.length > 0) {
+      for (const decide of decisions.splice(0)) decide()
+      await settle()
+    }
+
+    expect(await Promise.all(others)).toEqual(['good', 'good'])
+    expect(new Set(await Promise.all(flood))).toEqual(new Set([undefined, 'too-many-failures']))
   })
 })
 
