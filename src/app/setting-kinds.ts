@@ -56,8 +56,11 @@ export function text(fallback: string): Kind<string> {
 }
 
 export function userName(fallback: string): Kind<string> {
-  return kind(fallback, fallback, 'letters, digits and . _ @ + -, and not apikey or bearer', (given) =>
-    isUserName(given) ? given : undefined,
+  return kind(
+    fallback,
+    fallback,
+    '1 to 128 letters, digits and . _ @ + -, beginning with a letter or a digit; not apikey or bearer',
+    (given) => (isUserName(given) ? given : undefined),
   )
 }
 

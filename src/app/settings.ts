@@ -161,7 +161,7 @@ export const settingsTable = {
   usersPerAccount: setting(
     'limits.users_per_account',
     wholeNumber(1_000, 1),
-    'Most users that an account can have before it can create no more; `berth user add` can.',
+    'The largest number of users in one account. Above it, POST /users is refused; `berth user add` still works.',
   ),
   keysPerUser: setting('limits.keys_per_user', wholeNumber(100, 1), 'Most API keys of one user.'),
   roles: setting('identity.roles', roleMap(defaultRoles, allRights), 'Role -> rights (pull, push, delete, operate).'),

@@ -43,7 +43,7 @@ export const rolePattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/
 
 export function parseRoles(given: readonly string[]): readonly string[] {
   if (given.length > rolesMax) {
-    throw new RegistryRefusal('identity-invalid', { field: 'roles', reason: `must be at most ${rolesMax}` })
+    throw new RegistryRefusal('identity-invalid', { field: 'roles', reason: `must have at most ${rolesMax} entries` })
   }
   const bad = given.findIndex((role) => !rolePattern.test(role))
   if (bad === -1) return [...new Set(given)]

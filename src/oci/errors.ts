@@ -22,9 +22,9 @@ export const refusalWords = {
   'user-exists': 'there is a user of that name already',
   'key-unknown': 'no such key',
   'key-exists': 'the user has a key of that name already',
-  'too-many-keys': 'the user has as many keys as he may',
-  'too-many-users': 'the account has as many users as it may create',
-  'last-operator': 'the user is the last of the account with the right operate',
+  'too-many-keys': 'the user has reached the limit of keys (limits.keys_per_user)',
+  'too-many-users': 'the account has reached its limit of users (limits.users_per_account)',
+  'last-operator': 'no other user of the account has the right operate',
   // what the request itself looks like
   'route-unknown': 'no such endpoint',
   'method-unsupported': 'the method is not supported here',

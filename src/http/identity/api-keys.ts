@@ -83,7 +83,7 @@ const patternsMax = 64
 function patternsIn(body: JsonObject): readonly RepositoryPattern[] | undefined {
   const given = optionalTextsOf(body, 'repositories')
   if (given === undefined) return undefined
-  if (given.length > patternsMax) throw fieldInvalid('repositories', `must be at most ${patternsMax}`)
+  if (given.length > patternsMax) throw fieldInvalid('repositories', `must have at most ${patternsMax} entries`)
   return given.map((text, index) => {
     const pattern = parseRepositoryPattern(text)
     if (pattern !== undefined) return pattern

@@ -91,7 +91,10 @@ describe('postApiKey', () => {
     for (const name of ['one', 'two', 'three']) await makeKey(server, user, { name })
     const reply = await post({ name: 'four' })
 
-    expect([reply.status, reply.json()]).toEqual([409, { msg: 'the user has as many keys as he may' }])
+    expect([reply.status, reply.json()]).toEqual([
+      409,
+      { msg: 'the user has reached the limit of keys (limits.keys_per_user)' },
+    ])
     await server.ask('DELETE', `${keysPath}/two`)
     await makeKey(server, user, { name: 'four' })
   })

@@ -130,7 +130,7 @@ describe('berth key create', () => {
     expect(await run('key', 'create', 'bob', '--name', 'c')).toEqual({
       exitCode: 1,
       stdout: '',
-      stderr: 'berth: the user has as many keys as he may: 2\n',
+      stderr: 'berth: the user has reached the limit of keys (limits.keys_per_user): 2\n',
     })
     expect((await keys()).map(({ name }) => name)).toEqual(['a', 'b'])
   })

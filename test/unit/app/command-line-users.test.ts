@@ -49,7 +49,7 @@ test('the last user of an account who can operate it keeps that right', async ()
       exitCode: 1,
       stdout: '',
       stderr: line(
-        'the user is the last of the account with the right operate: give another user of the account a role with this right first',
+        'no other user of the account has the right operate: give another user of the account a role with this right first',
       ),
     })
   }
