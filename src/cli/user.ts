@@ -1,5 +1,13 @@
 import type { Command } from 'commander'
-import { addUser, changeUser, getUser, parseRoles, parseUserName, showUser } from '../identity/users.ts'
+import {
+  addUser,
+  changeUser,
+  getUser,
+  parseRoles,
+  parseUserName,
+  showUser,
+  type UserChangeRequest,
+} from '../identity/users.ts'
 import { readWholeList } from '../lib/whole-list.ts'
 import { gather, parseAccount } from './arguments.ts'
 import { printJson, printTable, tell, warn } from './printing.ts'
@@ -129,11 +137,34 @@ async function list(options: { config?: string; account?: string; json?: true })
 async function switchUser(name: string, isDisabled: boolean, file: string | undefined): Promise<void> {
   await withUsers(
     file,
-    asChange(async ({ metadata, config }) => {
-      await changeUser({ metadata, roles: config.roles }, name, { isDisabled })
+    asChange(async (place) => {
+      const warnOfRight = await changeAsOperator(place, name, { isDisabled })
       console.log(`${isDisabled ? 'disabled' : 'enabled'} ${name}`)
+      warnOfRight()
     }),
   )
+}
+
+/**
+ * Over HTTP the last user with the right `operate` keeps it. The operator of the machine can take it away, as from an
+ * administrator whose key was stolen, and is warned by what this returns.
+ */
+async function changeAsOperator(
+  { metadata, config }: Workplace,
+  name: string,
+  change: UserChangeRequest,
+): Promise<() => void> {
+  let account: string | undefined
+  const noteAccount = (user: { readonly account: string }): void => {
+    account = user.account
+  }
+  await changeUser({ metadata, roles: config.roles }, name, change, undefined, noteAccount)
+  return () => {
+    if (account === undefined) return
+    warn(
+      `no user of the account ${account} has the right operate any more; see \`berth user roles\` and \`berth user enable\``,
+    )
+  }
 }
 
 async function setPassword(name: string, options: { config?: string; passwordStdin?: true }): Promise<void> {
@@ -163,9 +194,10 @@ async function setRoles(name: string, given: string[], options: RolesOptions, co
   await withUsers(
     options.config,
     asChange(async (place) => {
-      await changeUser({ metadata: place.metadata, roles: place.config.roles }, name, { roles })
+      const warnOfRight = await changeAsOperator(place, name, { roles })
       console.log(`${name} has ${describeRoles(roles)}`)
       warnOfRoles(place, roles)
+      warnOfRight()
     }),
   )
 }

@@ -105,15 +105,26 @@ export interface UserChangeRequest {
 /** Refuses a user whom the caller may not change; asked under the lock, so that what it saw still holds. */
 export type UserCheck = (user: User) => void
 
+/** Called under the lock when the change leaves no user in the account who can operate it. */
+export type LastOperatorCheck = (user: User) => void
+
+function refuseLastOperator(): void {
+  throw new RegistryRefusal('last-operator', {
+    reason: 'give another user of the account a role with this right first',
+  })
+}
+
 /**
  * A new password, or being disabled, ends the tokens that the user has. The API keys of a disabled user are refused until
- * the user is enabled again. The last user of an account who can operate it keeps that right.
+ * the user is enabled again. The last user of an account who can operate it keeps that right, unless `onLastOperator`
+ * allows the change.
  */
 export async function changeUser(
   { metadata, roles }: ChangeNeeds & { readonly roles: RoleMap },
   name: string,
   { password, ...rest }: UserChangeRequest,
   check: UserCheck = () => undefined,
+  onLastOperator: LastOperatorCheck = refuseLastOperator,
 ): Promise<User> {
   const change = password === undefined ? rest : { ...rest, passwordHash: await hashPassword(password) }
   return metadata.transaction(async ({ users }) => {
@@ -123,7 +134,8 @@ export async function changeUser(
     const user = await users.findLocked(name)
     if (user === undefined) throw userUnknown(name)
     check(user)
-    if (canOperate(user, roles) && !canOperate({ ...user, ...rest }, roles)) await checkNotLast(users, user, roles)
+    const losesRight = canOperate(user, roles) && !canOperate({ ...user, ...rest }, roles)
+    if (losesRight && (await isLastOperator(users, user, roles))) onLastOperator(user)
     const changed = await users.change(user.id, change)
     if (changed === undefined) throw userUnknown(name)
     return changed
@@ -134,12 +146,9 @@ function canOperate({ roles, isDisabled }: Pick<User, 'roles' | 'isDisabled'>, m
   return !isDisabled && rightsOf(roles, map).has('operate')
 }
 
-async function checkNotLast(users: Pick<Users, 'list'>, { id, account }: User, map: RoleMap): Promise<void> {
+async function isLastOperator(users: Pick<Users, 'list'>, { id, account }: User, map: RoleMap): Promise<boolean> {
   const all = await readWholeList((after, limit) => users.list(account, after, limit))
-  if (all.some((other) => other.id !== id && canOperate(other, map))) return
-  throw new RegistryRefusal('last-operator', {
-    reason: 'give another user of the account a role with this right first',
-  })
+  return !all.some((other) => other.id !== id && canOperate(other, map))
 }
 
 export function userUnknown(name: string): RegistryRefusal {
