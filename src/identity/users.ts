@@ -21,7 +21,11 @@ export type UserName = string & { readonly __brand: 'UserName' }
 
 export const userNamePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/
 
-/** As the user name of Basic credentials, these say that the password is an API key or a token. */
+/**
+ * As the user name of Basic credentials, these say that the password is an API key or a token. A new user cannot have
+ * such a name in any case of its letters, because people would confuse the two. An older user of a name such as `ApiKey`
+ * can still log in.
+ */
 export const reservedNames: ReadonlySet<string> = new Set(['apikey', 'bearer'])
 
 export function isUserName(text: string): text is UserName {
@@ -29,10 +33,11 @@ export function isUserName(text: string): text is UserName {
 }
 
 export function parseUserName(text: string): UserName {
-  if (isUserName(text)) return text
+  const isReserved = reservedNames.has(text.toLowerCase())
+  if (!isReserved && isUserName(text)) return text
   throw new RegistryRefusal('identity-invalid', {
     field: 'name',
-    reason: reservedNames.has(text)
+    reason: isReserved
       ? `must not be ${text}, which is reserved for signing in with keys and tokens`
       : 'must be 1 to 128 letters, digits and . _ @ + -, beginning with a letter or a digit',
   })

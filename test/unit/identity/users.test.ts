@@ -147,7 +147,7 @@ describe('managing others', () => {
 })
 
 describe('what can be', () => {
-  test.each(['a', 'ann', 'APIKEY', 'ann.example@host+1_x-2', '0', 'x'.repeat(128)])('a name: %p', (name) => {
+  test.each(['a', 'ann', 'apikeys', 'ann.example@host+1_x-2', '0', 'x'.repeat(128)])('a name: %p', (name) => {
     expect(String(parseUserName(name))).toBe(name)
   })
 
@@ -166,6 +166,8 @@ describe('what can be', () => {
     'a%20b',
     'apikey',
     'bearer',
+    'ApiKey',
+    'BEARER',
   ])('no name: %j', (name) => {
     expect(refusalOf(() => parseUserName(name))).toBe('identity-invalid')
   })
