@@ -94,7 +94,15 @@ export function narrowGrants(grants: readonly Grant[], said: JsonObject): readon
   }))
 }
 
-/** A list is a limit even if it is empty; what is no list is some other thing of that name. */
+/**
+ * Whether each limit in an answer is a list or missing. What another value allows is unknown, so an answer that has one
+ * must not be used.
+ */
+export function hasReadableLimits({ rights, repositories }: JsonObject): boolean {
+  return [rights, repositories].every((limit) => (limit ?? null) === null || Array.isArray(limit))
+}
+
+/** A list is a limit even if it is empty. */
 function readTexts(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : undefined
 }

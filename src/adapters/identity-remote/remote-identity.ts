@@ -8,7 +8,7 @@ import type { Credential, Grant, Identity, Principal } from '../../ports/identit
 import { type JsonObject, ServiceFault } from './get-json.ts'
 import { KeySet } from './key-set.ts'
 import { askLogin } from './login-question.ts'
-import { findAccount, findText, narrowGrants, readEnd, readRoles, rolesBehind } from './me-answer.ts'
+import { findAccount, findText, hasReadableLimits, narrowGrants, readEnd, readRoles, rolesBehind } from './me-answer.ts'
 import { askMe, type PlainCredential } from './me-question.ts'
 import { RememberedWays } from './remembered-ways.ts'
 
@@ -183,6 +183,7 @@ export class RemoteIdentity implements Identity {
   #toPrincipal({ secret }: PlainCredential, said: Said): Principal {
     const { answer, roles, claims } = said
     const { grantsFor } = this.#options
+    if (!hasReadableLimits(answer)) throw unavailable(new ServiceFault('rights or repositories that are not a list'))
     const fingerprint = fingerprintOf(secret)
     const account = this.#accountOf(said)
     const subject = findText(answer, subjectFields) ?? findText(claims, ['sub']) ?? `key:${fingerprint}`

@@ -192,6 +192,20 @@ describe('the number of questions', () => {
   )
 })
 
+test.each([
+  [{ repositories: 'team/*' }],
+  [{ rights: 'pull' }],
+  [{ rights: { pull: true } }],
+  [{ rights: 4, repositories: ['team/*'] }],
+  [{ rights: ['pull'], repositories: false }],
+])('a limit that is not a list leaves nobody able to tell what the caller may do: %j', async (limits) => {
+  stub.people.set(key.secret, { ...aliceSaid, ...limits })
+  const error = (await errorOf(open().authenticate(key))) as Unavailable
+
+  expect(error).toBeInstanceOf(Unavailable)
+  expect(error.cause).toMatchObject({ name: 'ServiceFault', message: 'rights or repositories that are not a list' })
+})
+
 test('a mistake of ours is no trouble of the service', async () => {
   const mistake = new TypeError('a mistake')
   const identity = open({
