@@ -4,7 +4,7 @@ import { isOver } from '../identity/tokens.ts'
 import { fingerprintOf } from '../lib/fingerprint.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Credential, Principal, RememberingIdentity } from '../ports/identity.ts'
+import type { Credential, Origin, Principal, RememberingIdentity } from '../ports/identity.ts'
 import { checkSameSite, type PresentedCredential } from './credentials.ts'
 import type { Peers } from './peers.ts'
 
@@ -65,10 +65,15 @@ export class Authenticator {
     // Its own words condemn it: there is nothing to ask, and nothing is being guessed.
     if (credential.kind === 'bearer' && isOver(credential.secret, clock.now())) return undefined
     const tried = triedBy(credential, this.#app.embedded !== undefined)
-    const ask = () => identity.authenticate(credential, this.#peers.networksOf(request).at(-1)?.name)
+    const ask = () => identity.authenticate(credential, this.#originOf(request))
     if (!identity.provesItself(credential)) return this.attempt(request, tried, ask)
-    // A token that is good is no guess, however new it is and whoever guesses beside it.
+    // A good token or API key of our own is not a guess, so the limits apply only after it has turned out to be bad.
     return (await ask()) ?? this.attempt(request, tried, async () => undefined)
+  }
+
+  #originOf(request: Request): Origin | undefined {
+    const name = this.#peers.networksOf(request).at(-1)?.name
+    return name === undefined ? undefined : { name, address: this.#peers.clientOf(request) }
   }
 }
 

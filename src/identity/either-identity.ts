@@ -1,5 +1,6 @@
 import { hasJwtShape } from '../lib/jwt.ts'
-import type { Credential, Principal, RememberingIdentity } from '../ports/identity.ts'
+import type { Credential, Origin, Principal, RememberingIdentity } from '../ports/identity.ts'
+import { isGeneratedKey } from './api-keys.ts'
 import { isScopedToken } from './scoped-tokens.ts'
 
 /**
@@ -9,13 +10,13 @@ import { isScopedToken } from './scoped-tokens.ts'
 export class EitherIdentity implements RememberingIdentity {
   readonly #scoped: RememberingIdentity
   readonly #others: RememberingIdentity
-  readonly #areTokensOurs: boolean
+  readonly #isEmbedded: boolean
 
-  /** `areTokensOurs`: all tokens are signed by our own keys, not only the scoped ones. */
-  constructor(scoped: RememberingIdentity, others: RememberingIdentity, areTokensOurs: boolean) {
+  /** `isEmbedded`: all tokens are signed by our own keys, not only the scoped ones, and all API keys are our own. */
+  constructor(scoped: RememberingIdentity, others: RememberingIdentity, isEmbedded: boolean) {
     this.#scoped = scoped
     this.#others = others
-    this.#areTokensOurs = areTokensOurs
+    this.#isEmbedded = isEmbedded
   }
 
   recall(credential: Credential): Principal | undefined {
@@ -24,13 +25,14 @@ export class EitherIdentity implements RememberingIdentity {
     return scoped ?? this.#others.recall(credential)
   }
 
-  authenticate(credential: Credential, origin?: string): Promise<Principal | undefined> {
+  authenticate(credential: Credential, origin?: Origin): Promise<Principal | undefined> {
     return (isScopedToken(credential) ? this.#scoped : this.#others).authenticate(credential, origin)
   }
 
   provesItself(credential: Credential): boolean {
     const { kind, secret } = credential
-    return kind === 'bearer' && hasJwtShape(secret) && (this.#areTokensOurs || isScopedToken(credential))
+    if (kind !== 'bearer') return this.#isEmbedded && isGeneratedKey(secret)
+    return hasJwtShape(secret) && (this.#isEmbedded || isScopedToken(credential))
   }
 
   forgetAll(): void {

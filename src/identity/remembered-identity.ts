@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Credential, Identity, Principal, RememberingIdentity } from '../ports/identity.ts'
+import type { Credential, Identity, Origin, Principal, RememberingIdentity } from '../ports/identity.ts'
 
 /** For how long what is remembered, in milliseconds; 0: not at all. */
 export interface MemoryPolicy {
@@ -62,11 +62,12 @@ export class RememberedIdentity implements RememberingIdentity {
     if (known === undefined) return undefined
     const now = this.#clock.now()
     if (now >= known.goodUntil) return undefined
-    if (now >= known.refreshAt && now >= known.retryAt) void this.#ask(key, credential, key).catch(() => undefined)
+    if (now >= known.refreshAt && now >= known.retryAt)
+      void this.#ask(key, credential, { name: key }).catch(() => undefined)
     return known.principal
   }
 
-  async authenticate(credential: Credential, origin?: string): Promise<Principal | undefined> {
+  async authenticate(credential: Credential, origin?: Origin): Promise<Principal | undefined> {
     const remembered = this.recall(credential)
     if (remembered !== undefined) return remembered
     const key = this.#keyOf(credential)
@@ -75,7 +76,7 @@ export class RememberedIdentity implements RememberingIdentity {
     if (known !== undefined && this.#clock.now() < known.retryAt) return this.#bridge(known)
     try {
       // What befalls a credential that was good is its own: it does not share the trouble of its network.
-      return await this.#ask(key, credential, known === undefined ? origin : key)
+      return await this.#ask(key, credential, known === undefined ? origin : { ...origin, name: key })
     } catch (error) {
       const stillKnown = this.#good.get(key)
       if (!(error instanceof Unavailable) || stillKnown === undefined) throw error
@@ -107,7 +108,7 @@ export class RememberedIdentity implements RememberingIdentity {
     return this.#hmac.copy().update(text).digest('base64')
   }
 
-  #ask(key: string, credential: Credential, origin: string | undefined): Promise<Principal | undefined> {
+  #ask(key: string, credential: Credential, origin: Origin | undefined): Promise<Principal | undefined> {
     const running = this.#running.get(key)
     if (running !== undefined) return running
     const era = this.#era

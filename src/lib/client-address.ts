@@ -40,6 +40,10 @@ export class TrustedProxies extends AddressRanges {
   }
 }
 
+export function isAddress(text: string): boolean {
+  return isIP(text) !== 0
+}
+
 export function isAddressRange(text: string): boolean {
   return parseRange(text) !== undefined
 }

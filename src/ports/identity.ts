@@ -47,22 +47,29 @@ export interface Principal {
   readonly catalog?: 'all' | 'none' | readonly RepositoryPattern[]
 }
 
+/** Where a question about a credential comes from. */
+export interface Origin {
+  /** Trouble that one origin meets is no sign that the identity service is down for all. */
+  readonly name: string
+  /** The client's address, if it is known: a service elsewhere can then limit each client by itself. */
+  readonly address?: string | undefined
+}
+
 /** Knows who stands behind a credential. */
 export interface Identity {
   /**
    * The principal, or `undefined` when the credential is wrong, expired or revoked: only that is a 401. Rejects with
    * `Unavailable` when nobody can tell right now, so that a caller is never sent away with "wrong password" because a
-   * service is down. `origin` names where the question comes from: trouble that one origin meets is no sign that the
-   * service is down for all.
+   * service is down.
    */
-  authenticate(credential: Credential, origin?: string): Promise<Principal | undefined>
+  authenticate(credential: Credential, origin?: Origin): Promise<Principal | undefined>
 }
 
 /** An identity that remembers whom it met lately. */
 export interface RememberingIdentity extends Identity {
   /** At once and without asking anybody; `undefined` says nothing about the credential. */
   recall(credential: Credential): Principal | undefined
-  /** Whether it takes no more than a look at the credential to judge it, such as at a token's signature. */
+  /** Whether the credential is one of our own that nobody can guess. To judge it takes a signature or one indexed row. */
   provesItself(credential: Credential): boolean
   /** Asks anew about everyone: users or keys have changed. */
   forgetAll(): void

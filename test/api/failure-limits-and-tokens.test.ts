@@ -1,9 +1,10 @@
-// Keys and tokens of our own cannot be guessed: nobody who guesses beside them holds them back.
+// Keys and tokens of our own cannot be guessed, so bad credentials from the same address do not hold them back.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { testAdminPassword, testApiKey } from '../support/berth-process.ts'
 import { makeKey } from '../support/carriers.ts'
 import { Guesser, newGuess } from '../support/guesser.ts'
 import { startMoved } from '../support/moved-server.ts'
+import { basic } from '../support/test-server.ts'
 
 const server = await startMoved({
   settings: { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1', BERTH_AUTH__CHALLENGE: 'bearer' },
@@ -12,8 +13,21 @@ afterAll(() => server.stop())
 
 const burst = 20
 
-describe('tokens of our own, from an address that is held back', () => {
-  test('are good however new they are, for nothing of them is guessed', async () => {
+describe('from an address that is held back', () => {
+  test('a new API key of our own is good, and a bad one of the same form gets 429', async () => {
+    const neighbour = new Guesser(server)
+    const key = await makeKey(server, 'beside-guesses')
+    await neighbour.guess(burst)
+    expect(await neighbour.guess(1)).toEqual([429])
+
+    const loginWith = (secret: string) =>
+      neighbour.ask('GET', '/v2/', { headers: { authorization: basic('admin', secret) } })
+    const other = `${key.slice(0, -4)}AAAA`
+    expect([(await neighbour.bring(key)).status, (await loginWith(key)).status]).toEqual([200, 200])
+    expect([(await neighbour.bring(other)).status, (await loginWith(other)).status]).toEqual([429, 429])
+  })
+
+  test('tokens of our own are good, however new they are', async () => {
     const neighbour = new Guesser(server)
     const sold = await server.ask('GET', '/v2/_token', { headers: { 'x-api-key': testApiKey } })
     const { token } = (await sold.json()) as { token: string }

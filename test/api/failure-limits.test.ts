@@ -121,15 +121,16 @@ describe('good credentials at an address that is refused', () => {
     expect((await neighbour.ask('POST', `${api}/enable`, { headers: cookie })).status).toBe(200)
   })
 
-  test('that are not remembered wait too, and are good again after the pause', async () => {
-    const [neighbour, late] = [new Guesser(server), await makeKey(server, 'late')]
+  test('that are passwords, and are not remembered, wait too and are good again after the pause', async () => {
+    const [neighbour, user, password] = [new Guesser(server), 'late', 'the password of a user']
+    await addUser(server, user, password)
     await neighbour.guess(burst)
 
-    expect((await neighbour.bring(late)).status).toBe(429)
-    expect((await new Guesser(server).bring(late)).status).toBe(200)
-    expect((await neighbour.bring(late)).status).toBe(200)
+    expect((await neighbour.logIn(user, password)).status).toBe(429)
+    expect((await new Guesser(server).logIn(user, password)).status).toBe(200)
+    expect((await neighbour.logIn(user, password)).status).toBe(200)
     server.move(pauseMs)
-    expect((await neighbour.bring(late)).status).toBe(200)
+    expect((await neighbour.logIn(user, password)).status).toBe(200)
   })
 })
 

@@ -6,14 +6,18 @@ import { until } from '../support/until.ts'
 
 const users = '/api/2021-02-21/users'
 const anyTag = '/manifests/latest'
+/** The tests are a proxy of the first, and the first is one of the second. */
+const behindProxy = { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1' }
+const burst = 4
 
 let second: BerthProcess
 let first: TestServer
 let usersMade = 0
 
 beforeAll(async () => {
-  second = await startBerth()
+  second = await startBerth({ settings: { ...behindProxy, BERTH_AUTH__FAILURE_BURST: String(burst) } })
   first = await startTestServer({
+    ...behindProxy,
     BERTH_AUTH__URL: second.url,
     BERTH_AUTH__CACHE: '200ms',
     BERTH_AUTH__CACHE_REFUSED: '0s',
@@ -157,6 +161,30 @@ describe('a second Berth as the identity service', () => {
     expect(await push(key, 'own/app')).toBe(201)
     expect(await push(key, 'others/app')).toBe(403)
     expect(await statusOf(key, 'POST', '/api/2023-12-28/disable')).toBe(403)
+  })
+
+  test('counts failures by client of the first: strangers hold back neither keys nor passwords of others', async () => {
+    const bring = async (authorization: string, address: string) =>
+      (await first.fetchAsStranger('/v2/', { headers: { authorization, 'x-forwarded-for': address } })).status
+    const fresh: string[] = []
+    for (let number = 0; number < 4; number += 1) {
+      const user = await addUser('reader')
+      fresh.push(basic('apikey', await addKey(user)), basic(user, password))
+    }
+    const told = new Set<number>()
+    // More than ten clients may fail, which is the share of a trusted proxy that names no client.
+    for (let guess = 0; guess < 16 * burst; guess += 1) {
+      const shape = guess % 2 === 0 ? 'apikey' : `nobody-${guess}`
+      told.add(await bring(basic(shape, `guess-${guess}`), `203.0.113.${guess % 16}`))
+    }
+
+    expect(told.has(200)).toBe(false)
+    const statuses: number[] = []
+    for (const [index, authorization] of fresh.entries()) {
+      statuses.push(await bring(authorization, `198.51.100.${index}`))
+    }
+    expect(statuses).toEqual(fresh.map(() => 200))
+    expect(await bring(basic('apikey', 'another-guess'), '203.0.113.1')).not.toBe(200)
   })
 
   test('that is gone leaves nobody in but those who are remembered, and calls nobody wrong', async () => {

@@ -1,3 +1,5 @@
+import { isAddress } from '../../lib/client-address.ts'
+
 export type JsonObject = Readonly<Record<string, unknown>>
 
 export interface JsonAnswer {
@@ -49,6 +51,11 @@ export async function getJson(
   } catch (error) {
     throw error instanceof ServiceFault ? error : new ServiceFault(`no answer (${nameOf(error)})`)
   }
+}
+
+/** Names the client, so that a service that trusts us as its proxy counts failures by client. */
+export function forwardedFor(address: string | undefined): Record<string, string> {
+  return address !== undefined && isAddress(address) ? { 'x-forwarded-for': address } : {}
 }
 
 async function connectAndGet(url: string, init: RequestInit): Promise<Response> {

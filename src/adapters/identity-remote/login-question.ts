@@ -1,4 +1,4 @@
-import { getJson, type JsonObject, ServiceFault } from './get-json.ts'
+import { forwardedFor, getJson, type JsonObject, ServiceFault } from './get-json.ts'
 
 /** What the service says of a user name and a password. */
 export type LoginReply =
@@ -18,8 +18,9 @@ export async function askLogin(
   serviceUrl: string,
   login: { readonly username: string; readonly password: string },
   timeoutMs: number,
+  clientAddress: string | undefined,
 ): Promise<LoginReply> {
-  const { status, body } = await getJson(serviceUrl + tokenPath, {}, timeoutMs, login)
+  const { status, body } = await getJson(serviceUrl + tokenPath, forwardedFor(clientAddress), timeoutMs, login)
   if (body !== undefined) return readToken(body)
   if (refusals.has(status)) return { kind: 'refused' }
   const fault = new ServiceFault(`the login: answered ${status}`)

@@ -1,5 +1,5 @@
 import type { Credential } from '../../ports/identity.ts'
-import { getJson, type JsonObject, ServiceFault } from './get-json.ts'
+import { forwardedFor, getJson, type JsonObject, ServiceFault } from './get-json.ts'
 import { readRoles } from './me-answer.ts'
 
 /** What `/me` can be asked with. */
@@ -16,8 +16,17 @@ export type MeReply =
 const mePath = '/api/2021-02-21/me'
 
 /** Rejects with `ServiceFault` when the service cannot tell. */
-export async function askMe(serviceUrl: string, credential: PlainCredential, timeoutMs: number): Promise<MeReply> {
-  const { status, body } = await getJson(serviceUrl + mePath, headersFor(credential), timeoutMs)
+export async function askMe(
+  serviceUrl: string,
+  credential: PlainCredential,
+  timeoutMs: number,
+  clientAddress: string | undefined,
+): Promise<MeReply> {
+  const { status, body } = await getJson(
+    serviceUrl + mePath,
+    { ...headersFor(credential), ...forwardedFor(clientAddress) },
+    timeoutMs,
+  )
   if (status === 401 || status === 403) return { kind: 'unknown' }
   if (body === undefined) {
     const fault = new ServiceFault(`answered ${status}`)

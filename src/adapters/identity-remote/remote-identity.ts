@@ -4,7 +4,7 @@ import { hasJwtShape, readJwtType, readUnprovedClaims } from '../../lib/jwt.ts'
 import { NoSlot, Slots } from '../../lib/slots.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Credential, Grant, Identity, Principal } from '../../ports/identity.ts'
+import type { Credential, Grant, Identity, Origin, Principal } from '../../ports/identity.ts'
 import { type JsonObject, ServiceFault } from './get-json.ts'
 import { KeySet } from './key-set.ts'
 import { askLogin } from './login-question.ts'
@@ -77,7 +77,7 @@ export class RemoteIdentity implements Identity {
     this.#keySet = tokens && new KeySet(tokens.jwksUrl, clock)
   }
 
-  authenticate(credential: Credential, origin?: string): Promise<Principal | undefined> {
+  authenticate(credential: Credential, origin?: Origin): Promise<Principal | undefined> {
     return credential.kind === 'login' ? this.#logIn(credential, origin) : this.#authenticate(credential, origin)
   }
 
@@ -85,7 +85,7 @@ export class RemoteIdentity implements Identity {
    * A user name with a password or an API key. A password gets a token, which is used until it ends or is refused. What is
    * no password is tried as a key, which must be the key of that user if the service names the key's user at all.
    */
-  async #logIn(login: LoginCredential, origin: string | undefined): Promise<Principal | undefined> {
+  async #logIn(login: LoginCredential, origin: Origin | undefined): Promise<Principal | undefined> {
     const { userName, secret } = login
     const now = this.#options.clock.now()
     const way = this.#ways.find(userName, secret)
@@ -95,7 +95,8 @@ export class RemoteIdentity implements Identity {
     }
     if (way?.kind === 'api-key' || this.#options.isApiKey?.(secret)) return this.#byNamedKey(login, origin)
     const { url, timeoutMs } = this.#options
-    const reply = await this.#inTurn(() => askLogin(url, { username: userName, password: secret }, timeoutMs), origin)
+    const given = { username: userName, password: secret }
+    const reply = await this.#inTurn(() => askLogin(url, given, timeoutMs, origin?.address), origin)
     if (reply.kind === 'token') {
       const endsAt = now + reply.lifetimeMs
       this.#ways.put(userName, secret, { kind: 'token', token: reply.token, endsAt })
@@ -106,7 +107,7 @@ export class RemoteIdentity implements Identity {
     return principal
   }
 
-  async #byToken(token: string, endsAt: number, origin: string | undefined): Promise<Principal | undefined> {
+  async #byToken(token: string, endsAt: number, origin: Origin | undefined): Promise<Principal | undefined> {
     const found = await this.#authenticate({ kind: 'bearer', secret: token }, origin)
     if (found === undefined) return undefined
     const end = Math.min(found.expiresAt ?? Infinity, endsAt)
@@ -115,7 +116,7 @@ export class RemoteIdentity implements Identity {
     return { ...found, fingerprint, expiresAt: end === Infinity ? undefined : end }
   }
 
-  async #byNamedKey({ userName, secret }: LoginCredential, origin: string | undefined): Promise<Principal | undefined> {
+  async #byNamedKey({ userName, secret }: LoginCredential, origin: Origin | undefined): Promise<Principal | undefined> {
     const credential: PlainCredential = { kind: 'api-key', secret }
     const said = sendable.test(secret) ? await this.#askMe(credential, origin) : undefined
     const names = said && subjectFields.flatMap((field) => findText(said.answer, [field]) ?? [])
@@ -124,7 +125,7 @@ export class RemoteIdentity implements Identity {
     return said !== undefined && isOwn ? this.#toPrincipal(credential, said) : undefined
   }
 
-  async #authenticate(credential: PlainCredential, origin: string | undefined): Promise<Principal | undefined> {
+  async #authenticate(credential: PlainCredential, origin: Origin | undefined): Promise<Principal | undefined> {
     const { kind, secret } = credential
     if (!sendable.test(secret)) return undefined
     const { tokens } = this.#options
@@ -135,7 +136,7 @@ export class RemoteIdentity implements Identity {
   async #check(
     credential: PlainCredential,
     tokens: TokenRules,
-    origin: string | undefined,
+    origin: Origin | undefined,
   ): Promise<Principal | undefined> {
     const { algorithms, issuer, audience, skewMs } = tokens
     const rules = { algorithms, issuer, audience, skewSeconds: skewMs / 1000 }
@@ -147,23 +148,23 @@ export class RemoteIdentity implements Identity {
     return this.#toPrincipal(credential, { answer: claims, roles, claims })
   }
 
-  async #ask(credential: PlainCredential, origin: string | undefined): Promise<Principal | undefined> {
+  async #ask(credential: PlainCredential, origin: Origin | undefined): Promise<Principal | undefined> {
     const said = await this.#askMe(credential, origin)
     return said && this.#toPrincipal(credential, said)
   }
 
-  async #askMe(credential: PlainCredential, origin: string | undefined): Promise<Said | undefined> {
+  async #askMe(credential: PlainCredential, origin: Origin | undefined): Promise<Said | undefined> {
     const { url, timeoutMs } = this.#options
-    const reply = await this.#inTurn(() => askMe(url, credential, timeoutMs), origin)
+    const reply = await this.#inTurn(() => askMe(url, credential, timeoutMs, origin?.address), origin)
     if (reply.kind === 'unknown') return undefined
     if (reply.kind === 'not-taken') throw unavailable(reply.fault)
     const claims = credential.kind === 'bearer' ? readUnprovedClaims(credential.secret) : undefined
     return { ...reply, claims }
   }
 
-  async #inTurn<T>(ask: () => Promise<T>, origin: string | undefined): Promise<T> {
+  async #inTurn<T>(ask: () => Promise<T>, origin: Origin | undefined): Promise<T> {
     try {
-      return await this.#slots.run(() => this.#breaker.run(ask, origin))
+      return await this.#slots.run(() => this.#breaker.run(ask, origin?.name))
     } catch (error) {
       const isTrouble = error instanceof ServiceFault || error instanceof CircuitOpen || error instanceof NoSlot
       throw isTrouble ? unavailable(error) : error
