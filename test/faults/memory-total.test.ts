@@ -1,6 +1,6 @@
 // Many requests at once that make the server keep something in memory for them. The servers are processes of their own, whose
 // peak of resident memory the kernel tells. The control has no bound to speak of, and shows that the trials would see growth.
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
 import { ociManifest } from '../../src/oci/media-types.ts'
 import { type BerthProcess, startBerth } from '../support/berth-process.ts'
@@ -73,11 +73,12 @@ describe('with 32 MiB for all requests', () => {
   const bound = { BERTH_LIMITS__MEMORY: '32MiB', BERTH_LIMITS__MEMORY_HOLD: '1s', BERTH_LIMITS__MEMORY_WAIT: '30s' }
   let berth: BerthProcess
 
-  beforeAll(async () => {
+  // The peak never falls, so each trial has its own server.
+  beforeEach(async () => {
     berth = await startWarm(bound)
   })
 
-  afterAll(async () => {
+  afterEach(async () => {
     await berth.stop()
   })
 
@@ -126,6 +127,7 @@ test(
   async () => {
     const strict = await startWarm({ BERTH_LIMITS__MEMORY: '32MiB', BERTH_LIMITS__MEMORY_WAIT: '1s' })
     const control = await startWarm({ BERTH_LIMITS__MEMORY: '4GiB' })
+    const other = await startWarm({ BERTH_LIMITS__MEMORY: '4GiB' })
     try {
       const sockets = await stall(strict, large, 2)
       const refused = await until('the share is held', async () => {
@@ -137,10 +139,11 @@ test(
       for (const socket of sockets) socket.destroy()
 
       expect(await growthOf(control, () => holdPushes(control, 60))).toBeGreaterThan(160 * mebibyte)
-      expect(await growthOf(control, () => stall(control, large, 120))).toBeGreaterThan(160 * mebibyte)
+      expect(await growthOf(other, () => stall(other, large, 120))).toBeGreaterThan(160 * mebibyte)
     } finally {
       await strict.stop()
       await control.stop()
+      await other.stop()
     }
   },
   timeoutMs,
