@@ -111,7 +111,7 @@ export async function openMovableStores(
     throw new Error(`there is no data in ${dataDir} (setting data_dir)`)
   }
   await makeDataDir(config)
-  const blobs = await openBlobs(config, disk)
+  const blobs = await openBlobs(config, disk, isServer)
   const metadata = await openMetadata(config, isServer)
   const signingKeys =
     config.databaseUrl === undefined ? new FilesystemSigningKeys(join(dataDir, 'identity')) : metadata.signingKeys()
@@ -140,9 +140,10 @@ export async function migrateSchema(config: Config, { isDryRun = false } = {}): 
   }
 }
 
-async function openBlobs(config: Config, disk: StatfsDiskSpace | undefined): Promise<BlobStore> {
+/** Commands work on a damaged folder, too: `berth gc` collects what it can. */
+async function openBlobs(config: Config, disk: StatfsDiskSpace | undefined, isServer: boolean): Promise<BlobStore> {
   const settings = s3Settings(config)
-  if (settings === undefined) return FilesystemBlobStore.open(blobsPath(config), disk)
+  if (settings === undefined) return FilesystemBlobStore.open(blobsPath(config), disk, { mayBeDamaged: !isServer })
   return new S3BlobStore({ ...settings, disk })
 }
 

@@ -1,6 +1,6 @@
 import type { Log } from '../lib/log.ts'
 import { repeatEvery } from '../lib/long-interval.ts'
-import { collectGarbage, sweepInTurn } from '../registry/garbage.ts'
+import { collectGarbage, ObjectsKept, sweepInTurn } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
 import { type Built, ownBlobs } from './build.ts'
 import { garbageAges, strayAgeMs } from './garbage-ages.ts'
@@ -36,8 +36,7 @@ export class Jobs {
   start(): void {
     const { app, uses, keys, sharedClock } = this.#built
     this.#every(this.#config.garbageEveryMs, 'garbage collection', async () => {
-      const collected = await collectGarbage(app, garbageAges(this.#config), () => this.#isStopped)
-      this.#log.write('info', 'garbage collected', { ...collected })
+      await this.#collect()
     })
     this.#every(Math.min(this.#config.sweepEveryMs, sweepLooksEveryMs), 'sweeping the blob store', () => this.#sweep())
     if (sharedClock !== undefined) this.#every(clockEveryMs, 'asking for the time', () => sharedClock.look())
@@ -47,6 +46,17 @@ export class Jobs {
     this.#every(keysEveryMs, 'tending the signing keys', async () => {
       if (!(await isReadOnly(app))) await keys.tend()
     })
+  }
+
+  async #collect(): Promise<void> {
+    const collecting = collectGarbage(this.#built.app, garbageAges(this.#config), () => this.#isStopped)
+    const collected = await collecting.catch((error: unknown) => {
+      if (!(error instanceof ObjectsKept)) throw error
+      for (const one of error.kept)
+        this.#log.write('warn', 'an object cannot be removed; the next collection tries again', { ...one })
+      return { ...error.collected, kept: error.count }
+    })
+    this.#log.write('info', 'garbage collected', { ...collected })
   }
 
   #tellOfDisk(): void {

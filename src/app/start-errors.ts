@@ -1,5 +1,5 @@
 import { statfsSync, statSync } from 'node:fs'
-import { isAbsolute, relative, resolve } from 'node:path'
+import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import { formatHostAndPort } from '../lib/host-and-port.ts'
 import { rootCauseOf } from '../lib/root-cause.ts'
 import type { Config } from './settings.ts'
@@ -46,7 +46,7 @@ function dataReason(error: unknown, dataDir: string): string | undefined {
   // Calls to sockets fail with the same codes, and name no path.
   if (path === undefined) return undefined
   if (code === 'ENOTDIR' || code === 'EEXIST') {
-    return 'it, or a part of its path, is a file; set data_dir to a folder'
+    return describeFile(path, dataDir)
   }
   if (code === 'EROFS') {
     return 'its file system is read-only; mount it writable, or set data_dir to a folder on another file system'
@@ -55,6 +55,28 @@ function dataReason(error: unknown, dataDir: string): string | undefined {
   const advice =
     'run Berth as the owner, give the folder and all in it to this user (chown -R), or set data_dir to another folder'
   return `the user with the id ${process.getuid?.()} may not write to ${describeOwned(path)}; ${advice}`
+}
+
+/** Names the file that stands in the place of a folder: the path itself, or what leads to it. */
+function describeFile(path: string, dataDir: string): string {
+  const file = [path, ...parentsOf(path)].find(isFile)
+  if (file === undefined) return `${path} is not a folder`
+  if (isWithin(dataDir, file)) return `${file} is a file; set data_dir to a folder`
+  return `${file} is a file, and Berth needs a folder there; move the file away and start again`
+}
+
+function parentsOf(path: string): string[] {
+  const parent = dirname(path)
+  return parent === path ? [] : [parent, ...parentsOf(parent)]
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    // It does not exist, or something that leads to it is a file.
+    return false
+  }
 }
 
 /** Whether the path is the folder, lies in it, or leads to it. */

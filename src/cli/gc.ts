@@ -4,9 +4,10 @@ import { garbageAges, strayAgeMs } from '../app/garbage-ages.ts'
 import { nameStore } from '../app/move-marks.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
-import { collectGarbage, forecastGarbage, sweepStrays } from '../registry/garbage.ts'
+import { type Collected, collectGarbage, forecastGarbage, ObjectsKept, sweepStrays } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
 import { parseAge } from './arguments.ts'
+import { describeError } from './describe-error.ts'
 import { configOption, withStores } from './stores.ts'
 
 interface Options {
@@ -61,9 +62,22 @@ async function collect(options: Options): Promise<void> {
     }
     if (await isReadOnly(stores)) throw new RegistryRefusal('read-only')
     if (options.sweep) console.log(`put ${await sweepStrays(stores, strayAgeMs(config))} stray objects into the trash`)
-    const { blobs, bytes, uploads, repositories, purged } = await collectGarbage(stores, ages)
-    console.log(
-      `collected ${blobs} blobs (${formatBytes(bytes)}), dropped ${uploads} unfinished uploads and ${repositories} empty repositories, purged ${purged} objects`,
-    )
+    printTotals(await collectGarbage(stores, ages).catch(printKept))
   })
+}
+
+function printTotals({ blobs, bytes, uploads, repositories, purged }: Collected): void {
+  console.log(
+    `collected ${blobs} blobs (${formatBytes(bytes)}), dropped ${uploads} unfinished uploads and ${repositories} empty repositories, purged ${purged} objects`,
+  )
+}
+
+/** The totals are still printed; the command ends with an error. */
+function printKept(fault: unknown): never {
+  if (!(fault instanceof ObjectsKept)) throw fault
+  printTotals(fault.collected)
+  for (const { storageKey, error } of fault.kept) {
+    console.error(`berth: cannot remove the object ${storageKey}: ${describeError(error)}`)
+  }
+  throw new Error(`${fault.count} objects could not be removed; the next collection tries again`)
 }

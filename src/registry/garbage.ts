@@ -1,3 +1,4 @@
+import { Unavailable } from '../oci/errors.ts'
 import type { BlobStore, RemovableObject } from '../ports/blob-store.ts'
 import type { GarbageAges, GarbageForecast } from '../ports/garbage.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
@@ -17,7 +18,31 @@ export interface Collected {
   readonly purged: number
 }
 
+/** An object that could not be removed. Its note stays in the trash, so that a later collection tries again. */
+export interface KeptObject {
+  readonly storageKey: string
+  readonly error: unknown
+}
+
+/** The collection is done, except for objects that could not be removed. */
+export class ObjectsKept extends Unavailable {
+  readonly collected: Collected
+  readonly count: number
+  /** The first of them. */
+  readonly kept: readonly KeptObject[]
+
+  constructor(collected: Collected, { count, kept }: Pick<Purged, 'count' | 'kept'>) {
+    super('the blob store', { cause: kept[0]?.error })
+    this.collected = collected
+    this.count = count
+    this.kept = kept
+  }
+}
+
 const batchSize = 100
+
+/** As many objects that could not be removed are told of one by one. */
+const keptMax = 10
 
 const removalsAtOnce = 8
 
@@ -25,6 +50,8 @@ const removalsAtOnce = 8
  * Collects what nobody needs, beside the running registry: no window, no leader, no lock on reads. Rows go first, in
  * transactions that lock a blob and then look whether it is used; its key goes to the trash, and only keys from the trash
  * lose their bytes. Whatever happens in between, a manifest that can be pulled has all its blobs.
+ *
+ * Objects that cannot be removed do not keep the others; the end is an `ObjectsKept` then.
  *
  * This is the only code that removes bytes. It rests while the store takes no changes: another may name the same bytes then.
  */
@@ -36,8 +63,10 @@ export async function collectGarbage(
   const uploads = await expireUploads(needs, ages, shouldStop)
   const buried = await buryBlobs(needs, ages, shouldStop)
   const repositories = await removeEmptyRepositories(needs, ages, shouldStop)
-  const purged = await purgeTrash(needs, ages, shouldStop)
-  return { uploads, ...buried, repositories, purged }
+  const { purged, ...rest } = await purgeTrash(needs, ages, shouldStop)
+  const collected = { uploads, ...buried, repositories, purged }
+  if (rest.count > 0) throw new ObjectsKept(collected, rest)
+  return collected
 }
 
 /** What `collectGarbage` would find now; changes nothing. */
@@ -60,26 +89,47 @@ async function expireUploads(needs: CollectNeeds, ages: GarbageAges, shouldStop:
   return expired
 }
 
+interface Purged {
+  readonly purged: number
+  /** How many objects could not be removed. */
+  readonly count: number
+  readonly kept: readonly KeptObject[]
+}
+
 /**
  * Bytes first, note second: a crash between leaves a note of bytes that are gone, and removing them again is no error. An
  * object that cannot be removed keeps its note, and does not keep the others. Several processes share the work: what one
  * has taken, the others pass over.
  */
-async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: () => boolean): Promise<number> {
+async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: () => boolean): Promise<Purged> {
   let purged = 0
+  let count = 0
+  const kept: KeptObject[] = []
   let fault: unknown
   while (!shouldStop() && !(await isReadOnly(needs))) {
     const trashed = await needs.metadata.garbage.takePurgeable(ages.quarantineMs, ages.holdMs, batchSize)
+    let failed = 0
+    const take = (one: RemovableObject) =>
+      purge(needs, one).then(
+        () => {
+          purged += 1
+        },
+        (error: unknown) => {
+          // A fault of anything but the blob store ends the collection.
+          if (!(error instanceof Unavailable && error.what === 'the blob store')) fault ??= error
+          failed += 1
+          if (kept.length < keptMax) kept.push({ storageKey: one.storageKey, error })
+        },
+      )
     for (let at = 0; at < trashed.length && !shouldStop(); at += removalsAtOnce) {
-      const outcomes = await Promise.allSettled(trashed.slice(at, at + removalsAtOnce).map((one) => purge(needs, one)))
-      purged += outcomes.filter(({ status }) => status === 'fulfilled').length
-      fault ??= outcomes.find((outcome) => outcome.status === 'rejected')?.reason
+      await Promise.all(trashed.slice(at, at + removalsAtOnce).map(take))
+      if (fault !== undefined) throw fault
     }
-    // A store that fails is not asked for the rest as well: there is a next time.
-    if (fault !== undefined || trashed.length < batchSize) break
+    count += failed
+    // A store that removes nothing of a whole batch is not asked for the rest as well: there is a next time.
+    if (failed === trashed.length || trashed.length < batchSize) break
   }
-  if (fault !== undefined) throw fault
-  return purged
+  return { purged, count, kept }
 }
 
 async function purge({ metadata, blobs }: CollectNeeds, { storageKey, notes }: RemovableObject): Promise<void> {

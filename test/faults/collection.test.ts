@@ -1,8 +1,8 @@
 // `berth gc` beside a running server, as an operator runs it.
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readdirSync, rmdirSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { runBerth } from '../support/berth-command.ts'
 import { type BerthProcess, startBerth } from '../support/berth-process.ts'
 import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
@@ -19,7 +19,8 @@ import {
   putManifest,
 } from '../support/registry-client.ts'
 import { beginDownload } from '../support/slow-request.ts'
-import { auditStores, countRows, listFiles } from '../support/store-audit.ts'
+import { auditStores, countRows, fileOfBlob, listFiles } from '../support/store-audit.ts'
+import { damageMetadata } from '../support/store-damage.ts'
 
 const atOnce = ['gc', '--lease', '0s', '--quarantine', '0s']
 const service = '/api/2023-12-28'
@@ -125,6 +126,39 @@ describe('berth gc beside a server', () => {
     await gc()
     expect(await checkBlob(berth, 'off/app', digest)).toBe('status 404')
   })
+
+  test.each(['object', 'folder'])(
+    'tells of the %s in whose place something else stands, and collects the others',
+    async (place) => {
+      const digests = await Promise.all(
+        Array.from({ length: 5 }, (_, n) => pushBlob(berth, 'odd/app', generatedBytes(1_000, 70 + n))),
+      )
+      const object = fileOfBlob(berth.dataDir, digests[0] ?? '')
+      const bystanders = place === 'folder' ? readdirSync(dirname(object)).length : 1
+      const odd = place === 'folder' ? dirname(object) : object
+      rmSync(odd, { recursive: true })
+      if (place === 'folder') writeFileSync(odd, 'x')
+      else mkdirSync(odd)
+
+      for (let round = 0; round < 2; round += 1) {
+        const { exitCode, stdout, stderr } = await runBerth([...atOnce, '--sweep'], { BERTH_DATA_DIR: berth.dataDir })
+        expect(exitCode).toBe(1)
+        expect(stdout).toMatch(round === 0 ? /^collected 5 blobs .* purged \d objects$/m : /^collected 0 blobs/m)
+        expect(stderr).toContain(
+          round === 0 ? `cannot remove the object ${basename(object)}` : 'cannot remove the object',
+        )
+        expect(stderr).toContain(odd)
+        expect(stderr).toMatch(/\n[\w :]*objects could not be removed; the next collection tries again\n$/)
+        expect(countRows(berth.dataDir, 'trash')).toBe(bystanders)
+        damageMetadata(berth.dataDir, 'UPDATE trash SET taken_until = 0')
+      }
+
+      if (place === 'folder') unlinkSync(odd)
+      else rmdirSync(odd)
+      await gc()
+      expect(countRows(berth.dataDir, 'trash')).toBe(0)
+    },
+  )
 
   test('lets a pull that has begun come to its end', async () => {
     const large = generatedBytes(16 * 1024 * 1024, 60)

@@ -76,9 +76,21 @@ describe('the data folder', () => {
     const { exitCode, stderr } = await serve(file + rest)
     expect([exitCode, stderr]).toEqual([
       1,
-      expect.stringMatching(/\(data_dir\): .* is a file; set data_dir to a folder\n$/),
+      `berth: cannot use the data folder ${file + rest} (data_dir): ${file} is a file; set data_dir to a folder\n`,
     ])
     expect(readFileSync(file, 'utf8')).toBe('x')
+  })
+
+  test('in which a file stands in the place of a folder', async () => {
+    const dataDir = newFolder()
+    const file = join(dataDir, 'blobs/3a')
+    mkdirSync(join(dataDir, 'blobs'))
+    writeFileSync(file, 'x')
+    const { exitCode, stderr } = await serve(dataDir)
+    expect([exitCode, stderr]).toEqual([
+      1,
+      `berth: cannot use the data folder ${dataDir} (data_dir): ${file} is a file, and Berth needs a folder there; move the file away and start again\n`,
+    ])
   })
 
   testNeeding(ofNobody, 'that belongs to somebody else, or cannot be made', async () => {

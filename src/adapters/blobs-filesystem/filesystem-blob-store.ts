@@ -30,14 +30,16 @@ export class FilesystemBlobStore implements BlobStore {
 
   /**
    * Makes the folders durable before the first upload, so that an upload has only its own entry to sync. Where `disk` is
-   * given, writers stop at its reserve.
+   * given, writers stop at its reserve. `mayBeDamaged`: a file in the place of a folder is no error before an object of that
+   * folder is needed.
    */
-  static async open(root: string, disk?: DiskSpace): Promise<FilesystemBlobStore> {
+  static async open(root: string, disk?: DiskSpace, { mayBeDamaged = false } = {}): Promise<FilesystemBlobStore> {
     await trouble(async () => {
       await mkdir(root, { recursive: true, mode: 0o700 })
       let isNew = false
       for (const folder of fanOut) {
-        isNew = (await mkdir(join(root, folder), { recursive: true, mode: 0o700 })) !== undefined || isNew
+        const made = mkdir(join(root, folder), { recursive: true, mode: 0o700 })
+        isNew = (await (mayBeDamaged ? made.catch(ignoreExisting) : made)) !== undefined || isNew
       }
       if (isNew) {
         await syncFolder(root)
@@ -122,7 +124,7 @@ export class FilesystemBlobStore implements BlobStore {
 
   async *listOlder(ageMs: number): AsyncIterable<readonly StrayObject[]> {
     for (const folder of fanOut) {
-      const names = await trouble(() => readdir(join(this.#root, folder)))
+      const names = await trouble(() => readdir(join(this.#root, folder)).catch(nothingToList))
       const strays: StrayObject[] = []
       for (const key of names.filter(isStorageKey)) {
         // Gone meanwhile is as good as too young.
@@ -198,12 +200,22 @@ function sizeOf(path: string): number | undefined {
 }
 
 /** Another writer may have made the folder a moment before. */
-function ignoreExisting(error: unknown): void {
-  if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+function ignoreExisting(error: unknown): undefined {
+  if (!isCode(error, 'EEXIST')) throw error
 }
 
 function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+  return isCode(error, 'ENOENT')
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}
+
+/** In a folder that is lost, or in the place of which a file stands, is nothing to list. */
+function nothingToList(error: unknown): string[] {
+  if (isMissing(error) || isCode(error, 'ENOTDIR')) return []
+  throw error
 }
 
 async function* bytesIn(path: string): AsyncGenerator<Uint8Array> {
