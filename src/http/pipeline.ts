@@ -198,9 +198,7 @@ export class Pipeline {
   ): Promise<Answer> {
     if (territory.kind !== 'registry') throw new RegistryRefusal('route-unknown')
     const name = exchange.path['name'] ?? ''
-    // A stranger is asked who he is before anything that he sent is judged.
-    if (route.access === 'repository' && !isRepositoryName(name)) refuseAnonymous(principal)
-    const repository = route.access === 'repository' ? parseNameFor(exchange.request, name) : undefined
+    const repository = route.access === 'repository' ? parseNameFor(exchange.request, name, principal) : undefined
     checkAllowed(principal, route.right, repository)
     const account = await openAccount(this.#app, principal.account, isChange(exchange.request) ? 'change' : 'read')
     const { mount } = territory
@@ -255,9 +253,11 @@ export class Pipeline {
   }
 }
 
-/** A malformed name names no repository: a read gets 404, a write 400. */
-function parseNameFor(request: Request, name: string): RepositoryName {
-  if (isChange(request) || isRepositoryName(name)) return parseRepositoryName(name)
+/** A malformed name names no repository: a read gets 404, a write 400. Strangers must log in before they are told. */
+function parseNameFor(request: Request, name: string, principal: Principal): RepositoryName {
+  if (isRepositoryName(name)) return name
+  refuseAnonymous(principal)
+  if (isChange(request)) return parseRepositoryName(name)
   throw new RegistryRefusal('name-unknown', { name: name.slice(0, 255) })
 }
 

@@ -42,6 +42,7 @@ export class SqliteDatabase implements Database {
   readonly #turns = new SerialQueue()
   readonly #remembered = new RememberedRows()
   #hasSnapshot = false
+  #isVersionChecked = false
 
   constructor(path: string) {
     this.#path = path
@@ -60,36 +61,48 @@ export class SqliteDatabase implements Database {
   }
 
   async lookUp<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
-    this.#openSnapshot()
+    this.#checkVersion()
     const key = values.length === 1 ? String(values[0]) : values.join('\0')
     const known = this.#remembered.get(sql, key)
     if (known !== undefined) return known as R
+    this.#openSnapshot()
     const row = this.#reader.firstNow<R>(sql, values)
     if (row !== undefined) this.#remembered.set(sql, key, row)
     return row
   }
 
   /**
-   * All reads of one turn of the event loop share one snapshot: taking and leaving the database's locks costs more than
-   * the look-up itself. The snapshot ends with the turn, or before it with the next commit of ours, so a read that begins
-   * after a write of this server was acknowledged always sees it; a command's in another process is seen from the next
+   * Rows that were looked up are remembered as long as SQLite's counter of commits by other connections (our writer, other
+   * processes) does not change. The counter is read once in each turn of the event loop, so a request whose rows are all
+   * remembered costs one statement. A commit of this server ends the turn's answer early: see `#openSnapshot`.
+   */
+  #checkVersion(): void {
+    if (this.#isVersionChecked) return
+    this.#remembered.keepFor(this.#reader.dataVersion())
+    this.#isVersionChecked = true
+    setImmediate(this.#endTurn)
+  }
+
+  /**
+   * The reads of one turn of the event loop share one snapshot: taking and leaving the database's locks costs more than
+   * the look-up itself. The snapshot ends with the turn, or before it with the next commit of this server. So a read that
+   * begins after a write of this server was acknowledged always sees it. A commit of another process is seen from the next
    * turn on.
    *
    * The snapshot ends before the commit and not after it. SQLite copies its log into the database at a commit, as far as no
    * reader needs it, and begins the log anew once all of it is copied. With a reader at every commit the log grows for ever.
-   *
-   * What was looked up is remembered from snapshot to snapshot, as long as SQLite's own counter of commits by other
-   * connections (our writer, other processes) stands still.
    */
   #openSnapshot(): void {
     if (this.#hasSnapshot) return
     this.#reader.control('BEGIN')
     this.#hasSnapshot = true
-    this.#remembered.keepFor(this.#reader.dataVersion())
-    setImmediate(this.#endSnapshot)
+    // Another process may have committed since the version was checked.
+    this.#isVersionChecked = false
+    this.#checkVersion()
   }
 
-  readonly #endSnapshot = (): void => {
+  readonly #endTurn = (): void => {
+    this.#isVersionChecked = false
     if (!this.#hasSnapshot) return
     this.#hasSnapshot = false
     this.#reader.endReading()
@@ -97,14 +110,14 @@ export class SqliteDatabase implements Database {
 
   run(sql: string, values: readonly Value[]): Promise<number> {
     return this.#turns.run(() => {
-      this.#endSnapshot()
+      this.#endTurn()
       return this.#writer.run(sql, values)
     })
   }
 
   returning<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
     return this.#turns.run(() => {
-      this.#endSnapshot()
+      this.#endTurn()
       return this.#writer.all<R>(sql, values)
     })
   }
@@ -115,7 +128,7 @@ export class SqliteDatabase implements Database {
       this.#writer.control('BEGIN IMMEDIATE')
       try {
         const result = await work(this.#writer)
-        this.#endSnapshot()
+        this.#endTurn()
         this.#writer.control('COMMIT')
         return result
       } catch (error) {
@@ -154,7 +167,7 @@ export class SqliteDatabase implements Database {
 
   async close(): Promise<void> {
     await this.#turns.run(async () => {
-      this.#endSnapshot()
+      this.#endTurn()
       this.#reader.close()
       this.#writer.close()
     })
