@@ -1,4 +1,5 @@
 import { systemClock } from '../adapters/clock-system/system-clock.ts'
+import { requestLogLayouts } from '../http/request-log.ts'
 import { HttpServer } from '../http/server.ts'
 import { type Log, openLog } from '../lib/log.ts'
 import { type Built, buildApplication } from './build.ts'
@@ -28,7 +29,8 @@ export const closingMs = 10_000
 
 export async function runServer(config: Config): Promise<RunningServer> {
   const format = config.logFormat === 'auto' ? (process.stdout.isTTY ? 'text' : 'json') : config.logFormat
-  const log = openLog({ format, level: config.logLevel, bufferBytes: config.logBuffer })
+  const { logLevel: level, logBuffer: bufferBytes } = config
+  const log = openLog({ format, level, bufferBytes, textLayouts: requestLogLayouts })
   const built = await buildApplication(config, systemClock, (message, fields) => log.write('warn', message, fields))
   const http = await listen(built, log, config)
   if (config.authUrl === undefined && ![...config.roles.values()].some((rights) => rights.includes('operate'))) {

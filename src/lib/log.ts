@@ -3,32 +3,36 @@ import { LogOutput } from './log-output.ts'
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export type LogFields = Readonly<Record<string, unknown>>
 
-/** Where the process talks. Nobody passes it a header, a query or a credential: there is nothing to redact. */
+/** The log of the process. No caller passes a header, a query or a credential, so nothing has to be redacted. */
 export interface Log {
   write(level: LogLevel, message: string, fields?: LogFields): void
-  /** Begins to write what is gathered. */
+  /** Starts to write the buffered lines. */
   flush(): void
-  /** Writes what is gathered, and waits a bounded time for the reader to take it. */
+  /** Writes the buffered lines. Waits a bounded time for the reader of standard output. */
   close(): Promise<void>
 }
+
+/** For the text format: message -> how to write the fields of a line with this message. */
+export type TextLayouts = Readonly<Record<string, (fields: LogFields) => string>>
 
 export interface LogOptions {
   readonly format: 'json' | 'text'
   readonly level: LogLevel | 'silent'
-  /** How much text may wait for a reader. Above this, lines are dropped and counted. */
+  /** How much text may wait for the reader. When more waits, lines are dropped and counted. */
   readonly bufferBytes?: number
+  readonly textLayouts?: TextLayouts
 }
 
-const usualBufferBytes = 1024 * 1024
+const defaultBufferBytes = 1024 * 1024
 
 const severities: Readonly<Record<LogLevel | 'silent', number>> = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 }
 
 /**
- * JSON lines for machines, readable lines for a terminal. Written by hand: with the usual library a line cost three
- * times as much, and the line of a manifest pull is a good part of its whole price (`docs/decisions`, "Log lines").
+ * Opens the log: JSON lines, or text lines for a terminal. This is own code because a line cost three times as much with
+ * the usual library (`docs/decisions/0008-log-lines.md`).
  */
-export function openLog({ format, level, bufferBytes = usualBufferBytes }: LogOptions): Log {
-  const toLine = format === 'json' ? toJson : toText
+export function openLog({ format, level, bufferBytes = defaultBufferBytes, textLayouts = {} }: LogOptions): Log {
+  const toLine = format === 'json' ? toJson : toText.bind(undefined, textLayouts)
   const out = new LogOutput(bufferBytes, (lines) => toLine('warn', 'log lines were lost', { lines }))
   const least = severities[level]
   return {
@@ -42,7 +46,7 @@ export function openLog({ format, level, bufferBytes = usualBufferBytes }: LogOp
   }
 }
 
-/** The clock's text changes once a millisecond at most; many lines share it. */
+/** Lines of the same millisecond share one formatted time. */
 let stampedAt = 0
 let stamp = ''
 
@@ -61,27 +65,19 @@ function toJson(level: LogLevel, message: string, fields: LogFields): string {
   return `${JSON.stringify({ time: timestamp(), level, msg: message, ...shown })}\n`
 }
 
-/** An error with its causes, which is what an adapter's error is about. */
+/** An error with its causes. The causes of an adapter's error say what really happened. */
 function describeError(error: Error): unknown {
   const { name, message, stack, cause } = error
   return { name, message, stack, cause: cause instanceof Error ? describeError(cause) : cause }
 }
 
-function toText(level: LogLevel, message: string, fields: LogFields): string {
+function toText(layouts: TextLayouts, level: LogLevel, message: string, fields: LogFields): string {
   const clock = timestamp().slice(11, 19)
-  if (message === 'request') {
-    const { method, path, status, ms, bytes, received, who, interrupted, kept } = fields
-    const size = bytes ?? received
-    return `${clock} ${status} ${method} ${path}  ${ms} ms${size === undefined ? '' : `  ${size} B`}  ${who ?? '-'}${showInterruption(interrupted, kept)}\n`
-  }
+  const layout = layouts[message]
+  if (layout !== undefined) return `${clock} ${layout(fields)}\n`
   const mark = level === 'error' ? 'ERROR ' : level === 'warn' ? 'WARN ' : ''
   const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${showField(value)}`)
   return `${clock} ${mark}${message}${rest.join('')}\n`
-}
-
-function showInterruption(reason: unknown, keptBytes: unknown): string {
-  if (reason === undefined) return ''
-  return keptBytes === undefined ? `  (${reason})` : `  (${reason}; ${keptBytes} B are kept)`
 }
 
 function showField(value: unknown): string {
