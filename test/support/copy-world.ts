@@ -1,7 +1,6 @@
 // Two ends of a move in this process: SQLite and memory, with blobs at one of them.
 import { afterAll, expect } from 'bun:test'
 import { join } from 'node:path'
-import { MemoryBlobStore } from '../../src/adapters/blobs-memory/memory-blob-store.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.ts'
 import type { Digest } from '../../src/oci/digest.ts'
@@ -11,6 +10,7 @@ import { copyBlobs } from '../../src/registry/store-move.ts'
 import { digestOf, generatedBytes } from './generated-bytes.ts'
 import { openShelf, type Shelf } from './metadata-rows.ts'
 import { freshKey, readAll, storeWhole } from './stored-objects.ts'
+import { MemoryBlobStore } from './stores/memory-blob-store.ts'
 import { useTemporaryFolders } from './temporary-folders.ts'
 
 export interface End {

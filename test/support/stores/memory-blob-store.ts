@@ -1,4 +1,4 @@
-import { Spoiled } from '../../oci/errors.ts'
+import { Spoiled } from '../../../src/oci/errors.ts'
 import type {
   BlobStore,
   BlobWriter,
@@ -8,7 +8,7 @@ import type {
   StorageKey,
   StrayObject,
   UnfinishedObject,
-} from '../../ports/blob-store.ts'
+} from '../../../src/ports/blob-store.ts'
 
 /** Objects in memory: for tests, and for a registry that may forget. Keeps the same promises but the durable ones. */
 export class MemoryBlobStore implements BlobStore {
