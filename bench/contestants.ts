@@ -1,7 +1,7 @@
 // Who is measured, each a process of its own on a free loopback port.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startBerth } from '../test/support/berth-process.ts'
+import { startBerth } from '../test/support/server/berth-process.ts'
 import type { ConstantAnswer } from './servers/constant.ts'
 
 export interface Contestant {

@@ -1,7 +1,7 @@
 // The peer: Debian's docker-registry 2.8.2, set up as well as it can be for speed.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { S3Server } from '../test/support/s3-server.ts'
+import type { S3Server } from '../test/support/s3/s3-server.ts'
 import type { Contestant } from './contestants.ts'
 import { freePort, stopChild } from './contestants.ts'
 

@@ -10,8 +10,8 @@ import {
   findUiImports,
   findUnusedPackages,
   parseImportTable,
-} from './support/house-imports.ts'
-import { functionLinesMax, importTable, linesMax, runtimePackages } from './support/house-table.ts'
+} from './support/house/house-imports.ts'
+import { functionLinesMax, importTable, linesMax, runtimePackages } from './support/house/house-table.ts'
 import {
   findDefaultExports,
   findLongFiles,
@@ -23,8 +23,8 @@ import {
   findStrayGlobals,
   findStraySql,
   findVagueNames,
-} from './support/house-texts.ts'
-import { readProjectFile, readSources, type SourceText } from './support/source-text.ts'
+} from './support/house/house-texts.ts'
+import { readProjectFile, readSources, type SourceText } from './support/house/source-text.ts'
 
 const src = readSources('src')
 const ui = readSources('ui')

@@ -2,10 +2,10 @@
 // S3 than the strict stub of the tests takes (copies, ACLs, storage classes).
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { canStartCeph, startCeph } from '../../test/support/ceph-server.ts'
-import { postgres, startPostgres } from '../../test/support/postgres-server.ts'
-import type { S3Server } from '../../test/support/s3-server.ts'
-import { s3Variables } from '../../test/support/test-stores.ts'
+import { postgres, startPostgres } from '../../test/support/postgres/postgres-server.ts'
+import { canStartCeph, startCeph } from '../../test/support/s3/ceph-server.ts'
+import type { S3Server } from '../../test/support/s3/s3-server.ts'
+import { s3Variables } from '../../test/support/stores/test-stores.ts'
 
 export interface FleetStores {
   readonly s3: S3Server

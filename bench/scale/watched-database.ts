@@ -1,6 +1,6 @@
 // A database that tells how long each statement took while it is watched, and marks in the server's log what is watched.
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
-import { HookedDatabase } from '../../test/support/hooked-database.ts'
+import { HookedDatabase } from '../../test/support/stores/hooked-database.ts'
 
 export interface Taken {
   /** The statement as it stands in the source, with its macros. */

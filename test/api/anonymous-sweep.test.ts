@@ -2,9 +2,9 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import type { Route } from '../../src/http/route.ts'
 import { registryRoutes, serviceRoutes } from '../../src/http/routes.ts'
-import { pushImage, startUpload } from '../support/api-images.ts'
-import { mounts, startApi } from '../support/api-server.ts'
-import { askRaw, valuesOf } from '../support/raw-http.ts'
+import { pushImage, startUpload } from '../support/api/api-images.ts'
+import { mounts, startApi } from '../support/api/api-server.ts'
+import { askRaw, valuesOf } from '../support/clients/raw-http.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

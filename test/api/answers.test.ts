@@ -1,13 +1,13 @@
 // Real answers against the document. Every test of this folder holds its answers to it; here nothing is left out.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { digestOf, imageOf, ociManifest, pushBlob, pushImage, startUpload } from '../support/api-images.ts'
-import { api, identity, ownHeaders, type Question, type Reply, startApi } from '../support/api-server.ts'
-import { testAdminPassword, testApiKey } from '../support/berth-process.ts'
-import { findContradictions, schemaFaults } from '../support/documented-answer.ts'
-import { findOperation, openApi, operationOf, operations } from '../support/openapi-document.ts'
-import { json as withJson } from '../support/provocation.ts'
-import { startS3Stub } from '../support/s3-stub.ts'
-import { s3Variables } from '../support/test-stores.ts'
+import { digestOf, imageOf, ociManifest, pushBlob, pushImage, startUpload } from '../support/api/api-images.ts'
+import { api, identity, ownHeaders, type Question, type Reply, startApi } from '../support/api/api-server.ts'
+import { findContradictions, schemaFaults } from '../support/api/documented-answer.ts'
+import { findOperation, openApi, operationOf, operations } from '../support/api/openapi-document.ts'
+import { json as withJson } from '../support/api/provocation.ts'
+import { startS3Stub } from '../support/s3/s3-stub.ts'
+import { testAdminPassword, testApiKey } from '../support/server/berth-process.ts'
+import { s3Variables } from '../support/stores/test-stores.ts'
 
 // In bearer mode there is one more operation, and all others are as ever. Who stays is sent nowhere, as without redirects.
 const stub = startS3Stub()

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { registryRoutes, serviceRoutes } from '../../src/http/routes.ts'
 import type { Credential, Identity, Principal } from '../../src/ports/identity.ts'
-import { testApiKey } from '../support/berth-process.ts'
-import { type Cell, cells, findFaults, StoreWatch } from '../support/carrier-matrix.ts'
-import { CarrierWorld, recipes } from '../support/carrier-world.ts'
-import { makeSecrets, type Secrets } from '../support/carriers.ts'
-import { type MovedServer, startMoved } from '../support/moved-server.ts'
+import { type Cell, cells, findFaults, StoreWatch } from '../support/api/carrier-matrix.ts'
+import { CarrierWorld, recipes } from '../support/api/carrier-world.ts'
+import { makeSecrets, type Secrets } from '../support/api/carriers.ts'
+import { testApiKey } from '../support/server/berth-process.ts'
+import { type MovedServer, startMoved } from '../support/server/moved-server.ts'
 
 const settings = {
   BERTH_AUTH__FAILURE_BURST: '1000000',

@@ -1,9 +1,9 @@
 // decisions.md 5: malformed and repeated credentials are 401 with the challenge.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { api, identity, startApi } from '../support/api-server.ts'
-import { testAdminPassword, testApiKey } from '../support/berth-process.ts'
-import { askRaw, type RawReply } from '../support/raw-http.ts'
-import { basic } from '../support/test-server.ts'
+import { api, identity, startApi } from '../support/api/api-server.ts'
+import { askRaw, type RawReply } from '../support/clients/raw-http.ts'
+import { testAdminPassword, testApiKey } from '../support/server/berth-process.ts'
+import { basic } from '../support/server/test-server.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

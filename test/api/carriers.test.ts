@@ -1,9 +1,9 @@
 // spec.md 5, "Accepted carriers of credentials": how each may be written. What they open is in carrier-matrix.test.ts, and
 // which decides in carriers-precedence.test.ts.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { identity, startApi } from '../support/api-server.ts'
-import { testAdminPassword, testApiKey } from '../support/berth-process.ts'
-import { basic } from '../support/test-server.ts'
+import { identity, startApi } from '../support/api/api-server.ts'
+import { testAdminPassword, testApiKey } from '../support/server/berth-process.ts'
+import { basic } from '../support/server/test-server.ts'
 
 const server = await startApi({ BERTH_AUTH__FAILURE_BURST: '1000000' })
 afterAll(() => server.stop())

@@ -1,8 +1,8 @@
 // Whose failures they are: X-Forwarded-For counts from the proxies that are trusted, and from nobody else.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { Guesser, newGuess } from '../support/guesser.ts'
-import { startMoved } from '../support/moved-server.ts'
-import { askRaw } from '../support/raw-http.ts'
+import { Guesser, newGuess } from '../support/api/guesser.ts'
+import { askRaw } from '../support/clients/raw-http.ts'
+import { startMoved } from '../support/server/moved-server.ts'
 
 const burst = 20
 const started: (() => Promise<void>)[] = []

@@ -1,11 +1,11 @@
 // decisions.md 5: the cookie on an unsafe method needs Sec-Fetch-Site same-origin or none, or a matching Origin, or neither; else 403.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { api } from '../support/api-server.ts'
-import { testApiKey } from '../support/berth-process.ts'
-import { logIn } from '../support/carriers.ts'
-import { answerTo, type Facts, publicUrl, rows, titleOf, wantedAnswer } from '../support/cookie-table.ts'
-import { startFront } from '../support/front.ts'
-import { startMoved } from '../support/moved-server.ts'
+import { api } from '../support/api/api-server.ts'
+import { logIn } from '../support/api/carriers.ts'
+import { answerTo, type Facts, publicUrl, rows, titleOf, wantedAnswer } from '../support/api/cookie-table.ts'
+import { testApiKey } from '../support/server/berth-process.ts'
+import { startFront } from '../support/server/front.ts'
+import { startMoved } from '../support/server/moved-server.ts'
 
 const settings = { BERTH_AUTH__FAILURE_BURST: '1000000' }
 const plain = await startMoved({ settings })

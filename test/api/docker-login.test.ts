@@ -1,12 +1,12 @@
 // decisions.md 5: Basic with a user's own name and password or API key, as `docker login -u alice` sends them.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type ApiServer, identity, type Reply, startApi } from '../support/api-server.ts'
-import { testAdminPassword } from '../support/berth-process.ts'
-import { Guesser, newGuess } from '../support/guesser.ts'
-import { IdentityStub } from '../support/identity-stub.ts'
-import { json, makeKey, makeUser, password, usersPath } from '../support/managed-users.ts'
-import { type MovedServer, startMoved } from '../support/moved-server.ts'
-import { basic } from '../support/test-server.ts'
+import { type ApiServer, identity, type Reply, startApi } from '../support/api/api-server.ts'
+import { Guesser, newGuess } from '../support/api/guesser.ts'
+import { json, makeKey, makeUser, password, usersPath } from '../support/api/managed-users.ts'
+import { IdentityStub } from '../support/identity/identity-stub.ts'
+import { testAdminPassword } from '../support/server/berth-process.ts'
+import { type MovedServer, startMoved } from '../support/server/moved-server.ts'
+import { basic } from '../support/server/test-server.ts'
 
 const scope = 'scope=repository:team/app:pull'
 

@@ -2,11 +2,11 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { errorTable } from '../../src/http/error-body.ts'
 import { type Refusal, refusalWords } from '../../src/oci/errors.ts'
-import { type ApiServer, api, mounts, startApi } from '../support/api-server.ts'
-import { ociErrorCodes } from '../support/oci-error-codes.ts'
-import { findOperation } from '../support/openapi-document.ts'
-import type { Provocation, Refused, Way } from '../support/provocation.ts'
-import { ways } from '../support/provocations.ts'
+import { type ApiServer, api, mounts, startApi } from '../support/api/api-server.ts'
+import { ociErrorCodes } from '../support/api/oci-error-codes.ts'
+import { findOperation } from '../support/api/openapi-document.ts'
+import type { Provocation, Refused, Way } from '../support/api/provocation.ts'
+import { ways } from '../support/api/provocations.ts'
 
 const shared = await startApi()
 afterAll(() => shared.stop())

@@ -1,10 +1,10 @@
 // Keys and tokens of our own cannot be guessed, so bad credentials from the same address do not hold them back.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { testAdminPassword, testApiKey } from '../support/berth-process.ts'
-import { makeKey } from '../support/carriers.ts'
-import { Guesser, newGuess } from '../support/guesser.ts'
-import { startMoved } from '../support/moved-server.ts'
-import { basic } from '../support/test-server.ts'
+import { makeKey } from '../support/api/carriers.ts'
+import { Guesser, newGuess } from '../support/api/guesser.ts'
+import { testAdminPassword, testApiKey } from '../support/server/berth-process.ts'
+import { startMoved } from '../support/server/moved-server.ts'
+import { basic } from '../support/server/test-server.ts'
 
 const server = await startMoved({
   settings: { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1', BERTH_AUTH__CHALLENGE: 'bearer' },

@@ -1,8 +1,8 @@
 // Failure limits in front of another identity service: each guess costs it a question, and some answers decide nothing.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { Guesser, newGuess } from '../support/guesser.ts'
-import { IdentityStub } from '../support/identity-stub.ts'
-import { startMoved } from '../support/moved-server.ts'
+import { Guesser, newGuess } from '../support/api/guesser.ts'
+import { IdentityStub } from '../support/identity/identity-stub.ts'
+import { startMoved } from '../support/server/moved-server.ts'
 
 const stub = await IdentityStub.start()
 const server = await startMoved({

@@ -1,10 +1,10 @@
 // safety.md 5.5 over the wire: 20 failures at once, then 429 for 30 seconds, by address and by credential.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { api, identity, mounts } from '../support/api-server.ts'
-import { testAdminPassword, testApiKey } from '../support/berth-process.ts'
-import { addUser, carriers, logIn, makeKey } from '../support/carriers.ts'
-import { Guesser, newGuess } from '../support/guesser.ts'
-import { startMoved } from '../support/moved-server.ts'
+import { api, identity, mounts } from '../support/api/api-server.ts'
+import { addUser, carriers, logIn, makeKey } from '../support/api/carriers.ts'
+import { Guesser, newGuess } from '../support/api/guesser.ts'
+import { testAdminPassword, testApiKey } from '../support/server/berth-process.ts'
+import { startMoved } from '../support/server/moved-server.ts'
 
 let asked = 0
 const server = await startMoved({

@@ -1,10 +1,10 @@
 // What the server says of each request, as an operator reads it: one JSON line, and no secret in it.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { openSession, receivedBytes } from '../support/registry-client.ts'
-import { beginRequest } from '../support/slow-request.ts'
-import { basic } from '../support/test-server.ts'
-import { until } from '../support/until.ts'
+import { openSession, receivedBytes } from '../support/clients/registry-client.ts'
+import { beginRequest } from '../support/clients/slow-request.ts'
+import { until } from '../support/clocks/until.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
+import { basic } from '../support/server/test-server.ts'
 
 let berth: BerthProcess
 

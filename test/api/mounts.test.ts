@@ -1,9 +1,9 @@
 // decisions.md 3: every Location and Link is path-absolute and stays in the mount that the request came in on.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { digestOf, imageOf, ociManifest, pushBlob, pushImage, startUpload } from '../support/api-images.ts'
-import { api, mounts, type Question, startApi } from '../support/api-server.ts'
-import { testApiKey } from '../support/berth-process.ts'
-import { askRaw } from '../support/raw-http.ts'
+import { digestOf, imageOf, ociManifest, pushBlob, pushImage, startUpload } from '../support/api/api-images.ts'
+import { api, mounts, type Question, startApi } from '../support/api/api-server.ts'
+import { askRaw } from '../support/clients/raw-http.ts'
+import { testApiKey } from '../support/server/berth-process.ts'
 
 const server = await startApi({ BERTH_AUTH__FAILURE_BURST: '1000' })
 const rootless = await startApi({ BERTH_REGISTRY__ROOT_MOUNT: 'false' })

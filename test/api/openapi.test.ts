@@ -10,9 +10,9 @@ import { parseKeyName } from '../../src/identity/api-keys.ts'
 import { isUserName } from '../../src/identity/users.ts'
 import { isDigest, isDigestAlgorithm, isWellFormedDigest } from '../../src/oci/digest.ts'
 import { findReference, isRepositoryName } from '../../src/oci/names.ts'
-import { api, startApi } from '../support/api-server.ts'
-import { openApi, operationOf, operations } from '../support/openapi-document.ts'
-import { refusalOf } from '../support/refusal-of.ts'
+import { api, startApi } from '../support/api/api-server.ts'
+import { openApi, operationOf, operations } from '../support/api/openapi-document.ts'
+import { refusalOf } from '../support/basics/refusal-of.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

@@ -1,7 +1,7 @@
 // getStartPage: what a browser and other clients get at the address of the server.
 import { afterAll, describe, expect, test } from 'bun:test'
 import manifest from '../../package.json' with { type: 'json' }
-import { type ApiServer, startApi } from '../support/api-server.ts'
+import { type ApiServer, startApi } from '../support/api/api-server.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

@@ -1,8 +1,8 @@
 // Where one request ends and the next begins. Two readers that disagree about it can be made to see requests that the
 // other did not (smuggling), so anything but the plain forms is refused, and the connection with it.
 import { describe, expect, test } from 'bun:test'
-import { authorization, GuardedServer, manifestDigest, repository } from '../support/guarded-server.ts'
-import { sendRaw } from '../support/raw-socket.ts'
+import { sendRaw } from '../support/clients/raw-socket.ts'
+import { authorization, GuardedServer, manifestDigest, repository } from '../support/server/guarded-server.ts'
 
 const guard = new GuardedServer()
 const uploads = `/v2/${repository}/blobs/uploads/`

@@ -1,6 +1,6 @@
 // In a process of its own: Bun has one such limit for a whole process.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 
 let berth: BerthProcess | undefined
 

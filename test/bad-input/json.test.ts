@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { dockerManifest, ociIndex, ociManifest } from '../../src/oci/media-types.ts'
-import { configDescriptor, GuardedServer, imageText, type RequestBody, verdictOf } from '../support/guarded-server.ts'
+import {
+  configDescriptor,
+  GuardedServer,
+  imageText,
+  type RequestBody,
+  verdictOf,
+} from '../support/server/guarded-server.ts'
 
 const guard = new GuardedServer()
 const size = 4 * 1_024 * 1_024

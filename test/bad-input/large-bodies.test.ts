@@ -2,11 +2,11 @@
 // it will not use: both are seen from outside, on a process of its own.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ociManifest } from '../../src/oci/media-types.ts'
-import { type BerthProcess, startBerth, testApiKey } from '../support/berth-process.ts'
-import { digestOf } from '../support/generated-bytes.ts'
-import type { RequestBody } from '../support/guarded-server.ts'
-import { peakMemoryBytes } from '../support/process-memory.ts'
-import { basic } from '../support/test-server.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { peakMemoryBytes } from '../support/basics/process-memory.ts'
+import { type BerthProcess, startBerth, testApiKey } from '../support/server/berth-process.ts'
+import type { RequestBody } from '../support/server/guarded-server.ts'
+import { basic } from '../support/server/test-server.ts'
 
 const mebibyte = 1_024 * 1_024
 const bodyBytes = 96 * mebibyte

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ociManifest } from '../../src/oci/media-types.ts'
-import { configDigest, GuardedServer, imageText, repository, verdictOfRaw } from '../support/guarded-server.ts'
+import { configDigest, GuardedServer, imageText, repository, verdictOfRaw } from '../support/server/guarded-server.ts'
 
 const guard = new GuardedServer()
 const id = '01234567-89ab-4def-8123-456789abcdef'

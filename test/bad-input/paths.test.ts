@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { blobDigest, GuardedServer, manifestDigest, repository, verdictOfRaw } from '../support/guarded-server.ts'
-import { sendRaw } from '../support/raw-socket.ts'
+import { sendRaw } from '../support/clients/raw-socket.ts'
+import {
+  blobDigest,
+  GuardedServer,
+  manifestDigest,
+  repository,
+  verdictOfRaw,
+} from '../support/server/guarded-server.ts'
 
 const guard = new GuardedServer()
 

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { blob, blobDigest, GuardedServer, manifestDigest, repository, verdictOf } from '../support/guarded-server.ts'
+import {
+  blob,
+  blobDigest,
+  GuardedServer,
+  manifestDigest,
+  repository,
+  verdictOf,
+} from '../support/server/guarded-server.ts'
 
 const guard = new GuardedServer()
 const path = `/v2/${repository}/blobs/${blobDigest}`

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ociManifest } from '../../src/oci/media-types.ts'
+import { sendRaw } from '../support/clients/raw-socket.ts'
 import {
   GuardedServer,
   imageText,
@@ -7,8 +8,7 @@ import {
   repository,
   verdictOf,
   verdictOfRaw,
-} from '../support/guarded-server.ts'
-import { sendRaw } from '../support/raw-socket.ts'
+} from '../support/server/guarded-server.ts'
 
 const guard = new GuardedServer()
 const kibibyte = 1_024

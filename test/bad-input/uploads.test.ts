@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { digestOf } from '../support/generated-bytes.ts'
-import { GuardedServer, repository, verdictOfRaw } from '../support/guarded-server.ts'
-import { sendRaw } from '../support/raw-socket.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { sendRaw } from '../support/clients/raw-socket.ts'
+import { GuardedServer, repository, verdictOfRaw } from '../support/server/guarded-server.ts'
 
 const guard = new GuardedServer()
 

@@ -1,10 +1,10 @@
 // A server that lets anybody pull from `public/`, and what a client without credentials gets there.
 import { expect } from 'bun:test'
-import type { BerthProcess } from '../support/berth-process.ts'
-import type { CommandResult } from '../support/command.ts'
-import { layoutSource, readContent, registrySource } from '../support/image-content.ts'
-import { type Image, OciLayout } from '../support/oci-layout.ts'
-import { pushImage } from '../support/registry-push.ts'
+import type { CommandResult } from '../support/basics/command.ts'
+import { layoutSource, readContent, registrySource } from '../support/clients/image-content.ts'
+import { type Image, OciLayout } from '../support/clients/oci-layout.ts'
+import { pushImage } from '../support/clients/registry-push.ts'
+import type { BerthProcess } from '../support/server/berth-process.ts'
 import type { Servers } from './servers.ts'
 
 const open = { BERTH_AUTH__ANONYMOUS_PULL: 'public/*' }

@@ -1,8 +1,8 @@
 // Bearer mode can go wrong in ways that a client must notice. Each is provoked here, and then a push must fail: so a push
 // that succeeds elsewhere has got a token that was worth something.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { BerthProcess } from '../support/berth-process.ts'
-import { type CommandResult, Workspace } from '../support/command.ts'
+import { type CommandResult, Workspace } from '../support/basics/command.ts'
+import type { BerthProcess } from '../support/server/berth-process.ts'
 import { hasTools, hookTimeoutMs } from './client-suite.ts'
 import { ContainerdRun } from './containerd.ts'
 import { type Daemon, startContainerd, startDockerEngine } from './daemons.ts'

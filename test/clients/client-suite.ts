@@ -1,6 +1,6 @@
 // The frame around each client's tests: its tools are there or their absence is told, its results go into the matrix.
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { missingTools } from '../support/command.ts'
+import { missingTools } from '../support/basics/command.ts'
 import type { ClientMatrix, Verb } from './client-matrix.ts'
 import type { BerthOf, Challenge } from './servers.ts'
 import { countTokenSales, type TokenSales } from './token-sales.ts'

@@ -1,10 +1,10 @@
 // The tests of real clients are worth something only if they can fail: here they must.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { startBerth } from '../support/berth-process.ts'
-import { Workspace } from '../support/command.ts'
-import { compareContent, layoutSource, readContent } from '../support/image-content.ts'
-import { makeImage, OciLayout } from '../support/oci-layout.ts'
+import { Workspace } from '../support/basics/command.ts'
+import { compareContent, layoutSource, readContent } from '../support/clients/image-content.ts'
+import { makeImage, OciLayout } from '../support/clients/oci-layout.ts'
+import { startBerth } from '../support/server/berth-process.ts'
 import { ClientMatrix } from './client-matrix.ts'
 import { hasTools } from './client-suite.ts'
 

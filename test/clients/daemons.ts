@@ -1,6 +1,6 @@
 // Daemons of our own: every folder and socket of theirs lies in one workspace.
 import { closeSync, openSync, readFileSync } from 'node:fs'
-import type { Workspace } from '../support/command.ts'
+import type { Workspace } from '../support/basics/command.ts'
 
 export interface Daemon {
   stop(): Promise<void>

@@ -2,7 +2,7 @@
 // in the form that skopeo calls `dir:`.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { encodeJson, type Image, sha256 } from '../support/oci-layout.ts'
+import { encodeJson, type Image, sha256 } from '../support/clients/oci-layout.ts'
 
 export const dockerTypes = {
   list: 'application/vnd.docker.distribution.manifest.list.v2+json',

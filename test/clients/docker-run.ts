@@ -1,9 +1,9 @@
 import { expect } from 'bun:test'
-import type { BerthProcess } from '../support/berth-process.ts'
-import { Workspace } from '../support/command.ts'
-import { makeDockerArchive, readDockerArchive } from '../support/docker-archive.ts'
-import { registrySource, type UnpackedImage } from '../support/image-content.ts'
-import { type Image, makeImage } from '../support/oci-layout.ts'
+import { Workspace } from '../support/basics/command.ts'
+import { makeDockerArchive, readDockerArchive } from '../support/clients/docker-archive.ts'
+import { registrySource, type UnpackedImage } from '../support/clients/image-content.ts'
+import { type Image, makeImage } from '../support/clients/oci-layout.ts'
+import type { BerthProcess } from '../support/server/berth-process.ts'
 import type { BerthOf } from './servers.ts'
 
 /** The docker command, its engine in the same workspace, and the server that it talks to. */

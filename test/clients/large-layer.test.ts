@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'bun:test'
 import { createCipheriv, createHash, randomBytes } from 'node:crypto'
 import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { Workspace } from '../support/command.ts'
-import { compareContent, layoutSource, readContent } from '../support/image-content.ts'
-import { encodeConfig, imageMediaTypes, OciLayout } from '../support/oci-layout.ts'
-import { peakMemoryBytes } from '../support/process-memory.ts'
-import { tarEnd, tarHeader, tarPadding } from '../support/tar-file.ts'
+import { Workspace } from '../support/basics/command.ts'
+import { peakMemoryBytes } from '../support/basics/process-memory.ts'
+import { compareContent, layoutSource, readContent } from '../support/clients/image-content.ts'
+import { encodeConfig, imageMediaTypes, OciLayout } from '../support/clients/oci-layout.ts'
+import { tarEnd, tarHeader, tarPadding } from '../support/clients/tar-file.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 import { hasTools } from './client-suite.ts'
 
 const MiB = 1024 * 1024

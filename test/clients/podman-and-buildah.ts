@@ -1,7 +1,7 @@
 // Podman and buildah share their storage and most of their commands, and so most of their proofs.
 import { afterAll, beforeAll, expect } from 'bun:test'
-import { Workspace } from '../support/command.ts'
-import { makeDockerArchive, unpackedImage } from '../support/docker-archive.ts'
+import { Workspace } from '../support/basics/command.ts'
+import { makeDockerArchive, unpackedImage } from '../support/clients/docker-archive.ts'
 import {
   checkContent,
   layoutSource,
@@ -10,8 +10,8 @@ import {
   readUnpacked,
   registrySource,
   type UnpackedImage,
-} from '../support/image-content.ts'
-import { type Image, imageMediaTypes, makeImage, makeLayer, OciLayout } from '../support/oci-layout.ts'
+} from '../support/clients/image-content.ts'
+import { type Image, imageMediaTypes, makeImage, makeLayer, OciLayout } from '../support/clients/oci-layout.ts'
 import { expectRefused, type Stranger, withOpenServer } from './anonymous.ts'
 import type { ClientMatrix } from './client-matrix.ts'
 import { clientSuite, type Prove } from './client-suite.ts'

@@ -1,5 +1,5 @@
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { startBalancedReplicas } from '../support/replicas.ts'
+import { startBalancedReplicas } from '../support/replicas/replicas.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 
 export const challenges = ['basic', 'bearer'] as const
 

@@ -1,6 +1,6 @@
-import { Workspace } from '../support/command.ts'
-import { layoutSource, registrySource } from '../support/image-content.ts'
-import { makeImage, OciLayout } from '../support/oci-layout.ts'
+import { Workspace } from '../support/basics/command.ts'
+import { layoutSource, registrySource } from '../support/clients/image-content.ts'
+import { makeImage, OciLayout } from '../support/clients/oci-layout.ts'
 import type { BerthOf } from './servers.ts'
 
 /** One workspace with a single image and an index over two platforms in a layout. */

@@ -7,8 +7,8 @@ import {
   readContent,
   registrySource,
   skopeoFolderSource,
-} from '../support/image-content.ts'
-import { imageMediaTypes, makeImage } from '../support/oci-layout.ts'
+} from '../support/clients/image-content.ts'
+import { imageMediaTypes, makeImage } from '../support/clients/oci-layout.ts'
 import { expectRefused, type Stranger, withOpenServer } from './anonymous.ts'
 import type { ClientMatrix } from './client-matrix.ts'
 import { clientSuite, type Prove } from './client-suite.ts'

@@ -1,5 +1,5 @@
 // Stands between clients and a server in bearer mode, and spoils what has to do with tokens: for runs that must fail.
-import type { BerthProcess } from '../support/berth-process.ts'
+import type { BerthProcess } from '../support/server/berth-process.ts'
 
 export interface Tampering {
   /** Tokens are bought for nothing at all, whatever the client asks for. */

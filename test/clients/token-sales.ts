@@ -1,5 +1,5 @@
 // Which tokens a server has sold, and how they were asked for: read from its log, which no client can colour.
-import type { BerthProcess } from '../support/berth-process.ts'
+import type { BerthProcess } from '../support/server/berth-process.ts'
 
 export interface TokenSales {
   readonly get: number

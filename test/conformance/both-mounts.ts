@@ -1,6 +1,6 @@
 // Every case twice, with credentials: at the root, as docker and its like speak, and under the contract's prefix.
 import { afterAll, beforeAll, describe, test } from 'bun:test'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 import { type Case, repositoryName } from './case.ts'
 import { basic } from './client.ts'
 

@@ -1,5 +1,5 @@
 // Bytes to push: the same in every run, and different for every seed.
-import { makeTar } from '../support/tar-file.ts'
+import { makeTar } from '../support/clients/tar-file.ts'
 
 export const algorithms = ['sha256', 'sha512'] as const
 export type Algorithm = (typeof algorithms)[number]

@@ -1,7 +1,7 @@
 // What an answer must be. Each function throws a ConformanceFailure that names the request, so that the same checks can
 // be turned on a registry that is broken on purpose.
 
-import { ociErrorCodes } from '../support/oci-error-codes.ts'
+import { ociErrorCodes } from '../support/api/oci-error-codes.ts'
 import type { Reply, Repository } from './client.ts'
 
 export class ConformanceFailure extends Error {

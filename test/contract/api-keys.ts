@@ -4,7 +4,7 @@ import { parseRepositoryPattern, type RepositoryPattern } from '../../src/oci/re
 import type { ApiKeys, NewApiKey } from '../../src/ports/api-keys.ts'
 import type { RowId } from '../../src/ports/row-id.ts'
 import type { User, Users } from '../../src/ports/users.ts'
-import { errorOf, outcomeOf } from '../support/outcomes.ts'
+import { errorOf, outcomeOf } from '../support/basics/outcomes.ts'
 
 export interface OpenedApiKeys {
   readonly users: Users

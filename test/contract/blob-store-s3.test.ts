@@ -2,10 +2,10 @@
 import { afterEach } from 'bun:test'
 import { usualPlan } from '../../src/adapters/blobs-s3/part-plan.ts'
 import type { S3BlobStore, S3BlobStoreSettings } from '../../src/adapters/blobs-s3/s3-blob-store.ts'
-import { testNeeding } from '../support/needs.ts'
-import { openS3Store, s3StoreSettings, smallPlan } from '../support/s3-store.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { sharedS3, testS3Need } from '../support/test-s3.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { openS3Store, s3StoreSettings, smallPlan } from '../support/s3/s3-store.ts'
+import { sharedS3, testS3Need } from '../support/s3/test-s3.ts'
 import { blobStoreContract, sharedBlobStoreContract } from './blob-store.ts'
 
 const temporaryFolder = useTemporaryFolders('s3')

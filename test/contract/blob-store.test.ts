@@ -14,12 +14,12 @@ import { join } from 'node:path'
 import { FilesystemBlobStore } from '../../src/adapters/blobs-filesystem/filesystem-blob-store.ts'
 import { Spoiled, Unavailable } from '../../src/oci/errors.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
-import { projectRoot } from '../support/berth-process.ts'
-import { generatedBytes } from '../support/generated-bytes.ts'
-import { errorOf } from '../support/outcomes.ts'
-import { append, emptyObject, freshKey, readAll, storeWhole } from '../support/stored-objects.ts'
+import { generatedBytes } from '../support/basics/generated-bytes.ts'
+import { errorOf } from '../support/basics/outcomes.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { projectRoot } from '../support/server/berth-process.ts'
 import { MemoryBlobStore } from '../support/stores/memory-blob-store.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { append, emptyObject, freshKey, readAll, storeWhole } from '../support/stores/stored-objects.ts'
 import { blobStoreContract, sharedBlobStoreContract } from './blob-store.ts'
 
 const temporaryFolder = useTemporaryFolders('blobs')
@@ -211,7 +211,12 @@ describe('blob store, filesystem: when something was removed behind its back', (
 
 test('blob store, filesystem: memory does not grow with what streams through a writer', async () => {
   const run = Bun.spawnSync(
-    [process.execPath, 'test/support/stream-to-store.ts', join(temporaryFolder(), 'blobs'), String(512 * 1024 * 1024)],
+    [
+      process.execPath,
+      'test/support/stores/stream-to-store.ts',
+      join(temporaryFolder(), 'blobs'),
+      String(512 * 1024 * 1024),
+    ],
     { cwd: projectRoot },
   )
   const { grownBytes } = JSON.parse(run.stdout.toString())

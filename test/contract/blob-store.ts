@@ -2,9 +2,16 @@
 import { describe, expect, test } from 'bun:test'
 import { Spoiled, Unavailable } from '../../src/oci/errors.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
-import { generatedBytes } from '../support/generated-bytes.ts'
-import { errorOf } from '../support/outcomes.ts'
-import { append, emptyObject, freshKey, type OpenedBlobStore, readAll, storeWhole } from '../support/stored-objects.ts'
+import { generatedBytes } from '../support/basics/generated-bytes.ts'
+import { errorOf } from '../support/basics/outcomes.ts'
+import {
+  append,
+  emptyObject,
+  freshKey,
+  type OpenedBlobStore,
+  readAll,
+  storeWhole,
+} from '../support/stores/stored-objects.ts'
 import { appending, streaming } from './blob-writer.ts'
 
 export function blobStoreContract(name: string, open: () => Promise<OpenedBlobStore>): void {

@@ -1,8 +1,8 @@
 // What every blob store's writers promise, as tests: part of the contract in blob-store.ts.
 import { expect, test } from 'bun:test'
-import { digestOf, digestOfChunks, generatedBytes, generatedChunks } from '../support/generated-bytes.ts'
-import { errorOf } from '../support/outcomes.ts'
-import { emptyObject, freshKey, type OpenedBlobStore, readAll, storeWhole } from '../support/stored-objects.ts'
+import { digestOf, digestOfChunks, generatedBytes, generatedChunks } from '../support/basics/generated-bytes.ts'
+import { errorOf } from '../support/basics/outcomes.ts'
+import { emptyObject, freshKey, type OpenedBlobStore, readAll, storeWhole } from '../support/stores/stored-objects.ts'
 
 export function appending(open: () => Promise<OpenedBlobStore>): void {
   const head = generatedBytes(700_000, 1)

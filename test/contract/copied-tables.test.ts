@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { copiedTables, otherTables } from '../../src/adapters/metadata-sql/copied-tables.ts'
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
 import { migrate } from '../../src/adapters/metadata-sql/migrate.ts'
-import { useEngines } from '../support/both-engines.ts'
+import { useEngines } from '../support/stores/both-engines.ts'
 
 const engines = useEngines('copied-tables')
 

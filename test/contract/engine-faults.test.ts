@@ -2,11 +2,11 @@
 import { describe, expect, test } from 'bun:test'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { Unavailable } from '../../src/oci/errors.ts'
-import { startApi } from '../support/api-server.ts'
-import { useEngines } from '../support/both-engines.ts'
-import { addManifest, openShelf } from '../support/metadata-rows.ts'
-import { errorOf } from '../support/outcomes.ts'
-import { damageMetadata } from '../support/store-damage.ts'
+import { startApi } from '../support/api/api-server.ts'
+import { errorOf } from '../support/basics/outcomes.ts'
+import { useEngines } from '../support/stores/both-engines.ts'
+import { addManifest, openShelf } from '../support/stores/metadata-rows.ts'
+import { damageMetadata } from '../support/stores/store-damage.ts'
 
 const engines = useEngines('engine-faults')
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll } from 'bun:test'
 import { RememberedIdentity } from '../../src/identity/remembered-identity.ts'
 import type { Credential } from '../../src/ports/identity.ts'
-import { forgedTokens } from '../support/forged-tokens.ts'
-import { IdentityStub } from '../support/identity-stub.ts'
-import { policy } from '../support/remembering.ts'
-import { aliceSaid, apiKey, bearer, noon, openRemote } from '../support/remote-identity.ts'
-import { audience, issuer, TokenIssuer } from '../support/token-issuer.ts'
+import { forgedTokens } from '../support/identity/forged-tokens.ts'
+import { IdentityStub } from '../support/identity/identity-stub.ts'
+import { policy } from '../support/identity/remembering.ts'
+import { aliceSaid, apiKey, bearer, noon, openRemote } from '../support/identity/remote-identity.ts'
+import { audience, issuer, TokenIssuer } from '../support/identity/token-issuer.ts'
 import { identityContract, type OpenedIdentity } from './identity.ts'
 
 let stub: IdentityStub

@@ -12,9 +12,9 @@ import { defaultRoles } from '../../src/identity/rights.ts'
 import { Tokens, tokenLifetimeSeconds } from '../../src/identity/tokens.ts'
 import type { Credential } from '../../src/ports/identity.ts'
 import type { NewUser, User, Users } from '../../src/ports/users.ts'
-import { forgedTokens } from '../support/forged-tokens.ts'
-import { MemorySigningKeys, MovingClock } from '../support/memory-signing-keys.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { forgedTokens } from '../support/identity/forged-tokens.ts'
+import { MemorySigningKeys, MovingClock } from '../support/identity/memory-signing-keys.ts'
 import { identityContract } from './identity.ts'
 
 const temporaryFolder = useTemporaryFolders('identity')

@@ -3,12 +3,12 @@ import { describe, expect } from 'bun:test'
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import type { Tables } from '../../src/ports/metadata-store.ts'
-import { Gate } from '../support/gates.ts'
-import { openShelf } from '../support/metadata-rows.ts'
-import { testNeeding } from '../support/needs.ts'
-import { postgres } from '../support/postgres-server.ts'
-import { limits, sharedPostgres } from '../support/test-stores.ts'
-import { until } from '../support/until.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { Gate } from '../support/clocks/gates.ts'
+import { until } from '../support/clocks/until.ts'
+import { postgres } from '../support/postgres/postgres-server.ts'
+import { openShelf } from '../support/stores/metadata-rows.ts'
+import { limits, sharedPostgres } from '../support/stores/test-stores.ts'
 
 const looks: Readonly<Record<string, (tables: Tables, accountId: number) => Promise<boolean>>> = {
   'its account': async ({ accounts }, accountId) => (await accounts.findLocked(accountId))?.isReadOnly === true,

@@ -1,7 +1,7 @@
 // The contract of accounts.
 import { expect, test } from 'bun:test'
-import { addBlob, addManifest, openShelf } from '../support/metadata-rows.ts'
-import { outcomeOf } from '../support/outcomes.ts'
+import { outcomeOf } from '../support/basics/outcomes.ts'
+import { addBlob, addManifest, openShelf } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 export function accountsContract(open: OpenMetadataStore): void {

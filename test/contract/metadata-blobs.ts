@@ -1,8 +1,8 @@
 // The contract of blobs and of the links by which repositories claim them.
 import { expect, test } from 'bun:test'
-import { digestOf } from '../support/generated-bytes.ts'
-import { addBlob, addManifest, hourMs, named, openShelf, passTime } from '../support/metadata-rows.ts'
-import { freshKey } from '../support/stored-objects.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { addBlob, addManifest, hourMs, named, openShelf, passTime } from '../support/stores/metadata-rows.ts'
+import { freshKey } from '../support/stores/stored-objects.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 export function blobLinksContract(open: OpenMetadataStore): void {

@@ -15,8 +15,8 @@ import {
   passTime,
   type Shelf,
   saveManifest,
-} from '../support/metadata-rows.ts'
-import { freshKey } from '../support/stored-objects.ts'
+} from '../support/stores/metadata-rows.ts'
+import { freshKey } from '../support/stores/stored-objects.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 export function portionsContract(open: OpenMetadataStore): void {

@@ -1,5 +1,6 @@
 // The contract of the collector's tables: what is due, what is live, what is buried, what is purged.
 import { expect, test } from 'bun:test'
+import { outcomeOf } from '../support/basics/outcomes.ts'
 import {
   addBlob,
   addManifest,
@@ -10,9 +11,8 @@ import {
   openShelf,
   passTime,
   type Shelf,
-} from '../support/metadata-rows.ts'
-import { outcomeOf } from '../support/outcomes.ts'
-import { freshKey } from '../support/stored-objects.ts'
+} from '../support/stores/metadata-rows.ts'
+import { freshKey } from '../support/stores/stored-objects.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 /** One look of the collector: keeps or buries, and tells which. */

@@ -1,10 +1,10 @@
 // What a metadata store keeps by itself, whatever the deeds do wrong: storage keys, and accounts apart.
 import { expect, test } from 'bun:test'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
-import { digestOf } from '../support/generated-bytes.ts'
-import { addBlob, addManifest, freshUploadId, openShelf, type Shelf, tagged } from '../support/metadata-rows.ts'
-import { outcomeOf } from '../support/outcomes.ts'
-import { freshKey } from '../support/stored-objects.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { outcomeOf } from '../support/basics/outcomes.ts'
+import { addBlob, addManifest, freshUploadId, openShelf, type Shelf, tagged } from '../support/stores/metadata-rows.ts'
+import { freshKey } from '../support/stores/stored-objects.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 const places = {

@@ -9,7 +9,7 @@ import {
   type Shelf,
   saveManifest,
   tagged,
-} from '../support/metadata-rows.ts'
+} from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 /** Long enough for the other to come to the row; if it does not, it comes later, and the test proves less. */

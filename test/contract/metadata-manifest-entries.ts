@@ -1,8 +1,8 @@
 // The contract of what manifests name: entries hold what they point to, and may wait for what is not here yet.
 import { expect, test } from 'bun:test'
-import { digestOf } from '../support/generated-bytes.ts'
-import { addBlob, addManifest, openShelf } from '../support/metadata-rows.ts'
-import { outcomeOf } from '../support/outcomes.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { outcomeOf } from '../support/basics/outcomes.ts'
+import { addBlob, addManifest, openShelf } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 export function manifestEntriesContract(open: OpenMetadataStore): void {

@@ -1,8 +1,8 @@
 // The contract of manifests: their bytes, and who refers to whom.
 import { expect, test } from 'bun:test'
-import { digestOf } from '../support/generated-bytes.ts'
-import { addManifest, manifestOf, openShelf, tagged } from '../support/metadata-rows.ts'
-import { outcomeOf } from '../support/outcomes.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { outcomeOf } from '../support/basics/outcomes.ts'
+import { addManifest, manifestOf, openShelf, tagged } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 export function manifestsContract(open: OpenMetadataStore): void {

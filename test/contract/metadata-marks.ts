@@ -1,8 +1,8 @@
 // The contract of marks: notes about the store as a whole, and the one that forbids changes.
 import { expect, test } from 'bun:test'
 import type { MetadataStore, Tables } from '../../src/ports/metadata-store.ts'
-import { Gate } from '../support/gates.ts'
-import { openShelf } from '../support/metadata-rows.ts'
+import { Gate } from '../support/clocks/gates.ts'
+import { openShelf } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 /** Long enough for whatever does not wait to be done. */

@@ -1,9 +1,9 @@
 // The contract of what several servers of one store need to know of each other.
 import { expect, test } from 'bun:test'
 import type { StorageKey, StrayObject } from '../../src/ports/blob-store.ts'
-import { digestOf } from '../support/generated-bytes.ts'
-import { addBlob, freshUploadId, hourMs, openShelf } from '../support/metadata-rows.ts'
-import { freshKey } from '../support/stored-objects.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { addBlob, freshUploadId, hourMs, openShelf } from '../support/stores/metadata-rows.ts'
+import { freshKey } from '../support/stores/stored-objects.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 export function replicasContract(open: OpenMetadataStore): void {

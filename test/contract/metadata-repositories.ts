@@ -1,8 +1,8 @@
 // The contract of repositories.
 import { describe, expect, test } from 'bun:test'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
-import { named, openShelf, patterned } from '../support/metadata-rows.ts'
-import { outcomeOf } from '../support/outcomes.ts'
+import { outcomeOf } from '../support/basics/outcomes.ts'
+import { named, openShelf, patterned } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 export function repositoriesContract(open: OpenMetadataStore): void {

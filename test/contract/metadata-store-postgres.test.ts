@@ -2,7 +2,9 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { SqlUploads } from '../../src/adapters/metadata-sql/tables/uploads.ts'
-import { digestOf } from '../support/generated-bytes.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { postgres } from '../support/postgres/postgres-server.ts'
 import {
   addBlob,
   addManifest,
@@ -11,11 +13,9 @@ import {
   hourMs,
   openShelf,
   saveManifest,
-} from '../support/metadata-rows.ts'
-import { testNeeding } from '../support/needs.ts'
-import { postgres } from '../support/postgres-server.ts'
-import { freshKey } from '../support/stored-objects.ts'
-import { limits, sharedPostgres } from '../support/test-stores.ts'
+} from '../support/stores/metadata-rows.ts'
+import { freshKey } from '../support/stores/stored-objects.ts'
+import { limits, sharedPostgres } from '../support/stores/test-stores.ts'
 import { metadataStoreContract } from './metadata-store.ts'
 import { signingKeysContract } from './signing-keys.ts'
 

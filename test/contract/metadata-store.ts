@@ -1,7 +1,7 @@
 // What every metadata store promises (src/ports/metadata-store.ts and the nouns beside it), as tests.
 import { describe, expect, test } from 'bun:test'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
-import { openShelf } from '../support/metadata-rows.ts'
+import { openShelf } from '../support/stores/metadata-rows.ts'
 import { accountsContract } from './metadata-accounts.ts'
 import { blobLinksContract } from './metadata-blobs.ts'
 import { garbageContract } from './metadata-garbage.ts'

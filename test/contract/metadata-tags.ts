@@ -1,7 +1,7 @@
 // The contract of tags.
 import { expect, test } from 'bun:test'
-import { addManifest, openShelf, tagged } from '../support/metadata-rows.ts'
-import { outcomeOf } from '../support/outcomes.ts'
+import { outcomeOf } from '../support/basics/outcomes.ts'
+import { addManifest, openShelf, tagged } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 export function tagsContract(open: OpenMetadataStore): void {

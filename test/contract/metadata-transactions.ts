@@ -1,7 +1,7 @@
 // The contract of transactions: all or nothing, unseen until the end, one after the other.
 import { expect, test } from 'bun:test'
-import { addManifest, openShelf, saveManifest, tagged } from '../support/metadata-rows.ts'
-import { outcomeOf } from '../support/outcomes.ts'
+import { outcomeOf } from '../support/basics/outcomes.ts'
+import { addManifest, openShelf, saveManifest, tagged } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 class ChangedOurMind extends Error {}

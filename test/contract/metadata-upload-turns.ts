@@ -1,8 +1,8 @@
 // The contract of turns: one writer at a time, and one that lost its turn is fenced off.
 import { expect, test } from 'bun:test'
-import { digestOf } from '../support/generated-bytes.ts'
-import { freshUploadId, hourMs, openShelf } from '../support/metadata-rows.ts'
-import { freshKey } from '../support/stored-objects.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { freshUploadId, hourMs, openShelf } from '../support/stores/metadata-rows.ts'
+import { freshKey } from '../support/stores/stored-objects.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 async function openUpload(open: OpenMetadataStore, firstTurnMs = 0) {

@@ -1,10 +1,10 @@
 // The contract of upload sessions: whose they are, how they end, what is left of them.
 import { expect, test } from 'bun:test'
 import type { UploadId } from '../../src/ports/uploads.ts'
-import { digestOf } from '../support/generated-bytes.ts'
-import { freshUploadId, hourMs, named, noAges, openShelf, type Shelf } from '../support/metadata-rows.ts'
-import { errorOf } from '../support/outcomes.ts'
-import { freshKey } from '../support/stored-objects.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { errorOf } from '../support/basics/outcomes.ts'
+import { freshUploadId, hourMs, named, noAges, openShelf, type Shelf } from '../support/stores/metadata-rows.ts'
+import { freshKey } from '../support/stores/stored-objects.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 const digest = digestOf('the whole')

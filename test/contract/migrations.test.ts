@@ -3,10 +3,10 @@ import { describe, expect, test } from 'bun:test'
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
 import { listAll, listMissing, migrate, SchemaMismatch } from '../../src/adapters/metadata-sql/migrate.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
-import { useEngines } from '../support/both-engines.ts'
-import { testNeeding } from '../support/needs.ts'
-import { errorOf } from '../support/outcomes.ts'
-import { postgres } from '../support/postgres-server.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { errorOf } from '../support/basics/outcomes.ts'
+import { postgres } from '../support/postgres/postgres-server.ts'
+import { useEngines } from '../support/stores/both-engines.ts'
 
 const engines = useEngines('migrations')
 const newest = listAll().length

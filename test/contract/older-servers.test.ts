@@ -6,12 +6,12 @@ import { initial } from '../../src/adapters/metadata-sql/migrations/0001-initial
 import { keysWithLimits } from '../../src/adapters/metadata-sql/migrations/0002-keys-with-limits.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { freeze, markAborted, thaw } from '../../src/app/move-marks.ts'
-import { type Engine, useEngines } from '../support/both-engines.ts'
-import { dumpRows, fillRegistry } from '../support/full-registry.ts'
-import { digestOf } from '../support/generated-bytes.ts'
-import { freshUploadId, hourMs, openShelf } from '../support/metadata-rows.ts'
-import { errorOf } from '../support/outcomes.ts'
-import { freshKey } from '../support/stored-objects.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { errorOf } from '../support/basics/outcomes.ts'
+import { type Engine, useEngines } from '../support/stores/both-engines.ts'
+import { dumpRows, fillRegistry } from '../support/stores/full-registry.ts'
+import { freshUploadId, hourMs, openShelf } from '../support/stores/metadata-rows.ts'
+import { freshKey } from '../support/stores/stored-objects.ts'
 
 const engines = useEngines('older-servers')
 const newest = listAll().length

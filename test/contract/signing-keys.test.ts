@@ -3,11 +3,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node
 import { dirname, join } from 'node:path'
 import { FilesystemSigningKeys } from '../../src/adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
 import { Unavailable } from '../../src/oci/errors.ts'
-import { projectRoot } from '../support/berth-process.ts'
-import { MemorySigningKeys } from '../support/memory-signing-keys.ts'
-import { type Need, testNeeding } from '../support/needs.ts'
-import { errorOf } from '../support/outcomes.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { type Need, testNeeding } from '../support/basics/needs.ts'
+import { errorOf } from '../support/basics/outcomes.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { MemorySigningKeys } from '../support/identity/memory-signing-keys.ts'
+import { projectRoot } from '../support/server/berth-process.ts'
 import { keyNamed, signingKeysContract } from './signing-keys.ts'
 
 const temporaryFolder = useTemporaryFolders('keys')

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'bun:test'
 import type { Database, Queryable } from '../../src/adapters/metadata-sql/database.ts'
 import { migrate } from '../../src/adapters/metadata-sql/migrate.ts'
 import type { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
-import { fillRegistry, noteCopies } from '../support/full-registry.ts'
-import type { NamedStatements } from '../support/named-statements.ts'
+import { fillRegistry, noteCopies } from '../support/stores/full-registry.ts'
+import type { NamedStatements } from '../support/stores/named-statements.ts'
 import { sqlitePlans, sqlitePlansThatGrow } from './sqlite-plans-table.ts'
 
 /** No look into a table: a list that the statement was given, a row of constants, a part of the plan that has a line of its own. */

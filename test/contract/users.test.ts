@@ -1,5 +1,5 @@
 // What the SQL tables promise too (metadata-store.test.ts), for the stand-ins that other tests use.
-import { MemoryApiKeys, MemoryUsers } from '../support/memory-users.ts'
+import { MemoryApiKeys, MemoryUsers } from '../support/identity/memory-users.ts'
 import { apiKeysContract } from './api-keys.ts'
 import { usersContract } from './users.ts'
 

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { closingMs } from '../../src/app/run.ts'
 import { settingsTable } from '../../src/app/settings.ts'
 import { parseDuration } from '../../src/lib/quantities.ts'
-import { projectRoot } from '../support/berth-process.ts'
 import {
   findGuessableSecrets,
   findLateConnections,
@@ -21,8 +20,9 @@ import {
   mapAt,
   nginxDirectives,
   stopMs,
-} from '../support/deploy-rules.ts'
-import { readProjectFile } from '../support/source-text.ts'
+} from '../support/house/deploy-rules.ts'
+import { readProjectFile } from '../support/house/source-text.ts'
+import { projectRoot } from '../support/server/berth-process.ts'
 
 function read(path: string): string {
   const text = readProjectFile(path)

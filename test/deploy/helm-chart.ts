@@ -3,10 +3,10 @@ import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../../src/app/config.ts'
-import { projectRoot } from '../support/berth-process.ts'
-import { type CommandResult, runCommand } from '../support/command.ts'
-import { isRecord, mapAt } from '../support/deploy-rules.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { type CommandResult, runCommand } from '../support/basics/command.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { isRecord, mapAt } from '../support/house/deploy-rules.ts'
+import { projectRoot } from '../support/server/berth-process.ts'
 
 const makeFolder = useTemporaryFolders('chart')
 const chart = join(projectRoot, 'deploy', 'helm', 'berth')

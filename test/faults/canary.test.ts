@@ -3,13 +3,13 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runEveryCommand } from '../support/canary-commands.ts'
-import { askWhileBroken } from '../support/canary-damage.ts'
-import { askEverything, askOddly, manageUsers, sendOddBodies, sendRawOddities } from '../support/canary-requests.ts'
-import { CanarySearch, disguises, pieceLength } from '../support/canary-search.ts'
-import { CanaryServer, newSecret } from '../support/canary-server.ts'
-import { CarrierWorld } from '../support/carrier-world.ts'
-import { carriers } from '../support/carriers.ts'
+import { CarrierWorld } from '../support/api/carrier-world.ts'
+import { carriers } from '../support/api/carriers.ts'
+import { runEveryCommand } from './canaries/canary-commands.ts'
+import { askWhileBroken } from './canaries/canary-damage.ts'
+import { askEverything, askOddly, manageUsers, sendOddBodies, sendRawOddities } from './canaries/canary-requests.ts'
+import { CanarySearch, disguises, pieceLength } from './canaries/canary-search.ts'
+import { CanaryServer, newSecret } from './canaries/canary-server.ts'
 
 const patienceMs = 60_000
 const started: CanaryServer[] = []

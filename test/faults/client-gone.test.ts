@@ -1,6 +1,6 @@
 // A client that goes away in the middle of a body: what came is kept or dropped, and the status tells which.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import {
   ask,
   checkBlob,
@@ -11,11 +11,11 @@ import {
   patch,
   pushBlob,
   receivedBytes,
-} from '../support/registry-client.ts'
-import { type BodyForm, beginRequest } from '../support/slow-request.ts'
-import { auditStores, countRows } from '../support/store-audit.ts'
-import { startTestServer, type TestServer } from '../support/test-server.ts'
-import { until } from '../support/until.ts'
+} from '../support/clients/registry-client.ts'
+import { type BodyForm, beginRequest } from '../support/clients/slow-request.ts'
+import { until } from '../support/clocks/until.ts'
+import { startTestServer, type TestServer } from '../support/server/test-server.ts'
+import { auditStores, countRows } from '../support/stores/store-audit.ts'
 
 const repository = 'gone/app'
 const whole = generatedBytes(1_000_000, 3)

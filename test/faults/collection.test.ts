@@ -3,9 +3,7 @@ import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, rmdirSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { runBerth } from '../support/berth-command.ts'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import {
   ask,
   checkBlob,
@@ -17,10 +15,12 @@ import {
   pushBlob,
   pushImage,
   putManifest,
-} from '../support/registry-client.ts'
-import { beginDownload } from '../support/slow-request.ts'
-import { auditStores, countRows, fileOfBlob, listFiles } from '../support/store-audit.ts'
-import { damageMetadata } from '../support/store-damage.ts'
+} from '../support/clients/registry-client.ts'
+import { beginDownload } from '../support/clients/slow-request.ts'
+import { runBerth } from '../support/server/berth-command.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
+import { auditStores, countRows, fileOfBlob, listFiles } from '../support/stores/store-audit.ts'
+import { damageMetadata } from '../support/stores/store-damage.ts'
 
 const atOnce = ['gc', '--lease', '0s', '--quarantine', '0s']
 const service = '/api/2023-12-28'

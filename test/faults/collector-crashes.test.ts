@@ -3,12 +3,12 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import type { BlobStore } from '../../src/ports/blob-store.ts'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
 import { appendToUpload, describeUpload, finishUpload, startUpload } from '../../src/registry/uploads.ts'
-import { bodyOf, collect, grow, openWorld, pull, scopeOf, upload, type World } from '../support/deed-world.ts'
-import { after, afterCommit, before, crash, Gate, SimulatedCrash } from '../support/gates.ts'
-import { digestOf } from '../support/generated-bytes.ts'
-import { errorOf } from '../support/outcomes.ts'
-import { auditStores, countRows, listFiles } from '../support/store-audit.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { errorOf } from '../support/basics/outcomes.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { after, afterCommit, before, crash, Gate, SimulatedCrash } from '../support/clocks/gates.ts'
+import { bodyOf, collect, grow, openWorld, pull, scopeOf, upload, type World } from '../support/stores/deed-world.ts'
+import { auditStores, countRows, listFiles } from '../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('crashes')
 const worlds: World[] = []

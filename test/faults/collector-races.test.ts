@@ -2,6 +2,8 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { deleteBlob, describeBlob, mountBlob } from '../../src/registry/blobs.ts'
 import { deleteManifest } from '../../src/registry/manifests.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { after, before, crash, Gate } from '../support/clocks/gates.ts'
 import {
   collect,
   grow,
@@ -12,11 +14,9 @@ import {
   scopeOf,
   upload,
   type World,
-} from '../support/deed-world.ts'
-import { after, before, crash, Gate } from '../support/gates.ts'
-import { hourMs } from '../support/metadata-rows.ts'
-import { auditStores, listFiles } from '../support/store-audit.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
+} from '../support/stores/deed-world.ts'
+import { hourMs } from '../support/stores/metadata-rows.ts'
+import { auditStores, listFiles } from '../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('races')
 const worlds: World[] = []

@@ -1,11 +1,11 @@
 // More connections than the server may have. Without a limit it accepts them until no descriptor is left, and then spins.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
-import { ask, expectStatus, pushBlob } from '../support/registry-client.ts'
-import { beginDownload } from '../support/slow-request.ts'
-import { until } from '../support/until.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { ask, expectStatus, pushBlob } from '../support/clients/registry-client.ts'
+import { beginDownload } from '../support/clients/slow-request.ts'
+import { until } from '../support/clocks/until.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 
 const large = generatedBytes(16 * 1024 * 1024, 1)
 

@@ -1,11 +1,11 @@
 // An acknowledged push survives kill -9: a real process under load, killed at random moments and started again.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
-import { startBerth } from '../support/berth-process.ts'
-import { seededRandom } from '../support/generated-bytes.ts'
-import { PushLedger } from '../support/push-ledger.ts'
-import { auditStores, fileOfBlob } from '../support/store-audit.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { seededRandom } from '../support/basics/generated-bytes.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { PushLedger } from '../support/clients/push-ledger.ts'
+import { startBerth } from '../support/server/berth-process.ts'
+import { auditStores, fileOfBlob } from '../support/stores/store-audit.ts'
 
 const kills = Number(process.env['KILLS'] ?? 12)
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000))

@@ -1,13 +1,13 @@
 // An account is disabled while somebody deletes in it: who has passed the door, but not begun, deletes nothing.
 import { afterAll, describe, expect, test } from 'bun:test'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
-import { digestOf, imageOf, pushBlob, putManifest } from '../support/api-images.ts'
-import { api } from '../support/api-server.ts'
-import { Gate } from '../support/gates.ts'
-import { ignoringStates } from '../support/lying-stores.ts'
-import { auditStores, countRows } from '../support/store-audit.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { type WiredRegistry, wireRegistry } from '../support/wired-registry.ts'
+import { digestOf, imageOf, pushBlob, putManifest } from '../support/api/api-images.ts'
+import { api } from '../support/api/api-server.ts'
+import { type WiredRegistry, wireRegistry } from '../support/api/wired-registry.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { Gate } from '../support/clocks/gates.ts'
+import { ignoringStates } from '../support/stores/lying-stores.ts'
+import { auditStores, countRows } from '../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('deletion-races')
 const opened: WiredRegistry[] = []

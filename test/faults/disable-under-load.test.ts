@@ -2,13 +2,13 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { digestOf, imageOf, ociManifest } from '../support/api-images.ts'
-import { api } from '../support/api-server.ts'
-import { holdBody } from '../support/held-body.ts'
-import { ignoringStates } from '../support/lying-stores.ts'
-import { auditStores } from '../support/store-audit.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { type WiredRegistry, wireRegistry } from '../support/wired-registry.ts'
+import { digestOf, imageOf, ociManifest } from '../support/api/api-images.ts'
+import { api } from '../support/api/api-server.ts'
+import { type WiredRegistry, wireRegistry } from '../support/api/wired-registry.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { holdBody } from '../support/clocks/held-body.ts'
+import { ignoringStates } from '../support/stores/lying-stores.ts'
+import { auditStores } from '../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('disable-under-load')
 const opened: WiredRegistry[] = []

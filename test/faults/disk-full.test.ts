@@ -2,9 +2,8 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
-import { testNeeding } from '../support/needs.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { testNeeding } from '../support/basics/needs.ts'
 import {
   ask,
   checkBlob,
@@ -18,9 +17,10 @@ import {
   pushImage,
   putManifest,
   receivedBytes,
-} from '../support/registry-client.ts'
-import { canMount, makeSmallDisk, type SmallDisk } from '../support/small-disk.ts'
-import { auditStores } from '../support/store-audit.ts'
+} from '../support/clients/registry-client.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
+import { canMount, makeSmallDisk, type SmallDisk } from '../support/stores/small-disk.ts'
+import { auditStores } from '../support/stores/store-audit.ts'
 
 const repository = 'full/app'
 const need = canMount()

@@ -2,11 +2,9 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { api, identity } from '../support/api-server.ts'
-import { runBerth } from '../support/berth-command.ts'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
-import { testNeeding } from '../support/needs.ts'
+import { api, identity } from '../support/api/api-server.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { testNeeding } from '../support/basics/needs.ts'
 import {
   ask,
   checkBlob,
@@ -20,9 +18,11 @@ import {
   pushImage,
   putManifest,
   receivedBytes,
-} from '../support/registry-client.ts'
-import { canMount, makeSmallDisk, type SmallDisk } from '../support/small-disk.ts'
-import { auditStores } from '../support/store-audit.ts'
+} from '../support/clients/registry-client.ts'
+import { runBerth } from '../support/server/berth-command.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
+import { canMount, makeSmallDisk, type SmallDisk } from '../support/stores/small-disk.ts'
+import { auditStores } from '../support/stores/store-audit.ts'
 
 const need = canMount()
 const mebibyte = 1024 * 1024

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmodSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type BerthProcess, projectRoot, startBerth } from '../support/berth-process.ts'
-import { generatedBytes } from '../support/generated-bytes.ts'
-import { type Need, testNeeding } from '../support/needs.ts'
+import { generatedBytes } from '../support/basics/generated-bytes.ts'
+import { type Need, testNeeding } from '../support/basics/needs.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import {
   expectStatus,
   manifestOfBlobs,
@@ -13,10 +13,10 @@ import {
   pushBlob,
   pushImage,
   putManifest,
-} from '../support/registry-client.ts'
-import { fileOfBlob } from '../support/store-audit.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { until } from '../support/until.ts'
+} from '../support/clients/registry-client.ts'
+import { until } from '../support/clocks/until.ts'
+import { type BerthProcess, projectRoot, startBerth } from '../support/server/berth-process.ts'
+import { fileOfBlob } from '../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('durability')
 

@@ -3,11 +3,11 @@ import { afterEach, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
-import { runBerth } from '../support/berth-command.ts'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { freePorts } from '../support/child-server.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { until } from '../support/until.ts'
+import { freePorts } from '../support/basics/child-server.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { until } from '../support/clocks/until.ts'
+import { runBerth } from '../support/server/berth-command.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 
 const newFolder = useTemporaryFolders('first-start')
 const noPresets = { BERTH_IDENTITY__ADMIN_API_KEY: '', BERTH_IDENTITY__ADMIN_PASSWORD: '' }

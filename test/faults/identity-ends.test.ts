@@ -1,8 +1,8 @@
 // What is known of somebody ends: with the credential, or because the identity service could not confirm it.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { identity } from '../support/api-server.ts'
-import { OutageWorld, type Person } from '../support/outage-world.ts'
-import { claimsOf, type SoldToken } from '../support/scoped-tokens.ts'
+import { identity } from '../support/api/api-server.ts'
+import { claimsOf, type SoldToken } from '../support/api/scoped-tokens.ts'
+import { OutageWorld, type Person } from './outage-world.ts'
 
 let world: OutageWorld
 beforeAll(async () => {

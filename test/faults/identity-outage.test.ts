@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Unavailable } from '../../src/oci/errors.ts'
 import type { Principal, RememberingIdentity } from '../../src/ports/identity.ts'
-import { type Row, rows, states, tryRow } from '../support/outage-matrix.ts'
-import { carriers, OutageWorld } from '../support/outage-world.ts'
-import { askRaw } from '../support/raw-http.ts'
-import { until } from '../support/until.ts'
+import { askRaw } from '../support/clients/raw-http.ts'
+import { until } from '../support/clocks/until.ts'
+import { type Row, rows, states, tryRow } from './outage-matrix.ts'
+import { carriers, OutageWorld } from './outage-world.ts'
 
 /** The least that the setting takes: nobody but who waits for a slow service needs a world with little patience. */
 const shortMs = 100

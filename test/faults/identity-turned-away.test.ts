@@ -1,6 +1,6 @@
 // The identity service is well, and turns some credentials away: whoever brings those must not shut out the others.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { OutageWorld, type Person } from '../support/outage-world.ts'
+import { OutageWorld, type Person } from './outage-world.ts'
 
 let world: OutageWorld
 beforeAll(async () => {

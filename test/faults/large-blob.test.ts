@@ -1,9 +1,9 @@
 // A blob far larger than the memory that it may take. CI sets LARGE_BLOB_BYTES to 5 GiB.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { digestOfChunks, generatedChunks } from '../support/generated-bytes.ts'
-import { peakMemoryBytes } from '../support/process-memory.ts'
-import { ask, expectStatus, finish, openSession } from '../support/registry-client.ts'
+import { digestOfChunks, generatedChunks } from '../support/basics/generated-bytes.ts'
+import { peakMemoryBytes } from '../support/basics/process-memory.ts'
+import { ask, expectStatus, finish, openSession } from '../support/clients/registry-client.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 
 const mebibyte = 1024 * 1024
 const sizeBytes = Number(process.env['LARGE_BLOB_BYTES'] ?? 1024 * mebibyte)

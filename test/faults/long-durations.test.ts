@@ -1,7 +1,7 @@
 // A timer of the runtime holds 2^31 - 1 ms; a longer time is taken for 1 ms, and the work behind the timer never rests.
 import { afterEach, expect, test } from 'bun:test'
 import { settingsTable } from '../../src/app/settings.ts'
-import { startTestServer } from '../support/test-server.ts'
+import { startTestServer } from '../support/server/test-server.ts'
 
 const timerMsMax = 2 ** 31 - 1
 const original = { setTimeout, setInterval, timeout: AbortSignal.timeout, sleep: Bun.sleep }

@@ -1,10 +1,8 @@
 // A stored object is lost, or cut short. The registry notices when it is read, and the next push of the blob heals it.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
-import { type Damageable, damageableStores, type StoreKind } from '../support/lost-objects.ts'
-import { type Need, testNeeding } from '../support/needs.ts'
-import { postgres } from '../support/postgres-server.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { type Need, testNeeding } from '../support/basics/needs.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import {
   ask,
   checkBlob,
@@ -16,11 +14,13 @@ import {
   pushImage,
   putManifest,
   type Target,
-} from '../support/registry-client.ts'
-import { type Replicas, startReplicas } from '../support/replicas.ts'
-import { sharedStoresNeed } from '../support/shared-stores.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { testS3Need } from '../support/test-s3.ts'
+} from '../support/clients/registry-client.ts'
+import { postgres } from '../support/postgres/postgres-server.ts'
+import { type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
+import { testS3Need } from '../support/s3/test-s3.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
+import { type Damageable, damageableStores, type StoreKind } from './lost-objects.ts'
 
 const temporaryFolder = useTemporaryFolders('lost-bytes')
 const [app, other] = ['lost/app', 'lost/other']

@@ -3,12 +3,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
 import { ociManifest } from '../../src/oci/media-types.ts'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { digestOf } from '../support/generated-bytes.ts'
-import { peakMemoryBytes } from '../support/process-memory.ts'
-import { ask, expectStatus, jsonOf, manifestOfBlobs, pushBlob } from '../support/registry-client.ts'
-import { beginPull, beginRequest } from '../support/slow-request.ts'
-import { until } from '../support/until.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { peakMemoryBytes } from '../support/basics/process-memory.ts'
+import { ask, expectStatus, jsonOf, manifestOfBlobs, pushBlob } from '../support/clients/registry-client.ts'
+import { beginPull, beginRequest } from '../support/clients/slow-request.ts'
+import { until } from '../support/clocks/until.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 
 const mebibyte = 1024 * 1024
 // The buffers of a connection can take a whole answer of 4 MiB. Its reader then holds nothing.

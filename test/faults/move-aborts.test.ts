@@ -2,8 +2,10 @@
 import { describe, expect } from 'bun:test'
 import { abortAt, abortMove } from '../../src/app/move-abort.ts'
 import { closeEnd, openSource } from '../../src/app/move-ends.ts'
-import { Gate } from '../support/gates.ts'
-import { type Place, placeIn, placeOnServers } from '../support/move-command.ts'
+import { type Need, testNeeding } from '../support/basics/needs.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { Gate } from '../support/clocks/gates.ts'
+import { type Place, placeIn, placeOnServers } from '../support/moves/move-command.ts'
 import {
   afterTransaction,
   configOf,
@@ -17,12 +19,10 @@ import {
   raceAbort,
   serveIn,
   wordOf,
-} from '../support/move-race.ts'
-import { type Need, testNeeding } from '../support/needs.ts'
-import { postgres } from '../support/postgres-server.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { freshPrefix, sharedS3, testS3Need } from '../support/test-s3.ts'
-import { s3Variables } from '../support/test-stores.ts'
+} from '../support/moves/move-race.ts'
+import { postgres } from '../support/postgres/postgres-server.ts'
+import { freshPrefix, sharedS3, testS3Need } from '../support/s3/test-s3.ts'
+import { s3Variables } from '../support/stores/test-stores.ts'
 
 const newFolder = useTemporaryFolders('move-aborts')
 

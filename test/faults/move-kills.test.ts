@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { FilesystemBlobStore } from '../../src/adapters/blobs-filesystem/filesystem-blob-store.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
-import { dumpRows } from '../support/full-registry.ts'
-import { digestOf, generatedBytes, seededRandom } from '../support/generated-bytes.ts'
-import { addManifest, openShelf } from '../support/metadata-rows.ts'
-import { killMove, type Place, placeIn, readAllRows, runMove } from '../support/move-command.ts'
-import { storeWhole } from '../support/stored-objects.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { digestOf, generatedBytes, seededRandom } from '../support/basics/generated-bytes.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { killMove, type Place, placeIn, readAllRows, runMove } from '../support/moves/move-command.ts'
+import { dumpRows } from '../support/stores/full-registry.ts'
+import { addManifest, openShelf } from '../support/stores/metadata-rows.ts'
+import { storeWhole } from '../support/stores/stored-objects.ts'
 
 const kills = Number(process.env['KILLS'] ?? 8)
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000))

@@ -1,13 +1,13 @@
 // A move that is killed in one of its last steps: it can be ended, or taken back by whoever knows what that means.
 import { describe, expect } from 'bun:test'
-import { killMoveAt } from '../support/held-move-process.ts'
-import { type Place, placeIn, placeOnServers, readAllRows, runMove } from '../support/move-command.ts'
-import { Images, lookAt, ownsBlobs, type Point, serveIn } from '../support/move-race.ts'
-import { type Need, testNeeding } from '../support/needs.ts'
-import { postgres } from '../support/postgres-server.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { freshPrefix, sharedS3, testS3Need } from '../support/test-s3.ts'
-import { s3Variables } from '../support/test-stores.ts'
+import { type Need, testNeeding } from '../support/basics/needs.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { killMoveAt } from '../support/moves/held-move-process.ts'
+import { type Place, placeIn, placeOnServers, readAllRows, runMove } from '../support/moves/move-command.ts'
+import { Images, lookAt, ownsBlobs, type Point, serveIn } from '../support/moves/move-race.ts'
+import { postgres } from '../support/postgres/postgres-server.ts'
+import { freshPrefix, sharedS3, testS3Need } from '../support/s3/test-s3.ts'
+import { s3Variables } from '../support/stores/test-stores.ts'
 
 const newFolder = useTemporaryFolders('move-last-steps')
 

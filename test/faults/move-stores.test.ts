@@ -1,15 +1,15 @@
 // A registry that is moved while clients push and pull: nothing acknowledged is lost, no read fails, and whoever could get
 // in before can get in afterwards. Real servers, real commands.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { type BerthProcess, startBerth, testAdminPassword } from '../support/berth-process.ts'
-import { seededRandom } from '../support/generated-bytes.ts'
-import { type Place, placeIn, placeOnServers, runMove } from '../support/move-command.ts'
-import { testNeeding } from '../support/needs.ts'
-import { postgres } from '../support/postgres-server.ts'
-import { PushLedger } from '../support/push-ledger.ts'
-import { ask, expectStatus, jsonOf, pushImage, type Target } from '../support/registry-client.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { until } from '../support/until.ts'
+import { seededRandom } from '../support/basics/generated-bytes.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { PushLedger } from '../support/clients/push-ledger.ts'
+import { ask, expectStatus, jsonOf, pushImage, type Target } from '../support/clients/registry-client.ts'
+import { until } from '../support/clocks/until.ts'
+import { type Place, placeIn, placeOnServers, runMove } from '../support/moves/move-command.ts'
+import { postgres } from '../support/postgres/postgres-server.ts'
+import { type BerthProcess, startBerth, testAdminPassword } from '../support/server/berth-process.ts'
 
 const newFolder = useTemporaryFolders('move')
 const identity = '/api/2021-02-21'

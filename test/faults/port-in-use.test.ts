@@ -1,6 +1,6 @@
 // Two registries on one port would share its requests: half of a push would reach the wrong registry.
 import { expect, test } from 'bun:test'
-import { startBerth } from '../support/berth-process.ts'
+import { startBerth } from '../support/server/berth-process.ts'
 
 test('a second server on a used port refuses to start and names the setting, and the first one goes on', async () => {
   const first = await startBerth()

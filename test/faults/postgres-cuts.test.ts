@@ -3,14 +3,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { testNeeding } from '../support/needs.ts'
-import { imageOf, PatientClient, type Step, steps } from '../support/patient-client.ts'
-import { auditPostgres } from '../support/postgres-audit.ts'
-import { type Moment, PostgresProxy } from '../support/postgres-proxy.ts'
-import { type PostgresServer, postgres, startPostgres } from '../support/postgres-server.ts'
-import { ask } from '../support/registry-client.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { imageOf, PatientClient, type Step, steps } from '../support/clients/patient-client.ts'
+import { ask } from '../support/clients/registry-client.ts'
+import { auditPostgres } from '../support/postgres/postgres-audit.ts'
+import { type Moment, PostgresProxy } from '../support/postgres/postgres-proxy.ts'
+import { type PostgresServer, postgres, startPostgres } from '../support/postgres/postgres-server.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 
 const temporaryFolder = useTemporaryFolders('postgres-cuts')
 

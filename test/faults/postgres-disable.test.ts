@@ -1,14 +1,14 @@
 // An account is disabled on PostgreSQL while many push to it through two servers: when that is answered, nothing of a push
 // becomes visible any more, on either of them.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { testNeeding } from '../support/needs.ts'
-import { type PostgresServer, postgres, startPostgres } from '../support/postgres-server.ts'
-import { ask, manifestOfBlobs, pushBlob, putManifest } from '../support/registry-client.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { freshPrefix, sharedS3 } from '../support/test-s3.ts'
-import { s3Variables } from '../support/test-stores.ts'
-import { until } from '../support/until.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { ask, manifestOfBlobs, pushBlob, putManifest } from '../support/clients/registry-client.ts'
+import { until } from '../support/clocks/until.ts'
+import { type PostgresServer, postgres, startPostgres } from '../support/postgres/postgres-server.ts'
+import { freshPrefix, sharedS3 } from '../support/s3/test-s3.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
+import { s3Variables } from '../support/stores/test-stores.ts'
 
 const pushers = 6
 const flips = 15

@@ -1,14 +1,14 @@
 // The primary dies under load and its standby takes its place, at the same address: a proxy stands for whatever moves it.
 // With synchronous replication, what was acknowledged is there afterwards.
 import { afterEach, describe, expect, test } from 'bun:test'
-import { startBerth } from '../support/berth-process.ts'
-import { testNeeding } from '../support/needs.ts'
-import { imageOf, keepBusy, PatientClient } from '../support/patient-client.ts'
-import { auditPostgres } from '../support/postgres-audit.ts'
-import { PostgresProxy } from '../support/postgres-proxy.ts'
-import { type PostgresServer, postgres, startPostgres } from '../support/postgres-server.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { until } from '../support/until.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { imageOf, keepBusy, PatientClient } from '../support/clients/patient-client.ts'
+import { until } from '../support/clocks/until.ts'
+import { auditPostgres } from '../support/postgres/postgres-audit.ts'
+import { PostgresProxy } from '../support/postgres/postgres-proxy.ts'
+import { type PostgresServer, postgres, startPostgres } from '../support/postgres/postgres-server.ts'
+import { startBerth } from '../support/server/berth-process.ts'
 
 const workers = 4
 const temporaryFolder = useTemporaryFolders('postgres-failover')

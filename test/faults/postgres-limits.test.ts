@@ -1,8 +1,8 @@
 // Limits of what is asked of PostgreSQL, troubles that a new connection cures, and migrations, which have time.
 import { describe, expect, test } from 'bun:test'
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
-import { testNeeding } from '../support/needs.ts'
-import { postgres } from '../support/postgres-server.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { postgres } from '../support/postgres/postgres-server.ts'
 import {
   countThings,
   endOf,
@@ -13,7 +13,7 @@ import {
   type TroubleWorld,
   useAllConnections,
   useTroubleWorld,
-} from '../support/postgres-trouble.ts'
+} from '../support/postgres/postgres-trouble.ts'
 
 if (postgres.isMet) {
   const world = useTroubleWorld()

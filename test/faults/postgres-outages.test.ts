@@ -1,15 +1,15 @@
 // A server whose PostgreSQL is killed, refuses, is slow or silent: it says 503 meanwhile, to everybody and in time, and goes
 // on by itself. Nothing that it has acknowledged is lost.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { testNeeding } from '../support/needs.ts'
-import { imageOf, keepBusy, PatientClient } from '../support/patient-client.ts'
-import { auditPostgres } from '../support/postgres-audit.ts'
-import { PostgresProxy } from '../support/postgres-proxy.ts'
-import { type PostgresServer, postgres, startPostgres } from '../support/postgres-server.ts'
-import { ask } from '../support/registry-client.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { until } from '../support/until.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { imageOf, keepBusy, PatientClient } from '../support/clients/patient-client.ts'
+import { ask } from '../support/clients/registry-client.ts'
+import { until } from '../support/clocks/until.ts'
+import { auditPostgres } from '../support/postgres/postgres-audit.ts'
+import { PostgresProxy } from '../support/postgres/postgres-proxy.ts'
+import { type PostgresServer, postgres, startPostgres } from '../support/postgres/postgres-server.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 
 const kills = Number(process.env['POSTGRES_KILLS'] ?? 3)
 const workers = 4

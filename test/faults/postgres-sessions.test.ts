@@ -1,8 +1,9 @@
 // PostgreSQL under trouble, seen through the adapter: whatever happens to a connection, what was asked of it ends, and the
 // database is there again as soon as the server is.
 import { describe, expect, test } from 'bun:test'
-import { testNeeding } from '../support/needs.ts'
-import { postgres } from '../support/postgres-server.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { until } from '../support/clocks/until.ts'
+import { postgres } from '../support/postgres/postgres-server.ts'
 import {
   countThings,
   endOf,
@@ -12,8 +13,7 @@ import {
   type TroubleWorld,
   useAllConnections,
   useTroubleWorld,
-} from '../support/postgres-trouble.ts'
-import { until } from '../support/until.ts'
+} from '../support/postgres/postgres-trouble.ts'
 
 if (postgres.isMet) {
   const world = useTroubleWorld()

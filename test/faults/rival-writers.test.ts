@@ -1,6 +1,6 @@
 // Two requests at one upload: one wins, the other is told so, and the bytes are right in the end.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import {
   ask,
   checkBlob,
@@ -10,11 +10,11 @@ import {
   openSession,
   patch,
   receivedBytes,
-} from '../support/registry-client.ts'
-import { beginRequest } from '../support/slow-request.ts'
-import { auditStores, countRows } from '../support/store-audit.ts'
-import { startTestServer, type TestServer } from '../support/test-server.ts'
-import { until } from '../support/until.ts'
+} from '../support/clients/registry-client.ts'
+import { beginRequest } from '../support/clients/slow-request.ts'
+import { until } from '../support/clocks/until.ts'
+import { startTestServer, type TestServer } from '../support/server/test-server.ts'
+import { auditStores, countRows } from '../support/stores/store-audit.ts'
 
 const repository = 'rival/app'
 

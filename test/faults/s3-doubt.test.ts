@@ -3,15 +3,23 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { Unavailable } from '../../src/oci/errors.ts'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
-import { afterCommit, before } from '../support/gates.ts'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
-import { ask, checkBlob, expectStatus, finish, openSession, patch, receivedBytes } from '../support/registry-client.ts'
-import { auditWrites } from '../support/s3-audit.ts'
-import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-fault-proxy.ts'
-import type { FaultName } from '../support/s3-faults.ts'
-import { startS3Stub } from '../support/s3-stub.ts'
-import { openS3World, type S3World, tinyPlan } from '../support/s3-world.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import {
+  ask,
+  checkBlob,
+  expectStatus,
+  finish,
+  openSession,
+  patch,
+  receivedBytes,
+} from '../support/clients/registry-client.ts'
+import { afterCommit, before } from '../support/clocks/gates.ts'
+import { startS3Stub } from '../support/s3/s3-stub.ts'
+import { auditWrites } from '../support/s3-faults/s3-audit.ts'
+import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
+import type { FaultName } from '../support/s3-faults/s3-faults.ts'
+import { openS3World, type S3World, tinyPlan } from '../support/s3-faults/s3-world.ts'
 
 const kibi = 1024
 const temporaryFolder = useTemporaryFolders('s3-doubt')

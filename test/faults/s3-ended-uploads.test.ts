@@ -6,16 +6,24 @@ import { Spoiled } from '../../src/oci/errors.ts'
 import type { BlobWriter } from '../../src/ports/blob-store.ts'
 import { RunningUploads } from '../../src/registry/running-uploads.ts'
 import { appendToUpload, describeUpload, startUpload } from '../../src/registry/uploads.ts'
-import { bodyOf, openWorld, scopeOf } from '../support/deed-world.ts'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
-import { errorOf } from '../support/outcomes.ts'
-import { ask, checkBlob, completeUpload, expectStatus, finish, openSession, patch } from '../support/registry-client.ts'
-import { listThere } from '../support/s3-audit.ts'
-import { startS3FaultProxy } from '../support/s3-fault-proxy.ts'
-import { startS3Stub } from '../support/s3-stub.ts'
-import { openS3World, type S3World, tinyPlan } from '../support/s3-world.ts'
-import { damageMetadata } from '../support/store-damage.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { errorOf } from '../support/basics/outcomes.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import {
+  ask,
+  checkBlob,
+  completeUpload,
+  expectStatus,
+  finish,
+  openSession,
+  patch,
+} from '../support/clients/registry-client.ts'
+import { startS3Stub } from '../support/s3/s3-stub.ts'
+import { listThere } from '../support/s3-faults/s3-audit.ts'
+import { startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
+import { openS3World, type S3World, tinyPlan } from '../support/s3-faults/s3-world.ts'
+import { bodyOf, openWorld, scopeOf } from '../support/stores/deed-world.ts'
+import { damageMetadata } from '../support/stores/store-damage.ts'
 
 const kibi = 1024
 const temporaryFolder = useTemporaryFolders('s3-ended')

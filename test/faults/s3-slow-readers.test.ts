@@ -2,13 +2,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
 import type { S3BlobStoreSettings } from '../../src/adapters/blobs-s3/s3-blob-store.ts'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
-import { ask, checkBlob, finish, openSession, pushBlob } from '../support/registry-client.ts'
-import { startS3Stub } from '../support/s3-stub.ts'
-import { openS3World, type S3World, tinyPlan } from '../support/s3-world.ts'
-import { beginPull } from '../support/slow-request.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { until } from '../support/until.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { ask, checkBlob, finish, openSession, pushBlob } from '../support/clients/registry-client.ts'
+import { beginPull } from '../support/clients/slow-request.ts'
+import { until } from '../support/clocks/until.ts'
+import { startS3Stub } from '../support/s3/s3-stub.ts'
+import { openS3World, type S3World, tinyPlan } from '../support/s3-faults/s3-world.ts'
 
 const kibi = 1024
 const mebi = 1024 ** 2

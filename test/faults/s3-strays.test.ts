@@ -2,13 +2,20 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import { sweepStrays } from '../../src/registry/garbage.ts'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
-import { checkBlob, completeUpload, expectStatus, openSession, patch, pushBlob } from '../support/registry-client.ts'
-import { auditWrites, listThere } from '../support/s3-audit.ts'
-import { startS3Stub } from '../support/s3-stub.ts'
-import { openS3World, type S3World, tinyPlan } from '../support/s3-world.ts'
-import { emptyObject, freshKey } from '../support/stored-objects.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import {
+  checkBlob,
+  completeUpload,
+  expectStatus,
+  openSession,
+  patch,
+  pushBlob,
+} from '../support/clients/registry-client.ts'
+import { startS3Stub } from '../support/s3/s3-stub.ts'
+import { auditWrites, listThere } from '../support/s3-faults/s3-audit.ts'
+import { openS3World, type S3World, tinyPlan } from '../support/s3-faults/s3-world.ts'
+import { emptyObject, freshKey } from '../support/stores/stored-objects.ts'
 
 const kibi = 1024
 const hourMs = 3_600_000

@@ -1,7 +1,7 @@
 // SIGTERM while the blob store says nothing any more: nobody waits for it for long, and what was acknowledged is there.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { startBerth } from '../support/berth-process.ts'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import {
   checkBlob,
   completeUpload,
@@ -9,13 +9,13 @@ import {
   openSession,
   patch,
   receivedBytes,
-} from '../support/registry-client.ts'
-import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-fault-proxy.ts'
-import { startS3Stub } from '../support/s3-stub.ts'
-import { beginRequest } from '../support/slow-request.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { freshPrefix } from '../support/test-s3.ts'
-import { s3Variables } from '../support/test-stores.ts'
+} from '../support/clients/registry-client.ts'
+import { beginRequest } from '../support/clients/slow-request.ts'
+import { startS3Stub } from '../support/s3/s3-stub.ts'
+import { freshPrefix } from '../support/s3/test-s3.ts'
+import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
+import { startBerth } from '../support/server/berth-process.ts'
+import { s3Variables } from '../support/stores/test-stores.ts'
 
 const repository = 'stop/app'
 const whole = generatedBytes(400_000, 1)

@@ -1,7 +1,7 @@
 // SIGTERM: running requests come to their end or are cut with what they have, and the process ends well.
 import { describe, expect, test } from 'bun:test'
-import { type BerthProcess, startBerth } from '../support/berth-process.ts'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import {
   checkBlob,
   completeUpload,
@@ -11,11 +11,11 @@ import {
   pushBlob,
   pushImage,
   receivedBytes,
-} from '../support/registry-client.ts'
-import { beginDownload, beginRequest, openKeptConnection } from '../support/slow-request.ts'
-import { auditStores } from '../support/store-audit.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
-import { until } from '../support/until.ts'
+} from '../support/clients/registry-client.ts'
+import { beginDownload, beginRequest, openKeptConnection } from '../support/clients/slow-request.ts'
+import { until } from '../support/clocks/until.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
+import { auditStores } from '../support/stores/store-audit.ts'
 
 const repository = 'stop/app'
 const whole = generatedBytes(400_000, 1)

@@ -1,13 +1,13 @@
 // Peers that stop or crawl are cut off; peers that are only slow are not.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
-import { freePorts } from '../support/child-server.ts'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
-import { checkBlob, completeUpload, openSession, pushBlob, receivedBytes } from '../support/registry-client.ts'
-import { type BodyForm, beginDownload, beginRequest } from '../support/slow-request.ts'
-import { countRows } from '../support/store-audit.ts'
-import { startTestServer, type TestServer } from '../support/test-server.ts'
-import { until } from '../support/until.ts'
+import { freePorts } from '../support/basics/child-server.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { checkBlob, completeUpload, openSession, pushBlob, receivedBytes } from '../support/clients/registry-client.ts'
+import { type BodyForm, beginDownload, beginRequest } from '../support/clients/slow-request.ts'
+import { until } from '../support/clocks/until.ts'
+import { startTestServer, type TestServer } from '../support/server/test-server.ts'
+import { countRows } from '../support/stores/store-audit.ts'
 
 const repository = 'slow/app'
 const forms: BodyForm[] = ['content-length', 'chunked']

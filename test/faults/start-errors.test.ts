@@ -2,11 +2,11 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runBerth } from '../support/berth-command.ts'
-import { projectRoot } from '../support/berth-process.ts'
-import { type Need, testNeeding } from '../support/needs.ts'
-import { canMount, makeSmallDisk } from '../support/small-disk.ts'
-import { useTemporaryFolders } from '../support/temporary-folders.ts'
+import { type Need, testNeeding } from '../support/basics/needs.ts'
+import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { runBerth } from '../support/server/berth-command.ts'
+import { projectRoot } from '../support/server/berth-process.ts'
+import { canMount, makeSmallDisk } from '../support/stores/small-disk.ts'
 
 const newFolder = useTemporaryFolders('start-errors')
 type Settings = Readonly<Record<string, string>>

@@ -1,9 +1,16 @@
 // Tags, manifests and indexes that are pushed, moved and deleted at once: safety.md 3.7, I14 to I19.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { digestOf } from '../support/generated-bytes.ts'
-import { ask, expectStatus, jsonOf, manifestOfBlobs, pushBlob, putManifest } from '../support/registry-client.ts'
-import { auditStores } from '../support/store-audit.ts'
-import { startTestServer, type TestServer } from '../support/test-server.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import {
+  ask,
+  expectStatus,
+  jsonOf,
+  manifestOfBlobs,
+  pushBlob,
+  putManifest,
+} from '../support/clients/registry-client.ts'
+import { startTestServer, type TestServer } from '../support/server/test-server.ts'
+import { auditStores } from '../support/stores/store-audit.ts'
 
 const config = new TextEncoder().encode('{}')
 const indexType = 'application/vnd.oci.image.index.v1+json'

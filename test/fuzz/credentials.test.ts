@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { findCredential } from '../../src/http/credentials.ts'
-import { anyText, check, piecesOf } from '../support/fuzzing.ts'
-import { basic, headers } from '../support/request-headers.ts'
+import { anyText, check, piecesOf } from '../support/basics/fuzzing.ts'
+import { basic, headers } from '../support/basics/request-headers.ts'
 
 /** What can stand in a header's value: no control characters, no space at the ends. */
 const headerText = fc.string({

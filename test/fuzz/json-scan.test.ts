@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { findJsonFault } from '../../src/oci/json-scan.ts'
-import { anyText, check, piecesOf } from '../support/fuzzing.ts'
-import { readJson, type Value } from '../support/go-json.ts'
+import { anyText, check, piecesOf } from '../support/basics/fuzzing.ts'
+import { readJson, type Value } from './go-json.ts'
 
 const faultIn = (text: string, depthMax: number) => findJsonFault(text, depthMax)?.kind
 

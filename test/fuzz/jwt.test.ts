@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { KeyRing } from '../../src/identity/key-ring.ts'
 import { isOver, Tokens } from '../../src/identity/tokens.ts'
 import { hasJwtShape, readJwtType, readUnprovedClaims } from '../../src/lib/jwt.ts'
-import { anyText, check, piecesOf, seed, spoiled } from '../support/fuzzing.ts'
-import { MemorySigningKeys, MovingClock } from '../support/memory-signing-keys.ts'
-import { user } from '../support/memory-users.ts'
+import { anyText, check, piecesOf, seed, spoiled } from '../support/basics/fuzzing.ts'
+import { MemorySigningKeys, MovingClock } from '../support/identity/memory-signing-keys.ts'
+import { user } from '../support/identity/memory-users.ts'
 
 const clock = new MovingClock()
 let ring: KeyRing

@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { RegistryRefusal } from '../../src/oci/errors.ts'
 import type { Manifest } from '../../src/oci/manifest.ts'
 import { dockerManifest, dockerManifestList, ociIndex, ociManifest } from '../../src/oci/media-types.ts'
-import { anyText, check } from '../support/fuzzing.ts'
-import { goField, readJson } from '../support/go-json.ts'
-import { descriptor, parse } from '../support/manifest-bodies.ts'
+import { anyText, check } from '../support/basics/fuzzing.ts'
+import { descriptor, parse } from '../support/clients/manifest-bodies.ts'
+import { goField, readJson } from './go-json.ts'
 
 const mediaTypes = [dockerManifest, ociManifest, ociIndex, dockerManifestList]
 const fields = [

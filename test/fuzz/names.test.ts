@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { isWellFormedDigest, parseDigest } from '../../src/oci/digest.ts'
 import { withoutParameters } from '../../src/oci/media-types.ts'
 import { isRepositoryName, parseReference, parseRepositoryName, parseTag } from '../../src/oci/names.ts'
-import { anyText, check, piecesOf, spoiled } from '../support/fuzzing.ts'
-import { refusalOf } from '../support/refusal-of.ts'
-import { isDigestByTheBook, isNameByTheBook, isTagByTheBook } from '../support/slow-grammar.ts'
+import { anyText, check, piecesOf, spoiled } from '../support/basics/fuzzing.ts'
+import { refusalOf } from '../support/basics/refusal-of.ts'
+import { isDigestByTheBook, isNameByTheBook, isTagByTheBook } from './slow-grammar.ts'
 
 const nearName = piecesOf(['a', '0', 'z9', '.', '_', '__', '-', '--', '/', 'A', '%', 'a/b', 'é', '\n'])
 const nearTag = piecesOf(['a', 'Z', '0', '_', '.', '-', ':', '/', '+', 'x'.repeat(60), '\n'])

@@ -6,8 +6,8 @@ import { matchPattern, parsePattern } from '../../src/http/route-pattern.ts'
 import { Router } from '../../src/http/router.ts'
 import { registryRoutes, serviceRoutes } from '../../src/http/routes.ts'
 import { isRepositoryName } from '../../src/oci/names.ts'
-import { anyText, check, piecesOf } from '../support/fuzzing.ts'
-import { refusalOf } from '../support/refusal-of.ts'
+import { anyText, check, piecesOf } from '../support/basics/fuzzing.ts'
+import { refusalOf } from '../support/basics/refusal-of.ts'
 
 const host = 'http://127.0.0.1:5000'
 const paths = piecesOf([

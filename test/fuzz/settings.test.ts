@@ -5,7 +5,7 @@ import { roleMap, textList } from '../../src/app/setting-kinds.ts'
 import { settingsTable } from '../../src/app/settings.ts'
 import { allRights, defaultRoles } from '../../src/identity/rights.ts'
 import { formatBytes, parseByteCount, parseDuration } from '../../src/lib/quantities.ts'
-import { anyText, check, piecesOf } from '../support/fuzzing.ts'
+import { anyText, check, piecesOf } from '../support/basics/fuzzing.ts'
 
 const rows = Object.values(settingsTable)
 const nearSetting = fc.oneof(

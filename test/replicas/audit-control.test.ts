@@ -1,11 +1,18 @@
 // The audit of shared stores is what the tests of replicas trust: each damage that it is there for, it must report.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { testNeeding } from '../support/needs.ts'
-import { expectStatus, manifestOfBlobs, openSession, patch, pushBlob, putManifest } from '../support/registry-client.ts'
-import { type Replicas, startReplicas } from '../support/replicas.ts'
-import { askS3 } from '../support/s3-server.ts'
-import { sharedStoresNeed } from '../support/shared-stores.ts'
-import { auditShared, objectName } from '../support/shared-stores-audit.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import {
+  expectStatus,
+  manifestOfBlobs,
+  openSession,
+  patch,
+  pushBlob,
+  putManifest,
+} from '../support/clients/registry-client.ts'
+import { type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
+import { auditShared, objectName } from '../support/replicas/shared-stores-audit.ts'
+import { askS3 } from '../support/s3/s3-server.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
 const layer = encode('a layer that is looked at')

@@ -2,9 +2,8 @@
 // counts: nothing is lost early, and what one replica says of a time the other takes alike.
 import { describe, expect } from 'bun:test'
 import { join } from 'node:path'
-import { testAdminPassword } from '../support/berth-process.ts'
-import { digestOf } from '../support/generated-bytes.ts'
-import { testNeeding } from '../support/needs.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { testNeeding } from '../support/basics/needs.ts'
 import {
   ask,
   checkBlob,
@@ -15,11 +14,12 @@ import {
   patch,
   pushBlob,
   type Target,
-} from '../support/registry-client.ts'
-import { type Replica, type Replicas, startReplicas } from '../support/replicas.ts'
-import { growBlob, sharedStoresNeed } from '../support/shared-stores.ts'
-import { beginRequest } from '../support/slow-request.ts'
-import { until } from '../support/until.ts'
+} from '../support/clients/registry-client.ts'
+import { beginRequest } from '../support/clients/slow-request.ts'
+import { until } from '../support/clocks/until.ts'
+import { type Replica, type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { growBlob, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
+import { testAdminPassword } from '../support/server/berth-process.ts'
 
 const hourMs = 3_600_000
 const identity = '/api/2021-02-21'
@@ -32,7 +32,7 @@ type Settings = Readonly<Record<string, string>>
 
 /** The clock of A alone is what it says. */
 async function withOddClock(settings: Settings, clock: Settings, body: (replicas: Replicas) => Promise<void>) {
-  const preload = join(import.meta.dir, '../support/shifted-clock.ts')
+  const preload = join(import.meta.dir, '../support/clocks/shifted-clock.ts')
   const settingsOfA = { BUN_OPTIONS: `--preload=${preload}`, ...clock }
   const replicas = await startReplicas({ settings, settingsOfA })
   try {

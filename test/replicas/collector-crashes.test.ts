@@ -1,10 +1,17 @@
 // A collector that is killed at each of its steps, one that is slow, and two that do the same: another replica goes on.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { type GatedPair, type Step, startGatedPair } from '../support/gated-replica.ts'
-import { testNeeding } from '../support/needs.ts'
-import { ask, checkBlob, expectStatus, manifestOfBlobs, pushBlob, putManifest } from '../support/registry-client.ts'
-import { growBlob, sharedStoresNeed } from '../support/shared-stores.ts'
-import { auditShared, listKeys } from '../support/shared-stores-audit.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import {
+  ask,
+  checkBlob,
+  expectStatus,
+  manifestOfBlobs,
+  pushBlob,
+  putManifest,
+} from '../support/clients/registry-client.ts'
+import { type GatedPair, type Step, startGatedPair } from '../support/replicas/gated-replica.ts'
+import { growBlob, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
+import { auditShared, listKeys } from '../support/replicas/shared-stores-audit.ts'
 
 let pair: GatedPair
 let serial = 0

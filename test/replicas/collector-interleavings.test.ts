@@ -1,11 +1,18 @@
 // The collector on one replica against pushes, mounts and heads on another, step by step: each test is one interleaving of
 // two processes, forced by holding one of them, and the other is seen to wait or to pass by.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { type GatedPair, startGatedPair } from '../support/gated-replica.ts'
-import { testNeeding } from '../support/needs.ts'
-import { ask, checkBlob, expectStatus, manifestOfBlobs, pushBlob, putManifest } from '../support/registry-client.ts'
-import { growBlob, sharedStoresNeed } from '../support/shared-stores.ts'
-import { auditShared } from '../support/shared-stores-audit.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import {
+  ask,
+  checkBlob,
+  expectStatus,
+  manifestOfBlobs,
+  pushBlob,
+  putManifest,
+} from '../support/clients/registry-client.ts'
+import { type GatedPair, startGatedPair } from '../support/replicas/gated-replica.ts'
+import { growBlob, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
+import { auditShared } from '../support/replicas/shared-stores-audit.ts'
 
 const config = new TextEncoder().encode('{}')
 let pair: GatedPair

@@ -1,15 +1,15 @@
 // Two replicas that collect all the time, an operator's `berth gc` beside them, and clients that push: what is garbage is
 // collected once, and what is not stays.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { runBerth } from '../support/berth-command.ts'
-import { type GatedPair, startGatedPair } from '../support/gated-replica.ts'
-import { testNeeding } from '../support/needs.ts'
-import { ask, checkBlob, expectStatus, openSession, patch, pushBlob } from '../support/registry-client.ts'
-import { startReplicas } from '../support/replicas.ts'
-import { RetryingPushers } from '../support/retrying-pushers.ts'
-import { growBlob, sharedStoresNeed } from '../support/shared-stores.ts'
-import { auditShared } from '../support/shared-stores-audit.ts'
-import { until } from '../support/until.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { ask, checkBlob, expectStatus, openSession, patch, pushBlob } from '../support/clients/registry-client.ts'
+import { RetryingPushers } from '../support/clients/retrying-pushers.ts'
+import { until } from '../support/clocks/until.ts'
+import { type GatedPair, startGatedPair } from '../support/replicas/gated-replica.ts'
+import { startReplicas } from '../support/replicas/replicas.ts'
+import { growBlob, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
+import { auditShared } from '../support/replicas/shared-stores-audit.ts'
+import { runBerth } from '../support/server/berth-command.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
 const orphans = 60

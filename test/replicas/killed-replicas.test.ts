@@ -1,14 +1,14 @@
 // Replicas behind a balancer, under a load of pushes and with both of them collecting, are killed one after the other: what
 // was acknowledged stays, and whoever tries again succeeds.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { seededRandom } from '../support/generated-bytes.ts'
-import { testNeeding } from '../support/needs.ts'
-import { type Replicas, startReplicas } from '../support/replicas.ts'
-import { RetryingPushers } from '../support/retrying-pushers.ts'
-import { type RoundRobin, startRoundRobin } from '../support/round-robin.ts'
-import { askS3 } from '../support/s3-server.ts'
-import { sharedStoresNeed } from '../support/shared-stores.ts'
-import { auditShared, objectName } from '../support/shared-stores-audit.ts'
+import { seededRandom } from '../support/basics/generated-bytes.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { RetryingPushers } from '../support/clients/retrying-pushers.ts'
+import { type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { type RoundRobin, startRoundRobin } from '../support/replicas/round-robin.ts'
+import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
+import { auditShared, objectName } from '../support/replicas/shared-stores-audit.ts'
+import { askS3 } from '../support/s3/s3-server.ts'
 
 const kills = Number(process.env['KILLS'] ?? 5)
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000))

@@ -1,8 +1,7 @@
 // Manifests, tags and accounts that are changed on two replicas at the same moment, forced by holding one of them.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { type GatedPair, type GatedReplica, type Step, startGatedPair } from '../support/gated-replica.ts'
-import { digestOf } from '../support/generated-bytes.ts'
-import { testNeeding } from '../support/needs.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { testNeeding } from '../support/basics/needs.ts'
 import {
   ask,
   checkBlob,
@@ -13,9 +12,10 @@ import {
   openSession,
   pushBlob,
   putManifest,
-} from '../support/registry-client.ts'
-import { growBlob, sharedStoresNeed } from '../support/shared-stores.ts'
-import { auditShared } from '../support/shared-stores-audit.ts'
+} from '../support/clients/registry-client.ts'
+import { type GatedPair, type GatedReplica, type Step, startGatedPair } from '../support/replicas/gated-replica.ts'
+import { growBlob, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
+import { auditShared } from '../support/replicas/shared-stores-audit.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
 const config = encode('{}')

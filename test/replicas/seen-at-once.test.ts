@@ -1,7 +1,7 @@
 // What one replica has acknowledged, the other shows to the very next request: written here and read there, both ways.
 import { afterAll, beforeAll, expect } from 'bun:test'
-import { digestOf } from '../support/generated-bytes.ts'
-import { testNeeding } from '../support/needs.ts'
+import { digestOf } from '../support/basics/generated-bytes.ts'
+import { testNeeding } from '../support/basics/needs.ts'
 import {
   ask,
   checkBlob,
@@ -14,9 +14,9 @@ import {
   putManifest,
   receivedBytes,
   type Target,
-} from '../support/registry-client.ts'
-import { type Replicas, startReplicas } from '../support/replicas.ts'
-import { sharedStoresNeed } from '../support/shared-stores.ts'
+} from '../support/clients/registry-client.ts'
+import { type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 
 /** Each way. */
 const rounds = Number(process.env['ROUNDS'] ?? 200)

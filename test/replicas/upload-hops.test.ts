@@ -1,9 +1,9 @@
 // An upload that changes replica at every request, is cut, or loses the replica that wrote to it: the other goes on, and
 // what comes out has the digest that it was closed with.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
-import { testNeeding } from '../support/needs.ts'
-import { openRaw } from '../support/raw-http.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { openRaw } from '../support/clients/raw-http.ts'
 import {
   ask,
   authorization,
@@ -14,13 +14,13 @@ import {
   openSession,
   patch,
   receivedBytes,
-} from '../support/registry-client.ts'
-import { type Replica, type Replicas, startReplicas } from '../support/replicas.ts'
-import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-fault-proxy.ts'
-import { endTurns, sharedStoresNeed } from '../support/shared-stores.ts'
-import { auditShared } from '../support/shared-stores-audit.ts'
-import { sharedS3 } from '../support/test-s3.ts'
-import { until } from '../support/until.ts'
+} from '../support/clients/registry-client.ts'
+import { until } from '../support/clocks/until.ts'
+import { type Replica, type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { endTurns, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
+import { auditShared } from '../support/replicas/shared-stores-audit.ts'
+import { sharedS3 } from '../support/s3/test-s3.ts'
+import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
 
 const mebi = 1024 * 1024
 const repository = 'hops/app'

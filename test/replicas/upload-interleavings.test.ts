@@ -1,12 +1,20 @@
 // Two replicas that write to one upload at the same moment, forced by holding one of them: one of the two wins, the other is
 // told so, and what is acknowledged has the digest that it says.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { type GatedPair, type GatedReplica, type Step, startGatedPair } from '../support/gated-replica.ts'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
-import { testNeeding } from '../support/needs.ts'
-import { ask, checkBlob, expectStatus, finish, openSession, patch, receivedBytes } from '../support/registry-client.ts'
-import { endTurns, sharedStoresNeed } from '../support/shared-stores.ts'
-import { auditShared } from '../support/shared-stores-audit.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import {
+  ask,
+  checkBlob,
+  expectStatus,
+  finish,
+  openSession,
+  patch,
+  receivedBytes,
+} from '../support/clients/registry-client.ts'
+import { type GatedPair, type GatedReplica, type Step, startGatedPair } from '../support/replicas/gated-replica.ts'
+import { endTurns, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
+import { auditShared } from '../support/replicas/shared-stores-audit.ts'
 
 const mebi = 1024 * 1024
 const repository = 'races/uploads'

@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { testNeeding } from '../support/needs.ts'
-import { type NginxServer, nginx, startNginx } from '../support/nginx-server.ts'
-import { until } from '../support/until.ts'
+import { testNeeding } from '../support/basics/needs.ts'
+import { until } from '../support/clocks/until.ts'
+import { type NginxServer, nginx, startNginx } from '../support/replicas/nginx-server.ts'
 
 type Manner = 'answer' | '503' | 'reset after all' | 'hold'
 

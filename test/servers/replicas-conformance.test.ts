@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { allCases, sparseCases } from '../conformance/all-cases.ts'
 import { type Case, repositoryName } from '../conformance/case.ts'
 import { basic } from '../conformance/client.ts'
-import { type Need, testNeeding } from '../support/needs.ts'
-import { nginx } from '../support/nginx-server.ts'
-import { type BalancedReplicas, startBalancedReplicas } from '../support/replicas.ts'
-import { sharedStoresNeed } from '../support/shared-stores.ts'
+import { type Need, testNeeding } from '../support/basics/needs.ts'
+import { nginx } from '../support/replicas/nginx-server.ts'
+import { type BalancedReplicas, startBalancedReplicas } from '../support/replicas/replicas.ts'
+import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 
 const need: Need = nginx.isMet ? sharedStoresNeed : nginx
 const mounts = [

@@ -1,15 +1,15 @@
 // Two replicas behind an nginx are restarted one after the other while clients pull and push: what they notice of it.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { digestOf, generatedBytes } from '../support/generated-bytes.ts'
-import { type Need, testNeeding } from '../support/needs.ts'
-import { type NginxServer, nginx, startNginx } from '../support/nginx-server.ts'
-import { OneShotPullers, type PullableImage } from '../support/one-shot-pullers.ts'
-import { pushImage } from '../support/registry-client.ts'
-import { type Replica, type Replicas, startReplicas } from '../support/replicas.ts'
-import { RetryingPushers } from '../support/retrying-pushers.ts'
-import { sharedStoresNeed } from '../support/shared-stores.ts'
-import { auditShared } from '../support/shared-stores-audit.ts'
-import { until } from '../support/until.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { type Need, testNeeding } from '../support/basics/needs.ts'
+import { OneShotPullers, type PullableImage } from '../support/clients/one-shot-pullers.ts'
+import { pushImage } from '../support/clients/registry-client.ts'
+import { RetryingPushers } from '../support/clients/retrying-pushers.ts'
+import { until } from '../support/clocks/until.ts'
+import { type NginxServer, nginx, startNginx } from '../support/replicas/nginx-server.ts'
+import { type Replica, type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
+import { auditShared } from '../support/replicas/shared-stores-audit.ts'
 
 const need: Need = nginx.isMet ? sharedStoresNeed : nginx
 /** Of both replicas. */

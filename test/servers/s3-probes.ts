@@ -1,5 +1,5 @@
 // Questions to an S3 server, each put in a place of its own; what comes back is what can be compared.
-import { generatedBytes } from '../support/generated-bytes.ts'
+import { generatedBytes } from '../support/basics/generated-bytes.ts'
 import {
   askS3,
   readS3,
@@ -8,9 +8,9 @@ import {
   type S3Server,
   xmlField,
   xmlFields,
-} from '../support/s3-server.ts'
-import { presign, sha256Hex } from '../support/s3-signature.ts'
-import { freshPrefix } from '../support/test-s3.ts'
+} from '../support/s3/s3-server.ts'
+import { presign, sha256Hex } from '../support/s3/s3-signature.ts'
+import { freshPrefix } from '../support/s3/test-s3.ts'
 
 export interface Asker {
   readonly server: S3Server

@@ -1,11 +1,11 @@
 // The S3 servers of the tests, asked the same questions. What Ceph answers is what a server says that many run; where the
 // stub says something else, the registry would be tested against a fiction. The differences that there are stand in a list.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { canStartCeph, startCeph } from '../support/ceph-server.ts'
-import { canStartMoto, startMoto } from '../support/moto-server.ts'
-import { type Need, testNeeding } from '../support/needs.ts'
-import type { S3Server } from '../support/s3-server.ts'
-import { startS3Stub } from '../support/s3-stub.ts'
+import { type Need, testNeeding } from '../support/basics/needs.ts'
+import { canStartCeph, startCeph } from '../support/s3/ceph-server.ts'
+import { canStartMoto, startMoto } from '../support/s3/moto-server.ts'
+import type { S3Server } from '../support/s3/s3-server.ts'
+import { startS3Stub } from '../support/s3/s3-stub.ts'
 import { askerOf, probes } from './s3-probes.ts'
 
 interface Rival {

@@ -2,7 +2,6 @@
 // question is asked twice, in a house with a neighbour who has what it is about, and in one without.
 import { afterAll, expect, test } from 'bun:test'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
-import { ignoringAccount } from '../../support/lying-stores.ts'
 import {
   askAll,
   findDifferences,
@@ -12,10 +11,11 @@ import {
   neighbourAccount,
   openHouse,
   questionsAbout,
-} from '../../support/neighbours.ts'
-import { addPerson } from '../../support/people.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
-import { askedBy } from '../../support/wired-registry.ts'
+} from '../../support/api/neighbours.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { askedBy } from '../../support/api/wired-registry.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { ignoringAccount } from '../../support/stores/lying-stores.ts'
 
 const temporaryFolder = useTemporaryFolders('neighbours')
 const houses: House[] = []

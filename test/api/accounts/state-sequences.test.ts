@@ -1,13 +1,13 @@
 // Enabling, disabling and using an account in any order, against a model of a few lines; and what is in it stays.
 import { afterAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { indexOf, pushImage, putManifest, startUpload } from '../../support/api-images.ts'
-import { api } from '../../support/api-server.ts'
-import { seed } from '../../support/fuzzing.ts'
-import { addPerson } from '../../support/people.ts'
-import { auditStores } from '../../support/store-audit.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
-import { askedBy, type WiredRegistry, wireRegistry } from '../../support/wired-registry.ts'
+import { indexOf, pushImage, putManifest, startUpload } from '../../support/api/api-images.ts'
+import { api } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { askedBy, type WiredRegistry, wireRegistry } from '../../support/api/wired-registry.ts'
+import { seed } from '../../support/basics/fuzzing.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { auditStores } from '../../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('sequences')
 const registries = {

@@ -1,14 +1,14 @@
 // Statistics are right after every kind of change: random steps of two accounts on the registry and on a small model.
 import { afterAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { api } from '../../support/api-server.ts'
-import { seed } from '../../support/fuzzing.ts'
-import { forgettingImages } from '../../support/lying-stores.ts'
-import { addPerson } from '../../support/people.ts'
-import { AccountModel, deeds, type Step, takeStep } from '../../support/statistics-model.ts'
-import { auditStores } from '../../support/store-audit.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
-import { askedBy, type WiredRegistry, wireRegistry } from '../../support/wired-registry.ts'
+import { api } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { AccountModel, deeds, type Step, takeStep } from '../../support/api/statistics-model.ts'
+import { askedBy, type WiredRegistry, wireRegistry } from '../../support/api/wired-registry.ts'
+import { seed } from '../../support/basics/fuzzing.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { forgettingImages } from '../../support/stores/lying-stores.ts'
+import { auditStores } from '../../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('statistics')
 const registry = await wireRegistry(temporaryFolder())

@@ -1,11 +1,19 @@
 // Two accounts that use the same names and the same blobs: each sees, changes and loses only its own.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { digestOf, imageOf, indexOf, pushBlob, pushImage, putManifest, startUpload } from '../../support/api-images.ts'
-import { type ApiServer, api, startApi } from '../../support/api-server.ts'
-import { collect, grow, openWorld } from '../../support/deed-world.ts'
-import { addPerson } from '../../support/people.ts'
-import { auditStores, countRows } from '../../support/store-audit.ts'
-import { askedBy } from '../../support/wired-registry.ts'
+import {
+  digestOf,
+  imageOf,
+  indexOf,
+  pushBlob,
+  pushImage,
+  putManifest,
+  startUpload,
+} from '../../support/api/api-images.ts'
+import { type ApiServer, api, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { askedBy } from '../../support/api/wired-registry.ts'
+import { collect, grow, openWorld } from '../../support/stores/deed-world.ts'
+import { auditStores, countRows } from '../../support/stores/store-audit.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

@@ -1,7 +1,7 @@
 // getApiKeys, postApiKey, deleteApiKey: the keys of the embedded identity service's users.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { identity, startApi } from '../../support/api-server.ts'
-import { json, makeKey, makeUser, type ShownKey, usersPath } from '../../support/managed-users.ts'
+import { identity, startApi } from '../../support/api/api-server.ts'
+import { json, makeKey, makeUser, type ShownKey, usersPath } from '../../support/api/managed-users.ts'
 
 const server = await startApi({ BERTH_LIMITS__KEYS_PER_USER: '3' })
 afterAll(() => server.stop())

@@ -1,7 +1,7 @@
 // What is changed about a user or a key holds from the next request on, although the server remembers whom it met.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { identity, startApi } from '../../support/api-server.ts'
-import { bearer, json, logIn, makeKey, makeUser, password, usersPath } from '../../support/managed-users.ts'
+import { identity, startApi } from '../../support/api/api-server.ts'
+import { bearer, json, logIn, makeKey, makeUser, password, usersPath } from '../../support/api/managed-users.ts'
 
 const server = await startApi({ BERTH_IDENTITY__CACHE: '60s', BERTH_AUTH__FAILURE_BURST: '1000' })
 afterAll(() => server.stop())

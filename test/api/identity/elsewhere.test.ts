@@ -1,8 +1,8 @@
 // With `auth.url` the users are another service's: of the identity interface only /me is ours to answer.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { api, identity, startApi } from '../../support/api-server.ts'
-import { IdentityStub } from '../../support/identity-stub.ts'
-import { json } from '../../support/managed-users.ts'
+import { api, identity, startApi } from '../../support/api/api-server.ts'
+import { json } from '../../support/api/managed-users.ts'
+import { IdentityStub } from '../../support/identity/identity-stub.ts'
 
 const stub = await IdentityStub.start()
 stub.people.set('key-of-an-operator', { roles: ['admin'], user: 'olga', account: 'acme' })

@@ -1,8 +1,8 @@
 // getKeySet, seen by somebody else's library: what it publishes checks what /token/auth signs.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createLocalJWKSet, createRemoteJWKSet, jwtVerify } from 'jose'
-import { identity, ownHeaders, startApi } from '../../support/api-server.ts'
-import { testAdminPassword } from '../../support/berth-process.ts'
+import { identity, ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { testAdminPassword } from '../../support/server/berth-process.ts'
 
 const [server, other] = [await startApi(), await startApi()]
 afterAll(() => Promise.all([server.stop(), other.stop()]))

@@ -8,9 +8,9 @@ import { readConfig } from '../../../src/app/config.ts'
 import { Pipeline } from '../../../src/http/pipeline.ts'
 import { openLog } from '../../../src/lib/log.ts'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
-import { identity } from '../../support/api-server.ts'
-import { testApiKey } from '../../support/berth-process.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { identity } from '../../support/api/api-server.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { testApiKey } from '../../support/server/berth-process.ts'
 
 const temporaryFolder = useTemporaryFolders('last-use')
 

@@ -1,9 +1,9 @@
 // Who may not log in learns nothing of why: the same status, the same words, the same headers, the same work.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { isPassword } from '../../../src/identity/passwords.ts'
-import { type ApiServer, identity, type Reply, startApi } from '../../support/api-server.ts'
-import { testAdminPassword } from '../../support/berth-process.ts'
-import { until } from '../../support/until.ts'
+import { type ApiServer, identity, type Reply, startApi } from '../../support/api/api-server.ts'
+import { until } from '../../support/clocks/until.ts'
+import { testAdminPassword } from '../../support/server/berth-process.ts'
 
 let server: ApiServer
 const password = 'a password of somebody'

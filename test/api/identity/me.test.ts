@@ -1,7 +1,7 @@
 // getMe for each kind of caller: what another Berth, or a person, learns of who is calling.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { identity, startApi } from '../../support/api-server.ts'
-import { bearer, logIn, makeKey, makeUser, password } from '../../support/managed-users.ts'
+import { identity, startApi } from '../../support/api/api-server.ts'
+import { bearer, logIn, makeKey, makeUser, password } from '../../support/api/managed-users.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

@@ -1,7 +1,7 @@
 // getUsers, postUser, getUser, patchUser: the users of the embedded identity service. Who may do what to whom: ../rights.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { identity, ownHeaders, startApi } from '../../support/api-server.ts'
-import { json, logIn, makeUser, password, type ShownUser, usersPath } from '../../support/managed-users.ts'
+import { identity, ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { json, logIn, makeUser, password, type ShownUser, usersPath } from '../../support/api/managed-users.ts'
 
 const server = await startApi({ BERTH_LIMITS__PAGE_DEFAULT: '4', BERTH_LIMITS__PAGE_MAX: '6' })
 afterAll(() => server.stop())

@@ -1,8 +1,8 @@
 // getHealth and getReadiness: for those who look after the process, so anyone may ask.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { version } from '../../../src/app/version.ts'
-import { ownHeaders, startApi } from '../../support/api-server.ts'
-import { loseMetadata, moveBlobsAway } from '../../support/store-damage.ts'
+import { ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { loseMetadata, moveBlobsAway } from '../../support/stores/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

@@ -1,12 +1,19 @@
 // Anonymous pull, by pattern. A stranger may read what is open, and learns nothing of anything else.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { pushBlob } from '../../support/api-images.ts'
-import { api, mounts, type Reply, startApi } from '../../support/api-server.ts'
-import { testApiKey } from '../../support/berth-process.ts'
-import { askFor, emptyStock, exampleOf, fillStock, type Operation, operations } from '../../support/route-examples.ts'
-import { countRows } from '../../support/store-audit.ts'
-import { basic } from '../../support/test-server.ts'
-import { askedBy } from '../../support/wired-registry.ts'
+import { pushBlob } from '../../support/api/api-images.ts'
+import { api, mounts, type Reply, startApi } from '../../support/api/api-server.ts'
+import {
+  askFor,
+  emptyStock,
+  exampleOf,
+  fillStock,
+  type Operation,
+  operations,
+} from '../../support/api/route-examples.ts'
+import { askedBy } from '../../support/api/wired-registry.ts'
+import { testApiKey } from '../../support/server/berth-process.ts'
+import { basic } from '../../support/server/test-server.ts'
+import { countRows } from '../../support/stores/store-audit.ts'
 
 const closed = await startApi()
 const open = await startApi({ BERTH_AUTH__ANONYMOUS_PULL: 'open/*,exact/one' })

@@ -1,13 +1,20 @@
 // API keys that are good for some repositories only, against every operation of the route table; and keys that expire.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { parseRepositoryPattern, type RepositoryPattern } from '../../../src/oci/repository-pattern.ts'
-import { pushBlob, startUpload } from '../../support/api-images.ts'
-import { identity } from '../../support/api-server.ts'
-import { json, makeUser, type ShownKey, usersPath } from '../../support/managed-users.ts'
-import { addPerson } from '../../support/people.ts'
-import { askFor, emptyStock, exampleOf, fillStock, type Operation, operations } from '../../support/route-examples.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
-import { askedBy, wireRegistry } from '../../support/wired-registry.ts'
+import { pushBlob, startUpload } from '../../support/api/api-images.ts'
+import { identity } from '../../support/api/api-server.ts'
+import { json, makeUser, type ShownKey, usersPath } from '../../support/api/managed-users.ts'
+import { addPerson } from '../../support/api/people.ts'
+import {
+  askFor,
+  emptyStock,
+  exampleOf,
+  fillStock,
+  type Operation,
+  operations,
+} from '../../support/api/route-examples.ts'
+import { askedBy, wireRegistry } from '../../support/api/wired-registry.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 
 const temporaryFolder = useTemporaryFolders('limited-keys')
 const registry = await wireRegistry(temporaryFolder())

@@ -2,11 +2,11 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { allRights } from '../../../src/identity/rights.ts'
 import { parseRepositoryPattern } from '../../../src/oci/repository-pattern.ts'
-import { identity, type Reply } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
-import { type RightSet, rightSets, rolesSetting } from '../../support/right-sets.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
-import { askedBy, type WiredRegistry, wireRegistry } from '../../support/wired-registry.ts'
+import { identity, type Reply } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { type RightSet, rightSets, rolesSetting } from '../../support/api/right-sets.ts'
+import { askedBy, type WiredRegistry, wireRegistry } from '../../support/api/wired-registry.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 
 const temporaryFolder = useTemporaryFolders('management')
 const registry = await wireRegistry(temporaryFolder(), { settings: { BERTH_IDENTITY__ROLES: rolesSetting } })

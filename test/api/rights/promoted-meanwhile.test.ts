@@ -1,14 +1,14 @@
 // Somebody gets more rights while a request of who may no longer manage him is under way. Each test forces one interleaving.
 import { afterAll, describe, expect, test } from 'bun:test'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
-import { identity } from '../../support/api-server.ts'
-import { after, Gate } from '../../support/gates.ts'
-import { holdBody } from '../../support/held-body.ts'
-import { json, usersPath } from '../../support/managed-users.ts'
-import { addPerson } from '../../support/people.ts'
-import { rolesSetting } from '../../support/right-sets.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
-import { type WiredRegistry, wireRegistry } from '../../support/wired-registry.ts'
+import { identity } from '../../support/api/api-server.ts'
+import { json, usersPath } from '../../support/api/managed-users.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { rolesSetting } from '../../support/api/right-sets.ts'
+import { type WiredRegistry, wireRegistry } from '../../support/api/wired-registry.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { after, Gate } from '../../support/clocks/gates.ts'
+import { holdBody } from '../../support/clocks/held-body.ts'
 
 const temporaryFolder = useTemporaryFolders('promoted-meanwhile')
 const opened: WiredRegistry[] = []

@@ -1,10 +1,10 @@
 // Deny by default: every set of rights, by role and by key, against every route of the table.
 import { afterAll, describe, expect, test } from 'bun:test'
 import type { Right } from '../../../src/ports/identity.ts'
-import { startUpload } from '../../support/api-images.ts'
-import { api } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
-import { rightSets, rolesSetting } from '../../support/right-sets.ts'
+import { startUpload } from '../../support/api/api-images.ts'
+import { api } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { rightSets, rolesSetting } from '../../support/api/right-sets.ts'
 import {
   askFor,
   emptyStock,
@@ -13,9 +13,9 @@ import {
   type Operation,
   operations,
   type Stock,
-} from '../../support/route-examples.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
-import { askedBy, type WiredRegistry, wireRegistry } from '../../support/wired-registry.ts'
+} from '../../support/api/route-examples.ts'
+import { askedBy, type WiredRegistry, wireRegistry } from '../../support/api/wired-registry.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 
 const temporaryFolder = useTemporaryFolders('rights')
 const registry = await wireRegistry(temporaryFolder(), { settings: { BERTH_IDENTITY__ROLES: rolesSetting } })

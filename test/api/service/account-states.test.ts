@@ -1,11 +1,18 @@
 // What "enabled" means, decisions.md 4: never enabled -> enabled <-> disabled. Made from the route table.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { type ApiServer, api, mounts, startApi } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
-import { askFor, emptyStock, exampleOf, fillStock, type Operation, operations } from '../../support/route-examples.ts'
-import { countRows } from '../../support/store-audit.ts'
-import { openMetadataOf } from '../../support/test-stores.ts'
-import { askedBy } from '../../support/wired-registry.ts'
+import { type ApiServer, api, mounts, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import {
+  askFor,
+  emptyStock,
+  exampleOf,
+  fillStock,
+  type Operation,
+  operations,
+} from '../../support/api/route-examples.ts'
+import { askedBy } from '../../support/api/wired-registry.ts'
+import { countRows } from '../../support/stores/store-audit.ts'
+import { openMetadataOf } from '../../support/stores/test-stores.ts'
 
 const refused = {
   errors: [{ code: 'DENIED', message: 'the registry is disabled for this account', detail: {} }],

@@ -1,7 +1,7 @@
 // enableService and disableService: spec.md 4 and 7.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { api, ownHeaders, startApi } from '../../support/api-server.ts'
-import { garbleUsers, loseMetadata, moveBlobsAway } from '../../support/store-damage.ts'
+import { api, ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { garbleUsers, loseMetadata, moveBlobsAway } from '../../support/stores/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

@@ -1,9 +1,9 @@
 // getStats: spec.md 2, 4 and 7, and what the numbers follow.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { imageOf, indexOf, pushBlob, pushImage, putManifest } from '../../support/api-images.ts'
-import { api, ownHeaders, startApi } from '../../support/api-server.ts'
-import { collect, openWorld } from '../../support/deed-world.ts'
-import { addPerson } from '../../support/people.ts'
+import { imageOf, indexOf, pushBlob, pushImage, putManifest } from '../../support/api/api-images.ts'
+import { api, ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { collect, openWorld } from '../../support/stores/deed-world.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

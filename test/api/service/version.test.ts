@@ -1,6 +1,6 @@
 // spec.md 9: "Allowed values of {version}: a single value, 2023-12-28".
 import { afterAll, describe, expect, test } from 'bun:test'
-import { startApi } from '../../support/api-server.ts'
+import { startApi } from '../../support/api/api-server.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

@@ -1,8 +1,8 @@
 // Mounting a blob from another repository: distribution-spec end-11, with and without `from`.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { digestOf, pushBlob } from '../../support/api-images.ts'
-import { mounts, type Reply, startApi } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
+import { digestOf, pushBlob } from '../../support/api/api-images.ts'
+import { mounts, type Reply, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

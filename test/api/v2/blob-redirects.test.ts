@@ -1,13 +1,13 @@
 // storage.redirect: GET of a blob leads to the S3 store itself, at the address that others reach it by.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readConfig } from '../../../src/app/config.ts'
-import { digestOf, pushBlob } from '../../support/api-images.ts'
-import { type ApiServer, mounts, startApi } from '../../support/api-server.ts'
-import { testApiKey } from '../../support/berth-process.ts'
-import { addPerson } from '../../support/people.ts'
-import { startS3FaultProxy } from '../../support/s3-fault-proxy.ts'
-import { startS3Stub } from '../../support/s3-stub.ts'
-import { s3Variables } from '../../support/test-stores.ts'
+import { digestOf, pushBlob } from '../../support/api/api-images.ts'
+import { type ApiServer, mounts, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { startS3Stub } from '../../support/s3/s3-stub.ts'
+import { startS3FaultProxy } from '../../support/s3-faults/s3-fault-proxy.ts'
+import { testApiKey } from '../../support/server/berth-process.ts'
+import { s3Variables } from '../../support/stores/test-stores.ts'
 
 const stub = startS3Stub()
 // The same store under another name, as it looks from outside.

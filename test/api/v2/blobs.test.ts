@@ -1,9 +1,9 @@
 // getBlob and deleteBlob: distribution-spec end-2, end-10; RFC 9110, 13 and 14.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { digestOf, pushBlob, pushImage } from '../../support/api-images.ts'
-import { mounts, ownHeaders, startApi } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
-import { loseBlobs, loseMetadata } from '../../support/store-damage.ts'
+import { digestOf, pushBlob, pushImage } from '../../support/api/api-images.ts'
+import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { loseBlobs, loseMetadata } from '../../support/stores/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

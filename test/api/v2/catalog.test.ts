@@ -1,10 +1,10 @@
 // getCatalog: spec.md 2, 4 and 7; pages as in knowledge/oci.md 5.23.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { parseRepositoryPattern } from '../../../src/oci/repository-pattern.ts'
-import { pushBlob, pushImage } from '../../support/api-images.ts'
-import { type ApiServer, api, mounts, ownHeaders, type Reply, startApi } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
-import { damageMetadata } from '../../support/store-damage.ts'
+import { pushBlob, pushImage } from '../../support/api/api-images.ts'
+import { type ApiServer, api, mounts, ownHeaders, type Reply, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { damageMetadata } from '../../support/stores/store-damage.ts'
 
 const server = await startApi()
 const empty = await startApi()

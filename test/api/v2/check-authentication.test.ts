@@ -1,8 +1,8 @@
 // checkAuthentication: spec.md 4, rule 4; distribution-spec end-1.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { mounts, ownHeaders, startApi } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
-import { loseMetadata } from '../../support/store-damage.ts'
+import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { loseMetadata } from '../../support/stores/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

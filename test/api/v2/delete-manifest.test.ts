@@ -1,8 +1,8 @@
 // deleteManifest: distribution-spec end-9; decisions.md 3.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { imageOf, indexOf, pushImage, putManifest } from '../../support/api-images.ts'
-import { mounts, ownHeaders, startApi } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
+import { imageOf, indexOf, pushImage, putManifest } from '../../support/api/api-images.ts'
+import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

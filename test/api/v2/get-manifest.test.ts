@@ -8,10 +8,10 @@ import {
   ociManifest,
   pushImage,
   putManifest,
-} from '../../support/api-images.ts'
-import { mounts, ownHeaders, startApi } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
-import { loseMetadata } from '../../support/store-damage.ts'
+} from '../../support/api/api-images.ts'
+import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { loseMetadata } from '../../support/stores/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

@@ -1,11 +1,19 @@
 // What the forms of a push cost in requests to S3, from the first to the last: each of them is paid for, and waited for.
 import { afterAll, expect, test } from 'bun:test'
-import { digestOf, generatedBytes } from '../../support/generated-bytes.ts'
-import { ask, checkBlob, expectStatus, finish, openSession, patch, pushBlob } from '../../support/registry-client.ts'
-import { auditWrites } from '../../support/s3-audit.ts'
-import { startS3Stub } from '../../support/s3-stub.ts'
-import { startTestServer } from '../../support/test-server.ts'
-import { s3Variables } from '../../support/test-stores.ts'
+import { digestOf, generatedBytes } from '../../support/basics/generated-bytes.ts'
+import {
+  ask,
+  checkBlob,
+  expectStatus,
+  finish,
+  openSession,
+  patch,
+  pushBlob,
+} from '../../support/clients/registry-client.ts'
+import { startS3Stub } from '../../support/s3/s3-stub.ts'
+import { auditWrites } from '../../support/s3-faults/s3-audit.ts'
+import { startTestServer } from '../../support/server/test-server.ts'
+import { s3Variables } from '../../support/stores/test-stores.ts'
 
 const mebi = 1024 ** 2
 const stub = startS3Stub()

@@ -10,9 +10,9 @@ import {
   pushBlob,
   pushImage,
   putManifest,
-} from '../../support/api-images.ts'
-import { mounts, ownHeaders, startApi } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
+} from '../../support/api/api-images.ts'
+import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

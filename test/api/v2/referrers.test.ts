@@ -8,9 +8,9 @@ import {
   ociManifest,
   pushImage,
   putManifest,
-} from '../../support/api-images.ts'
-import { mounts, ownHeaders, type Reply, startApi } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
+} from '../../support/api/api-images.ts'
+import { mounts, ownHeaders, type Reply, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
 
 const server = await startApi({ BERTH_LIMITS__ANNOTATION_BYTES: '4MiB' })
 afterAll(() => server.stop())

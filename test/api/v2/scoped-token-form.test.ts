@@ -1,9 +1,9 @@
 // OAuth 2 as Docker's token specification has it: containerd asks this way first.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { mounts, type Question } from '../../support/api-server.ts'
-import { testApiKey } from '../../support/berth-process.ts'
-import { bearing, loginToken, type SoldToken, startBearerApi } from '../../support/scoped-tokens.ts'
-import { basic } from '../../support/test-server.ts'
+import { mounts, type Question } from '../../support/api/api-server.ts'
+import { bearing, loginToken, type SoldToken, startBearerApi } from '../../support/api/scoped-tokens.ts'
+import { testApiKey } from '../../support/server/berth-process.ts'
+import { basic } from '../../support/server/test-server.ts'
 
 const server = await startBearerApi()
 afterAll(() => server.stop())

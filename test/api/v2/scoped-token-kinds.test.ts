@@ -1,11 +1,11 @@
 // Every kind of credential in the place of every other: none passes for what it is not.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { pushImage } from '../../support/api-images.ts'
-import { api, identity } from '../../support/api-server.ts'
-import { testApiKey } from '../../support/berth-process.ts'
-import { forgedTokens } from '../../support/forged-tokens.ts'
-import { bearing, buyToken, loginToken, startBearerApi } from '../../support/scoped-tokens.ts'
-import { basic } from '../../support/test-server.ts'
+import { pushImage } from '../../support/api/api-images.ts'
+import { api, identity } from '../../support/api/api-server.ts'
+import { bearing, buyToken, loginToken, startBearerApi } from '../../support/api/scoped-tokens.ts'
+import { forgedTokens } from '../../support/identity/forged-tokens.ts'
+import { testApiKey } from '../../support/server/berth-process.ts'
+import { basic } from '../../support/server/test-server.ts'
 
 const server = await startBearerApi({ BERTH_AUTH__ANONYMOUS_PULL: 'public/*' })
 afterAll(() => server.stop())

@@ -1,8 +1,8 @@
 // How long a scoped token is good, and what ends it.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { pushImage, startUpload } from '../../support/api-images.ts'
-import { type ApiServer, api, identity } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
+import { pushImage, startUpload } from '../../support/api/api-images.ts'
+import { type ApiServer, api, identity } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
 import {
   askForToken,
   bearing,
@@ -12,7 +12,7 @@ import {
   loginToken,
   type SoldToken,
   startBearerApi,
-} from '../../support/scoped-tokens.ts'
+} from '../../support/api/scoped-tokens.ts'
 
 const server = await startBearerApi()
 afterAll(() => server.stop())

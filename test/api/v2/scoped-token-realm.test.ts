@@ -1,8 +1,8 @@
 // Where a challenge sends its client for a token: the address must be right behind proxies, and in the client's own mount.
 import { describe, expect, test } from 'bun:test'
-import { type ApiServer, api, mounts, startApi } from '../../support/api-server.ts'
-import { testApiKey } from '../../support/berth-process.ts'
-import { startBearerApi } from '../../support/scoped-tokens.ts'
+import { type ApiServer, api, mounts, startApi } from '../../support/api/api-server.ts'
+import { startBearerApi } from '../../support/api/scoped-tokens.ts'
+import { testApiKey } from '../../support/server/berth-process.ts'
 
 const prefixed = `${api}/v2`
 

@@ -1,9 +1,9 @@
 // What a scoped token opens, and what a client is told that needs another one.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { pushBlob, pushImage } from '../../support/api-images.ts'
-import type { Question, Reply } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
-import { askForToken, bearing, buyToken, type SoldToken, startBearerApi } from '../../support/scoped-tokens.ts'
+import { pushBlob, pushImage } from '../../support/api/api-images.ts'
+import type { Question, Reply } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { askForToken, bearing, buyToken, type SoldToken, startBearerApi } from '../../support/api/scoped-tokens.ts'
 
 const server = await startBearerApi({ BERTH_AUTH__ANONYMOUS_PULL: 'public/*' })
 afterAll(() => server.stop())

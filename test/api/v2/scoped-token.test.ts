@@ -1,8 +1,7 @@
 // Docker's token specification: what a client gets for its credentials, where `auth.challenge` is `bearer`.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { api, mounts, type Question } from '../../support/api-server.ts'
-import { testApiKey } from '../../support/berth-process.ts'
-import { addPerson } from '../../support/people.ts'
+import { api, mounts, type Question } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
 import {
   askForToken,
   bearing,
@@ -11,8 +10,9 @@ import {
   loginToken,
   type SoldToken,
   startBearerApi,
-} from '../../support/scoped-tokens.ts'
-import { basic } from '../../support/test-server.ts'
+} from '../../support/api/scoped-tokens.ts'
+import { testApiKey } from '../../support/server/berth-process.ts'
+import { basic } from '../../support/server/test-server.ts'
 
 const server = await startBearerApi()
 afterAll(() => server.stop())

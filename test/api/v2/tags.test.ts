@@ -1,9 +1,9 @@
 // getImageTagsList: spec.md 2, 4 and 7; distribution-spec end-8a, end-8b.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { pushBlob, pushImage } from '../../support/api-images.ts'
-import { mounts, ownHeaders, type Reply, startApi } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
-import { garbleUsers, loseMetadata } from '../../support/store-damage.ts'
+import { pushBlob, pushImage } from '../../support/api/api-images.ts'
+import { mounts, ownHeaders, type Reply, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { garbleUsers, loseMetadata } from '../../support/stores/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

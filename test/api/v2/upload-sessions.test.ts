@@ -1,8 +1,8 @@
 // postUpload, patchUpload, putUpload: distribution-spec end-4a, end-4b, end-5, end-6.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { digestOf, startUpload } from '../../support/api-images.ts'
-import { mounts, ownHeaders, startApi } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
+import { digestOf, startUpload } from '../../support/api/api-images.ts'
+import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

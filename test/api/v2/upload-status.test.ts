@@ -1,9 +1,9 @@
 // getUpload and deleteUpload, the blob in one request, and whose an upload is: distribution-spec end-4b, end-13.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { digestOf, startUpload } from '../../support/api-images.ts'
-import { mounts, ownHeaders, startApi } from '../../support/api-server.ts'
-import { addPerson } from '../../support/people.ts'
-import { moveBlobsAway } from '../../support/store-damage.ts'
+import { digestOf, startUpload } from '../../support/api/api-images.ts'
+import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { moveBlobsAway } from '../../support/stores/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
 import { buildApplication, openStores } from '../../../src/app/build.ts'
 import { readConfig } from '../../../src/app/config.ts'
 import { freeze, markAborted, nameStore, thaw } from '../../../src/app/move-marks.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 
 const temporaryFolder = useTemporaryFolders('owner')
 

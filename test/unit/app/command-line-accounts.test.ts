@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { runBerth } from '../../support/berth-command.ts'
-import { layEmptyData } from '../../support/empty-data.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { runBerth } from '../../support/server/berth-command.ts'
+import { layEmptyData } from '../../support/stores/empty-data.ts'
 
 const newFolder = useTemporaryFolders('command-accounts')
 

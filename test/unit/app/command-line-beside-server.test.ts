@@ -1,10 +1,10 @@
 // Commands on the data folder of a server that runs. It remembers nobody, so that what a command changed shows at once.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { runBerth } from '../../support/berth-command.ts'
-import { runBerthWith } from '../../support/berth-input.ts'
-import { type BerthProcess, startBerth } from '../../support/berth-process.ts'
-import { pushImage } from '../../support/registry-client.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { pushImage } from '../../support/clients/registry-client.ts'
+import { runBerth } from '../../support/server/berth-command.ts'
+import { runBerthWith } from '../../support/server/berth-input.ts'
+import { type BerthProcess, startBerth } from '../../support/server/berth-process.ts'
 
 const newFolder = useTemporaryFolders('command-beside')
 const folder = newFolder()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { runBerth } from '../../support/berth-command.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { runBerth } from '../../support/server/berth-command.ts'
 
 const folder = useTemporaryFolders('command-help')()
 const run = (...args: string[]) => runBerth(args, {}, folder)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { runBerth } from '../../support/berth-command.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { runBerth } from '../../support/server/berth-command.ts'
 
 const newFolder = useTemporaryFolders('command-keys')
 const wholeKey = /^berth_[A-Za-z0-9_-]{43}\n$/

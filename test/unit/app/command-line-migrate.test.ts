@@ -5,12 +5,12 @@ import { listAll, migrate } from '../../../src/adapters/metadata-sql/migrate.ts'
 import { PostgresDatabase } from '../../../src/adapters/metadata-sql/postgres-database.ts'
 import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
 import { SqliteServerLock } from '../../../src/adapters/metadata-sql/sqlite-server-lock.ts'
-import { runBerth } from '../../support/berth-command.ts'
-import { startBerth } from '../../support/berth-process.ts'
-import { testNeeding } from '../../support/needs.ts'
-import { postgres } from '../../support/postgres-server.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
-import { limits, sharedPostgres } from '../../support/test-stores.ts'
+import { testNeeding } from '../../support/basics/needs.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { postgres } from '../../support/postgres/postgres-server.ts'
+import { runBerth } from '../../support/server/berth-command.ts'
+import { startBerth } from '../../support/server/berth-process.ts'
+import { limits, sharedPostgres } from '../../support/stores/test-stores.ts'
 
 const newFolder = useTemporaryFolders('command-migrate')
 const all = listAll().join(', ')

@@ -3,14 +3,21 @@ import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { migrate } from '../../../src/adapters/metadata-sql/migrate.ts'
-import { runBerth } from '../../support/berth-command.ts'
-import { layEmptyData } from '../../support/empty-data.ts'
-import { digestOf, generatedBytes } from '../../support/generated-bytes.ts'
-import { killMove, type Place, placeIn, placeOnServers, readAllRows, runMove } from '../../support/move-command.ts'
-import { testNeeding } from '../../support/needs.ts'
-import { postgres } from '../../support/postgres-server.ts'
-import { canMount, makeSmallDisk } from '../../support/small-disk.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { digestOf, generatedBytes } from '../../support/basics/generated-bytes.ts'
+import { testNeeding } from '../../support/basics/needs.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import {
+  killMove,
+  type Place,
+  placeIn,
+  placeOnServers,
+  readAllRows,
+  runMove,
+} from '../../support/moves/move-command.ts'
+import { postgres } from '../../support/postgres/postgres-server.ts'
+import { runBerth } from '../../support/server/berth-command.ts'
+import { layEmptyData } from '../../support/stores/empty-data.ts'
+import { canMount, makeSmallDisk } from '../../support/stores/small-disk.ts'
 
 const newFolder = useTemporaryFolders('command-move')
 
@@ -21,23 +28,18 @@ async function newSource(): Promise<Place> {
   return place
 }
 
-function run({ settings, dataDir }: Place, ...args: string[]) {
-  return runBerth(args, settings, dataDir)
-}
+const run = ({ settings, dataDir }: Place, ...args: string[]) => runBerth(args, settings, dataDir)
 
 /** Gives the key under which its bytes are expected. */
 async function addBlobRow(place: Place, digest: string, sizeBytes: number): Promise<string> {
   const key = Bun.randomUUIDv7()
-  const behind = place.look()
-  await behind.run(
-    "INSERT INTO accounts (id, name, state, created_at, changed_at) VALUES (1, 'acme', 'enabled', 0, 0)",
-    [],
-  )
-  await behind.run(
+  const db = place.look()
+  await db.run("INSERT INTO accounts (id, name, state, created_at, changed_at) VALUES (1, 'acme', 'enabled', 0, 0)", [])
+  await db.run(
     'INSERT INTO blobs (account_id, digest, size_bytes, storage_key, created_at) VALUES (1, $1, $2, $3, 0)',
     [digest, sizeBytes, key],
   )
-  await behind.close()
+  await db.close()
   return key
 }
 
@@ -169,9 +171,9 @@ describe('berth migrate-store', () => {
 
   test('leaves a registry alone on which no server of this version has worked', async () => {
     const [from, to] = [placeIn(newFolder()), placeIn(newFolder())]
-    const behind = from.look()
-    await migrate(behind, 2)
-    await behind.close()
+    const db = from.look()
+    await migrate(db, 2)
+    await db.close()
 
     for (const refused of [await runMove(from, to), await runMove(from, undefined, '--abort')]) {
       expect([refused.exitCode, refused.stdout]).toEqual([1, ''])

@@ -4,10 +4,16 @@ import { join } from 'node:path'
 import { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
 import { hashApiKey } from '../../../src/identity/api-keys.ts'
-import { type CommandRun, runBerth } from '../../support/berth-command.ts'
-import { runAtTerminal, runBerthAtTerminal, runBerthWith, type Typing, terminal } from '../../support/berth-input.ts'
-import { testNeeding } from '../../support/needs.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { testNeeding } from '../../support/basics/needs.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { type CommandRun, runBerth } from '../../support/server/berth-command.ts'
+import {
+  runAtTerminal,
+  runBerthAtTerminal,
+  runBerthWith,
+  type Typing,
+  terminal,
+} from '../../support/server/berth-input.ts'
 
 const newFolder = useTemporaryFolders('command-secrets')
 const password = 'canary pass word'

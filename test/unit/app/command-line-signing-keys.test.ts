@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { runBerth } from '../../support/berth-command.ts'
-import { type BerthProcess, startBerth, testAdminPassword } from '../../support/berth-process.ts'
-import { layEmptyData } from '../../support/empty-data.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
-import { until } from '../../support/until.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { until } from '../../support/clocks/until.ts'
+import { runBerth } from '../../support/server/berth-command.ts'
+import { type BerthProcess, startBerth, testAdminPassword } from '../../support/server/berth-process.ts'
+import { layEmptyData } from '../../support/stores/empty-data.ts'
 
 const newFolder = useTemporaryFolders('command-signing-keys')
 const identity = '/api/2021-02-21'

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runBerth } from '../../support/berth-command.ts'
-import { runBerthWith } from '../../support/berth-input.ts'
-import { layEmptyData } from '../../support/empty-data.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { runBerth } from '../../support/server/berth-command.ts'
+import { runBerthWith } from '../../support/server/berth-input.ts'
+import { layEmptyData } from '../../support/stores/empty-data.ts'
 
 const newFolder = useTemporaryFolders('command-users')
 

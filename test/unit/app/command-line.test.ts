@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { runBerth } from '../../support/berth-command.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { runBerth } from '../../support/server/berth-command.ts'
 
 const newFolder = useTemporaryFolders('command')
 

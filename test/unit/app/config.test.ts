@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigFault, readConfig } from '../../../src/app/config.ts'
 import { settingsTable } from '../../../src/app/settings.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 
 const newFolder = useTemporaryFolders('config')
 

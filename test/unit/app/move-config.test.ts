@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigFault, readConfig, readMoveConfigs } from '../../../src/app/config.ts'
 import { describeBlobs, describeMetadata } from '../../../src/app/store-places.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 
 const newFolder = useTemporaryFolders('move-config')
 

@@ -3,8 +3,8 @@ import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../../../src/app/config.ts'
-import { runBerth } from '../../support/berth-command.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { runBerth } from '../../support/server/berth-command.ts'
 
 const newFolder = useTemporaryFolders('written-settings')
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { askPassword, readPassword, type SecretInput } from '../../../src/cli/secret-input.ts'
-import { errorOf } from '../../support/outcomes.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
 
 const word = 'correct horse'
 

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { ConnectionGate, pauseAfterCount } from '../../../src/http/connection-gate.ts'
 import { openLog } from '../../../src/lib/log.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/clocks/until.ts'
 
 const log = openLog({ format: 'json', level: 'error', bufferBytes: 1_024 })
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { contentHeaders, isUnchanged, notModified } from '../../../src/http/content-headers.ts'
 import { toResponse } from '../../../src/http/response.ts'
 import { parseDigest } from '../../../src/oci/digest.ts'
-import { headers } from '../../support/request-headers.ts'
+import { headers } from '../../support/basics/request-headers.ts'
 
 const digest = parseDigest(`sha256:${'0'.repeat(64)}`)
 const other = `sha256:${'1'.repeat(64)}`

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { findCredential } from '../../../src/http/credentials.ts'
-import { basic, headers } from '../../support/request-headers.ts'
+import { basic, headers } from '../../support/basics/request-headers.ts'
 
 const noQuery = new URLSearchParams()
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { answerError, type ErrorContext, errorTable } from '../../../src/http/error-body.ts'
 import { type Refusal, RegistryRefusal, refusalWords, Unavailable } from '../../../src/oci/errors.ts'
-import { ociErrorCodes } from '../../support/oci-error-codes.ts'
+import { ociErrorCodes } from '../../support/api/oci-error-codes.ts'
 
 const registry: ErrorContext = {
   territory: { kind: 'registry', mount: '/v2' },

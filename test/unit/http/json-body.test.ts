@@ -11,8 +11,8 @@ import {
 } from '../../../src/http/json-body.ts'
 import { openBody } from '../../../src/http/request-body.ts'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
-import { errorOf } from '../../support/outcomes.ts'
-import { catchRefusal } from '../../support/refusal-of.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
+import { catchRefusal } from '../../support/basics/refusal-of.ts'
 
 const bytesMax = 100
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { checkSameSite } from '../../../src/http/credentials.ts'
-import { refusalOf } from '../../support/refusal-of.ts'
-import { headers } from '../../support/request-headers.ts'
+import { refusalOf } from '../../support/basics/refusal-of.ts'
+import { headers } from '../../support/basics/request-headers.ts'
 
 const own = 'https://registry.example.com'
 

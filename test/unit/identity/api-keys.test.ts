@@ -2,10 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { createApiKey, hashApiKey, listApiKeys, parseKeyName, revokeApiKey } from '../../../src/identity/api-keys.ts'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
 import type { KeyLimits } from '../../../src/ports/api-keys.ts'
-import { MovingClock } from '../../support/memory-signing-keys.ts'
-import { MemoryApiKeys, MemoryUsers, storeOf, user } from '../../support/memory-users.ts'
-import { errorOf } from '../../support/outcomes.ts'
-import { refusalOf } from '../../support/refusal-of.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
+import { refusalOf } from '../../support/basics/refusal-of.ts'
+import { MovingClock } from '../../support/identity/memory-signing-keys.ts'
+import { MemoryApiKeys, MemoryUsers, storeOf, user } from '../../support/identity/memory-users.ts'
 
 const unlimited: KeyLimits = { expiresAt: undefined, rights: undefined, repositories: undefined }
 

@@ -1,7 +1,7 @@
 // Failure limits: attempts that come together, that nobody can decide, and that nobody can guess.
 import { describe, expect, test } from 'bun:test'
 import { type RegistryRefusal, Unavailable } from '../../../src/oci/errors.ts'
-import { Trial, type Tried } from '../../support/limits-trial.ts'
+import { Trial, type Tried } from '../../support/identity/limits-trial.ts'
 
 const settle = () => new Promise((resolve) => setTimeout(resolve, 0))
 

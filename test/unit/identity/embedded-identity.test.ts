@@ -10,8 +10,8 @@ import { parseRepositoryPattern } from '../../../src/oci/repository-pattern.ts'
 import type { KeyLimits } from '../../../src/ports/api-keys.ts'
 import type { Credential, Principal, Right } from '../../../src/ports/identity.ts'
 import type { User } from '../../../src/ports/users.ts'
-import { MemorySigningKeys, MovingClock } from '../../support/memory-signing-keys.ts'
-import { MemoryApiKeys, MemoryUsers, user } from '../../support/memory-users.ts'
+import { MemorySigningKeys, MovingClock } from '../../support/identity/memory-signing-keys.ts'
+import { MemoryApiKeys, MemoryUsers, user } from '../../support/identity/memory-users.ts'
 
 const now = 1_800_000_000_000
 const apiKey = (secret: string): Credential => ({ kind: 'api-key', secret })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { Trial, usual } from '../../support/limits-trial.ts'
+import { Trial, usual } from '../../support/identity/limits-trial.ts'
 
 describe('an address that tries many credentials', () => {
   test('has its burst, and is then refused for the pause', async () => {

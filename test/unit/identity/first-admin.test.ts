@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { hashApiKey } from '../../../src/identity/api-keys.ts'
 import { type AdminPreset, createFirstKey, ensureAdmin } from '../../../src/identity/first-admin.ts'
 import { isPassword } from '../../../src/identity/passwords.ts'
-import { MemoryApiKeys, MemoryUsers, user } from '../../support/memory-users.ts'
+import { MemoryApiKeys, MemoryUsers, user } from '../../support/identity/memory-users.ts'
 
 const nothing = { name: 'admin', apiKey: undefined, password: undefined }
 

@@ -4,9 +4,9 @@ import { KeyRing, publishAheadMs } from '../../../src/identity/key-ring.ts'
 import { Tokens } from '../../../src/identity/tokens.ts'
 import { ownAlgorithms, signJwt } from '../../../src/lib/jwt.ts'
 import type { SigningKey } from '../../../src/ports/signing-keys.ts'
-import { Gate } from '../../support/gates.ts'
-import { MemorySigningKeys, MovingClock } from '../../support/memory-signing-keys.ts'
-import { user } from '../../support/memory-users.ts'
+import { Gate } from '../../support/clocks/gates.ts'
+import { MemorySigningKeys, MovingClock } from '../../support/identity/memory-signing-keys.ts'
+import { user } from '../../support/identity/memory-users.ts'
 
 const day = 86_400_000
 

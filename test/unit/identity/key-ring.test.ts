@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { KeyRing, keySetMaxAgeSeconds, publishAheadMs } from '../../../src/identity/key-ring.ts'
 import { Tokens, tokenLifetimeSeconds } from '../../../src/identity/tokens.ts'
 import { JwtKeys, ownAlgorithms } from '../../../src/lib/jwt.ts'
-import { MemorySigningKeys, MovingClock } from '../../support/memory-signing-keys.ts'
-import { user } from '../../support/memory-users.ts'
+import { MemorySigningKeys, MovingClock } from '../../support/identity/memory-signing-keys.ts'
+import { user } from '../../support/identity/memory-users.ts'
 
 const minute = 60_000
 const hour = 60 * minute

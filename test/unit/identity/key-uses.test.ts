@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { KeyUses } from '../../../src/identity/key-uses.ts'
-import { errorOf } from '../../support/outcomes.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
 
 /** Remembers what it was told, call by call; may fail. */
 class Notes {

@@ -4,8 +4,8 @@ import { findByPassword } from '../../../src/identity/users.ts'
 import { NoSlot } from '../../../src/lib/slots.ts'
 import { Unavailable } from '../../../src/oci/errors.ts'
 import type { Users } from '../../../src/ports/users.ts'
-import { MemoryUsers, user } from '../../support/memory-users.ts'
-import { errorOf } from '../../support/outcomes.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
+import { MemoryUsers, user } from '../../support/identity/memory-users.ts'
 
 const password = 'a password of ann'
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { errorOf } from '../../support/outcomes.ts'
-import { down, key, Memory, numbered, principal, settle } from '../../support/remembering.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
+import { down, key, Memory, numbered, principal, settle } from '../../support/identity/remembering.ts'
 
 let memory = new Memory()
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { errorOf } from '../../support/outcomes.ts'
-import { ages, down, key, Memory, numbered, policy, principal } from '../../support/remembering.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
+import { ages, down, key, Memory, numbered, policy, principal } from '../../support/identity/remembering.ts'
 
 let memory = new Memory()
 

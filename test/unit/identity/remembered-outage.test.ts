@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Principal } from '../../../src/ports/identity.ts'
-import { errorOf } from '../../support/outcomes.ts'
-import { ages, down, key, Memory, policy, principal } from '../../support/remembering.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
+import { ages, down, key, Memory, policy, principal } from '../../support/identity/remembering.ts'
 
 let memory = new Memory()
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { ages, down, key, Memory, policy, principal, settle } from '../../support/remembering.ts'
+import { ages, down, key, Memory, policy, principal, settle } from '../../support/identity/remembering.ts'
 
 let memory = new Memory()
 

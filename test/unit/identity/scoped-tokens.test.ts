@@ -11,9 +11,9 @@ import { Tokens } from '../../../src/identity/tokens.ts'
 import { signJwt, toPublicJwk } from '../../../src/lib/jwt.ts'
 import type { RepositoryPattern } from '../../../src/oci/repository-pattern.ts'
 import type { Principal } from '../../../src/ports/identity.ts'
-import { forgedTokens } from '../../support/forged-tokens.ts'
-import { MemorySigningKeys } from '../../support/memory-signing-keys.ts'
-import { user } from '../../support/memory-users.ts'
+import { forgedTokens } from '../../support/identity/forged-tokens.ts'
+import { MemorySigningKeys } from '../../support/identity/memory-signing-keys.ts'
+import { user } from '../../support/identity/memory-users.ts'
 
 const clock = { now: () => now, freshId: () => crypto.randomUUID() }
 let now = 1_800_000_000_000

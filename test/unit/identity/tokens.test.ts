@@ -4,9 +4,9 @@ import { KeyRing } from '../../../src/identity/key-ring.ts'
 import { ScopedTokens } from '../../../src/identity/scoped-tokens.ts'
 import { isOver, Tokens, tokenLifetimeSeconds } from '../../../src/identity/tokens.ts'
 import { type Claims, signJwt } from '../../../src/lib/jwt.ts'
-import { forgedTokens } from '../../support/forged-tokens.ts'
-import { MemorySigningKeys, MovingClock } from '../../support/memory-signing-keys.ts'
-import { user } from '../../support/memory-users.ts'
+import { forgedTokens } from '../../support/identity/forged-tokens.ts'
+import { MemorySigningKeys, MovingClock } from '../../support/identity/memory-signing-keys.ts'
+import { user } from '../../support/identity/memory-users.ts'
 
 const now = 1_800_000_000_000
 

@@ -12,9 +12,9 @@ import {
 } from '../../../src/identity/users.ts'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
 import type { Right } from '../../../src/ports/identity.ts'
-import { MemoryUsers, storeOf } from '../../support/memory-users.ts'
-import { errorOf } from '../../support/outcomes.ts'
-import { catchRefusal, refusalOf } from '../../support/refusal-of.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
+import { catchRefusal, refusalOf } from '../../support/basics/refusal-of.ts'
+import { MemoryUsers, storeOf } from '../../support/identity/memory-users.ts'
 
 const ann = { name: parseUserName('ann'), account: 'acme', roles: ['writer'], password: undefined }
 

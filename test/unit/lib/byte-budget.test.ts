@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { ByteBudget, type HoldTerms, NoRoom } from '../../../src/lib/byte-budget.ts'
-import { errorOf } from '../../support/outcomes.ts'
-import { until } from '../../support/until.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
+import { until } from '../../support/clocks/until.ts'
 
 const kept: HoldTerms = { giveUp: () => undefined }
 

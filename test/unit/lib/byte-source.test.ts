@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from 'bun:test'
 import { ByteSource } from '../../../src/lib/byte-source.ts'
-import { errorOf } from '../../support/outcomes.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
 
 const slow = new Error('too slow')
 const windowMs = 1_000

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { CircuitBreaker, CircuitOpen } from '../../../src/lib/circuit-breaker.ts'
-import { errorOf } from '../../support/outcomes.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
 
 const fault = new Error('down')
 let now = 0

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { SerialQueue } from '../../../src/lib/serial-queue.ts'
-import { errorOf } from '../../support/outcomes.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
 
 describe('a serial queue', () => {
   test('runs one task after the other, in the order in which they came', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { NoSlot, Slots } from '../../../src/lib/slots.ts'
-import { errorOf } from '../../support/outcomes.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
 
 /** Work that goes on until it is told to end, and writes down that it began. */
 function heldWork(began: string[]) {

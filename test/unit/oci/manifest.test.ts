@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import { parseManifest } from '../../../src/oci/manifest.ts'
 import { dockerManifest, ociIndex, ociManifest } from '../../../src/oci/media-types.ts'
-import { type Body, descriptor, imageBody, indexBody, limits, parse, toBytes } from '../../support/manifest-bodies.ts'
-import { catchRefusal, refusalOf } from '../../support/refusal-of.ts'
+import { catchRefusal, refusalOf } from '../../support/basics/refusal-of.ts'
+import {
+  type Body,
+  descriptor,
+  imageBody,
+  indexBody,
+  limits,
+  parse,
+  toBytes,
+} from '../../support/clients/manifest-bodies.ts'
 
 describe('an image', () => {
   test('names its config and its layers, in that order', () => {

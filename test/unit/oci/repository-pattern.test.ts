@@ -8,7 +8,7 @@ import {
   patternOf,
   type RepositoryPattern,
 } from '../../../src/oci/repository-pattern.ts'
-import { check, piecesOf, spoiled } from '../../support/fuzzing.ts'
+import { check, piecesOf, spoiled } from '../../support/basics/fuzzing.ts'
 
 const parsed = (text: string): RepositoryPattern =>
   parseRepositoryPattern(text) ?? expect.unreachable(`no pattern: ${text}`)

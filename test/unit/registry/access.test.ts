@@ -7,7 +7,7 @@ import type { RepositoryName } from '../../../src/oci/names.ts'
 import { matchesPattern, parseRepositoryPattern, type RepositoryPattern } from '../../../src/oci/repository-pattern.ts'
 import type { Grant, Principal, Right } from '../../../src/ports/identity.ts'
 import { checkAllowed, findListable, isAllowed, isGrantable } from '../../../src/registry/access.ts'
-import { check } from '../../support/fuzzing.ts'
+import { check } from '../../support/basics/fuzzing.ts'
 
 const named = (text: string) => text as RepositoryName
 const patterned = (text: string): RepositoryPattern => parseRepositoryPattern(text) ?? expect.unreachable(text)

@@ -8,6 +8,9 @@ import { changing, isReadOnly } from '../../../src/registry/read-only.ts'
 import { openAccount } from '../../../src/registry/service.ts'
 import { deleteTag } from '../../../src/registry/tags.ts'
 import { appendToUpload, describeUpload, finishUpload, startUpload } from '../../../src/registry/uploads.ts'
+import { digestOf } from '../../support/basics/generated-bytes.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import {
   bodyOf,
   collect,
@@ -19,12 +22,9 @@ import {
   scopeOf,
   upload,
   type World,
-} from '../../support/deed-world.ts'
-import { digestOf } from '../../support/generated-bytes.ts'
-import { noAges, tagged } from '../../support/metadata-rows.ts'
-import { errorOf } from '../../support/outcomes.ts'
-import { freshKey } from '../../support/stored-objects.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+} from '../../support/stores/deed-world.ts'
+import { noAges, tagged } from '../../support/stores/metadata-rows.ts'
+import { freshKey } from '../../support/stores/stored-objects.ts'
 
 const newFolder = useTemporaryFolders('read-only')
 const encode = (text: string) => new TextEncoder().encode(text)

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'bun:test'
 import { Unavailable } from '../../../src/oci/errors.ts'
 import type { BlobStore } from '../../../src/ports/blob-store.ts'
 import type { CopiedObjects } from '../../../src/ports/moves.ts'
-import { useCopyWorlds } from '../../support/copy-world.ts'
-import { errorOf } from '../../support/outcomes.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
+import { useCopyWorlds } from '../../support/moves/copy-world.ts'
 
 const { openWorld, copy, lookInto, expectSound } = useCopyWorlds()
 

@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'bun:test'
 import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
 import type { BlobStore } from '../../../src/ports/blob-store.ts'
-import { store, useCopyWorlds } from '../../support/copy-world.ts'
-import { digestOf, generatedBytes } from '../../support/generated-bytes.ts'
+import { digestOf, generatedBytes } from '../../support/basics/generated-bytes.ts'
+import { store, useCopyWorlds } from '../../support/moves/copy-world.ts'
 
 const { openWorld, copy, lookInto, expectSound } = useCopyWorlds()
 

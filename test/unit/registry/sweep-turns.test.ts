@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'bun:test'
 import type { BlobStore, StorageKey, StrayObject } from '../../../src/ports/blob-store.ts'
 import { sweepInTurn } from '../../../src/registry/garbage.ts'
-import { openWorld } from '../../support/deed-world.ts'
-import { Gate } from '../../support/gates.ts'
-import { errorOf } from '../../support/outcomes.ts'
-import { damageMetadata } from '../../support/store-damage.ts'
-import { freshKey } from '../../support/stored-objects.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { Gate } from '../../support/clocks/gates.ts'
+import { openWorld } from '../../support/stores/deed-world.ts'
+import { damageMetadata } from '../../support/stores/store-damage.ts'
+import { freshKey } from '../../support/stores/stored-objects.ts'
 
 const temporaryFolder = useTemporaryFolders('sweep-turns')
 const minuteMs = 60_000

@@ -5,12 +5,12 @@ import type { BlobStore, BlobWriter, StorageKey } from '../../../src/ports/blob-
 import type { UploadOwner } from '../../../src/ports/uploads.ts'
 import { RunningUploads } from '../../../src/registry/running-uploads.ts'
 import { appendToUpload, finishUpload, startUpload, uploadAtOnce } from '../../../src/registry/uploads.ts'
-import { bodyOf, collect, grow, openWorld, scopeOf, type World } from '../../support/deed-world.ts'
-import { digestOf, generatedBytes } from '../../support/generated-bytes.ts'
-import { named } from '../../support/metadata-rows.ts'
-import { errorOf } from '../../support/outcomes.ts'
-import { auditStores } from '../../support/store-audit.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { digestOf, generatedBytes } from '../../support/basics/generated-bytes.ts'
+import { errorOf } from '../../support/basics/outcomes.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { bodyOf, collect, grow, openWorld, scopeOf, type World } from '../../support/stores/deed-world.ts'
+import { named } from '../../support/stores/metadata-rows.ts'
+import { auditStores } from '../../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('uncertain')
 const bytes = generatedBytes(1_000)

@@ -7,11 +7,11 @@ import type { BlobWriter } from '../../../src/ports/blob-store.ts'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
 import { type Ending, endings, type TurnEvent, type TurnState } from '../../../src/registry/upload-endings.ts'
 import { appendToUpload, finishUpload, startUpload, uploadAtOnce } from '../../../src/registry/uploads.ts'
-import { bodyOf, openWorld, scopeOf, type World } from '../../support/deed-world.ts'
-import { before, beforeCall } from '../../support/gates.ts'
-import { digestOf, generatedBytes } from '../../support/generated-bytes.ts'
-import { countRows, listFiles } from '../../support/store-audit.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { digestOf, generatedBytes } from '../../support/basics/generated-bytes.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { before, beforeCall } from '../../support/clocks/gates.ts'
+import { bodyOf, openWorld, scopeOf, type World } from '../../support/stores/deed-world.ts'
+import { countRows, listFiles } from '../../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('endings')
 const whole = generatedBytes(15)

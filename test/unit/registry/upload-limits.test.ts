@@ -4,11 +4,11 @@ import { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadat
 import type { RegistryRefusal } from '../../../src/oci/errors.ts'
 import type { RegistrySettings } from '../../../src/registry/settings.ts'
 import { startUpload, uploadAtOnce } from '../../../src/registry/uploads.ts'
-import { type Engine, useEngines } from '../../support/both-engines.ts'
-import { bodyOf, openWorld, scopeOf } from '../../support/deed-world.ts'
-import { before } from '../../support/gates.ts'
-import { digestOf } from '../../support/generated-bytes.ts'
-import { useTemporaryFolders } from '../../support/temporary-folders.ts'
+import { digestOf } from '../../support/basics/generated-bytes.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { before } from '../../support/clocks/gates.ts'
+import { type Engine, useEngines } from '../../support/stores/both-engines.ts'
+import { bodyOf, openWorld, scopeOf } from '../../support/stores/deed-world.ts'
 
 const temporaryFolder = useTemporaryFolders('upload-limits')
 const engines = useEngines('upload-limits')

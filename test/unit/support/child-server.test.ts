@@ -4,10 +4,10 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePorts, outlive } from '../../support/child-server.ts'
-import { until } from '../../support/until.ts'
+import { freePorts, outlive } from '../../support/basics/child-server.ts'
+import { until } from '../../support/clocks/until.ts'
 
-const module = join(import.meta.dir, '../../support/child-server.ts')
+const module = join(import.meta.dir, '../../support/basics/child-server.ts')
 
 /** Starts a child under watch and waits to be killed. */
 const program = `

@@ -1,12 +1,12 @@
 // Each fault of the proxy is seen by a client, and by the server behind it or not, as its name says.
 import { afterAll, afterEach, describe, expect, test } from 'bun:test'
 import { createServer } from 'node:net'
-import { generatedBytes } from '../../support/generated-bytes.ts'
-import { sendRaw } from '../../support/raw-socket.ts'
-import { startS3FaultProxy } from '../../support/s3-fault-proxy.ts'
-import { askS3, readS3, type S3Request, xmlField } from '../../support/s3-server.ts'
-import { sha256Hex, signHeaders } from '../../support/s3-signature.ts'
-import { startS3Stub } from '../../support/s3-stub.ts'
+import { generatedBytes } from '../../support/basics/generated-bytes.ts'
+import { sendRaw } from '../../support/clients/raw-socket.ts'
+import { askS3, readS3, type S3Request, xmlField } from '../../support/s3/s3-server.ts'
+import { sha256Hex, signHeaders } from '../../support/s3/s3-signature.ts'
+import { startS3Stub } from '../../support/s3/s3-stub.ts'
+import { startS3FaultProxy } from '../../support/s3-faults/s3-fault-proxy.ts'
 
 const stub = startS3Stub({ partBytesMin: 4 })
 const proxy = await startS3FaultProxy(stub.url)

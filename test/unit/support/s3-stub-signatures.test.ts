@@ -1,9 +1,9 @@
 // The stub lets in who signed rightly, and nobody else. The first test holds its arithmetic to a published example, so
 // that stub and signer cannot be wrong in the same way.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { askS3, readS3 } from '../../support/s3-server.ts'
-import { canonicalRequest, presign, sha256Hex, signatureOf, signHeaders } from '../../support/s3-signature.ts'
-import { startS3Stub } from '../../support/s3-stub.ts'
+import { askS3, readS3 } from '../../support/s3/s3-server.ts'
+import { canonicalRequest, presign, sha256Hex, signatureOf, signHeaders } from '../../support/s3/s3-signature.ts'
+import { startS3Stub } from '../../support/s3/s3-stub.ts'
 
 const stub = startS3Stub()
 afterAll(() => stub.stop())

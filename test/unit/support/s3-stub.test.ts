@@ -1,11 +1,11 @@
 // What the stub keeps, and what it refuses once a request is signed.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { sendRaw } from '../../support/raw-socket.ts'
-import { askS3, readS3, type S3Answer, type S3Request, xmlField, xmlFields } from '../../support/s3-server.ts'
-import { signHeaders } from '../../support/s3-signature.ts'
-import { startS3Stub } from '../../support/s3-stub.ts'
-import { crc32Of } from '../../support/s3-stub-calls.ts'
-import { until } from '../../support/until.ts'
+import { sendRaw } from '../../support/clients/raw-socket.ts'
+import { until } from '../../support/clocks/until.ts'
+import { askS3, readS3, type S3Answer, type S3Request, xmlField, xmlFields } from '../../support/s3/s3-server.ts'
+import { signHeaders } from '../../support/s3/s3-signature.ts'
+import { startS3Stub } from '../../support/s3/s3-stub.ts'
+import { crc32Of } from '../../support/s3/s3-stub-calls.ts'
 
 const stub = startS3Stub({ partBytesMin: 8, pageSize: 2 })
 const host = new URL(stub.url).host

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { askContainer, isCredentialsAddress } from '../../../../src/adapters/blobs-s3/credential-services.ts'
 import { chooseCredentials, containerAddressOf } from '../../../../src/adapters/blobs-s3/s3-credentials.ts'
 import { readConfig } from '../../../../src/app/config.ts'
-import { faultOf } from '../../../support/s3-client.ts'
-import { startScriptedServer } from '../../../support/scripted-server.ts'
-import { useTemporaryFolders } from '../../../support/temporary-folders.ts'
+import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
+import { faultOf } from '../../../support/s3/s3-client.ts'
+import { startScriptedServer } from '../../../support/server/scripted-server.ts'
 
 const server = await startScriptedServer()
 afterAll(() => server.stop())

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { askContainer, askForWebIdentity, askInstance } from '../../../../src/adapters/blobs-s3/credential-services.ts'
 import type { S3Credentials } from '../../../../src/adapters/blobs-s3/credential-source.ts'
 import { type CredentialSettings, chooseCredentials } from '../../../../src/adapters/blobs-s3/s3-credentials.ts'
-import { errorOf } from '../../../support/outcomes.ts'
-import { faultOf } from '../../../support/s3-client.ts'
-import { type Script, startScriptedServer } from '../../../support/scripted-server.ts'
-import { useTemporaryFolders } from '../../../support/temporary-folders.ts'
+import { errorOf } from '../../../support/basics/outcomes.ts'
+import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
+import { faultOf } from '../../../support/s3/s3-client.ts'
+import { type Script, startScriptedServer } from '../../../support/server/scripted-server.ts'
 
 const server = await startScriptedServer()
 afterAll(() => server.stop())

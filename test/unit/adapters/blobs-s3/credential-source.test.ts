@@ -5,7 +5,7 @@ import {
   RenewedCredentials,
   type S3Credentials,
 } from '../../../../src/adapters/blobs-s3/credential-source.ts'
-import { errorOf } from '../../../support/outcomes.ts'
+import { errorOf } from '../../../support/basics/outcomes.ts'
 
 const minuteMs = 60_000
 const noon = 1_700_000_000_000

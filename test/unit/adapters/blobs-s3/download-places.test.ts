@@ -5,8 +5,8 @@ import {
   type PlacesSettings,
 } from '../../../../src/adapters/blobs-s3/download-places.ts'
 import { NoSlot } from '../../../../src/lib/slots.ts'
-import { errorOf } from '../../../support/outcomes.ts'
-import { until } from '../../../support/until.ts'
+import { errorOf } from '../../../support/basics/outcomes.ts'
+import { until } from '../../../support/clocks/until.ts'
 
 /** A hundred bytes a second, over windows of a second: 1,600 bytes in each, as long as somebody waits. */
 const pace = { bytesPerSecondMin: 100, windowMs: 1_000 }

@@ -8,7 +8,7 @@ import {
   uploadKeyOf,
 } from '../../../../src/adapters/blobs-s3/object-names.ts'
 import type { StorageKey } from '../../../../src/ports/blob-store.ts'
-import { freshKey } from '../../../support/stored-objects.ts'
+import { freshKey } from '../../../support/stores/stored-objects.ts'
 
 const prefix = fc.constantFrom('', 'berth/', 'a/b c/', 'ü/')
 const keys = fc.oneof(

@@ -8,9 +8,9 @@ import { PieceRoom, type RoomSettings } from '../../../../src/adapters/blobs-s3/
 import { sizeOfBody, toRequestBody } from '../../../../src/adapters/blobs-s3/s3-body.ts'
 import { RegistryRefusal, Unavailable } from '../../../../src/oci/errors.ts'
 import type { DiskSpace } from '../../../../src/ports/disk-space.ts'
-import { generatedBytes } from '../../../support/generated-bytes.ts'
-import { errorOf } from '../../../support/outcomes.ts'
-import { useTemporaryFolders } from '../../../support/temporary-folders.ts'
+import { generatedBytes } from '../../../support/basics/generated-bytes.ts'
+import { errorOf } from '../../../support/basics/outcomes.ts'
+import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
 
 const temporaryFolder = useTemporaryFolders('pieces')
 const large = 200_000

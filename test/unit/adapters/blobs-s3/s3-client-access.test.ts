@@ -6,8 +6,8 @@ import {
   type S3Credentials,
 } from '../../../../src/adapters/blobs-s3/credential-source.ts'
 import type { S3Client, S3ClientSettings } from '../../../../src/adapters/blobs-s3/s3-client.ts'
-import { bodyOf, faultOf, openS3Client, readAll, TestTime } from '../../../support/s3-client.ts'
-import { startS3Stub } from '../../../support/s3-stub.ts'
+import { bodyOf, faultOf, openS3Client, readAll, TestTime } from '../../../support/s3/s3-client.ts'
+import { startS3Stub } from '../../../support/s3/s3-stub.ts'
 
 const stub = startS3Stub()
 afterAll(() => stub.stop())

@@ -2,8 +2,8 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { FixedCredentials } from '../../../../src/adapters/blobs-s3/credential-source.ts'
 import type { S3Client, S3ClientSettings } from '../../../../src/adapters/blobs-s3/s3-client.ts'
-import { bodyOf, faultOf, openS3Client, readAll, TestTime } from '../../../support/s3-client.ts'
-import { startS3Stub } from '../../../support/s3-stub.ts'
+import { bodyOf, faultOf, openS3Client, readAll, TestTime } from '../../../support/s3/s3-client.ts'
+import { startS3Stub } from '../../../support/s3/s3-stub.ts'
 
 const mebi = 1024 * 1024
 const stub = startS3Stub({ pageSize: 3, partBytesMin: mebi })

@@ -1,7 +1,7 @@
 // The doubtful Complete: whatever is heard of it, the object itself tells whether it is there.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { errorXml, faultOf, openS3Client, TestTime } from '../../../support/s3-client.ts'
-import { type Script, type ScriptedAnswer, startScriptedServer } from '../../../support/scripted-server.ts'
+import { errorXml, faultOf, openS3Client, TestTime } from '../../../support/s3/s3-client.ts'
+import { type Script, type ScriptedAnswer, startScriptedServer } from '../../../support/server/scripted-server.ts'
 
 const server = await startScriptedServer()
 afterAll(() => server.stop())

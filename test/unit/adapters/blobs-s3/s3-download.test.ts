@@ -1,10 +1,10 @@
 // Downloads that break and go on, and that wait for their reader.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { NoSlot } from '../../../../src/lib/slots.ts'
-import { errorOf } from '../../../support/outcomes.ts'
-import { errorXml, faultOf, openS3Client, readAll, TestTime } from '../../../support/s3-client.ts'
-import { type Script, type ScriptedAnswer, startScriptedServer } from '../../../support/scripted-server.ts'
-import { until } from '../../../support/until.ts'
+import { errorOf } from '../../../support/basics/outcomes.ts'
+import { until } from '../../../support/clocks/until.ts'
+import { errorXml, faultOf, openS3Client, readAll, TestTime } from '../../../support/s3/s3-client.ts'
+import { type Script, type ScriptedAnswer, startScriptedServer } from '../../../support/server/scripted-server.ts'
 
 const server = await startScriptedServer()
 afterAll(() => server.stop())

@@ -6,10 +6,10 @@ import {
   RenewedCredentials,
 } from '../../../../src/adapters/blobs-s3/credential-source.ts'
 import type { S3Client } from '../../../../src/adapters/blobs-s3/s3-client.ts'
-import { bodyOf, errorXml, faultOf, openS3Client, TestTime } from '../../../support/s3-client.ts'
-import type { S3Keys } from '../../../support/s3-signature.ts'
-import { type S3Stub, startS3Stub } from '../../../support/s3-stub.ts'
-import { startScriptedServer } from '../../../support/scripted-server.ts'
+import { bodyOf, errorXml, faultOf, openS3Client, TestTime } from '../../../support/s3/s3-client.ts'
+import type { S3Keys } from '../../../support/s3/s3-signature.ts'
+import { type S3Stub, startS3Stub } from '../../../support/s3/s3-stub.ts'
+import { startScriptedServer } from '../../../support/server/scripted-server.ts'
 
 const hourMs = 3_600_000
 const count = 40

@@ -2,9 +2,17 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { S3Client } from '../../../../src/adapters/blobs-s3/s3-client.ts'
 import { NoSlot } from '../../../../src/lib/slots.ts'
-import { errorOf } from '../../../support/outcomes.ts'
-import { bodyOf, errorXml, faultOf, openS3Client, readAll, TestTime, testSecret } from '../../../support/s3-client.ts'
-import { type Script, startScriptedServer } from '../../../support/scripted-server.ts'
+import { errorOf } from '../../../support/basics/outcomes.ts'
+import {
+  bodyOf,
+  errorXml,
+  faultOf,
+  openS3Client,
+  readAll,
+  TestTime,
+  testSecret,
+} from '../../../support/s3/s3-client.ts'
+import { type Script, startScriptedServer } from '../../../support/server/scripted-server.ts'
 
 const server = await startScriptedServer()
 afterAll(() => server.stop())

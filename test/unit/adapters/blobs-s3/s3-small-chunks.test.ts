@@ -1,12 +1,12 @@
 // What it costs when a client adds a few bytes at a time to an upload that has megabytes behind its last part.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readNotes } from '../../../../src/adapters/blobs-s3/upload-notes.ts'
-import { generatedBytes } from '../../../support/generated-bytes.ts'
-import { openS3Store, s3StoreSettings } from '../../../support/s3-store.ts'
-import { startS3Stub } from '../../../support/s3-stub.ts'
-import { tinyPlan } from '../../../support/s3-world.ts'
-import { append, complete, emptyObject, freshKey, readAll } from '../../../support/stored-objects.ts'
-import { useTemporaryFolders } from '../../../support/temporary-folders.ts'
+import { generatedBytes } from '../../../support/basics/generated-bytes.ts'
+import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
+import { openS3Store, s3StoreSettings } from '../../../support/s3/s3-store.ts'
+import { startS3Stub } from '../../../support/s3/s3-stub.ts'
+import { tinyPlan } from '../../../support/s3-faults/s3-world.ts'
+import { append, complete, emptyObject, freshKey, readAll } from '../../../support/stores/stored-objects.ts'
 
 const stub = startS3Stub({ partBytesMin: tinyPlan.minBytes })
 const store = openS3Store(s3StoreSettings(stub, useTemporaryFolders('small-chunks')(), { plan: tinyPlan }))

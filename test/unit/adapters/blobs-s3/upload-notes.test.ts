@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { freshName } from '../../../../src/adapters/blobs-s3/object-names.ts'
 import { noNotes, readNotes, totalBytes, writeNotes } from '../../../../src/adapters/blobs-s3/upload-notes.ts'
-import { freshKey } from '../../../support/stored-objects.ts'
+import { freshKey } from '../../../support/stores/stored-objects.ts'
 
 const names = fc.constant(undefined).map(() => freshName(freshKey()))
 const sizes = fc.integer({ min: 1, max: 5 * 1024 ** 3 })

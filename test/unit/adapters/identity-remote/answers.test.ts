@@ -3,9 +3,9 @@ import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { RemoteIdentityOptions } from '../../../../src/adapters/identity-remote/remote-identity.ts'
 import { Unavailable } from '../../../../src/oci/errors.ts'
 import type { Credential } from '../../../../src/ports/identity.ts'
-import { IdentityStub, type StubState } from '../../../support/identity-stub.ts'
-import { errorOf } from '../../../support/outcomes.ts'
-import { aliceSaid, apiKey, bearer, noon, openRemote } from '../../../support/remote-identity.ts'
+import { errorOf } from '../../../support/basics/outcomes.ts'
+import { IdentityStub, type StubState } from '../../../support/identity/identity-stub.ts'
+import { aliceSaid, apiKey, bearer, noon, openRemote } from '../../../support/identity/remote-identity.ts'
 
 const stub = await IdentityStub.start()
 afterAll(() => stub.stop())

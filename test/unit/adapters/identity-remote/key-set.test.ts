@@ -2,10 +2,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { KeySet } from '../../../../src/adapters/identity-remote/key-set.ts'
 import { Unavailable } from '../../../../src/oci/errors.ts'
-import { errorOf } from '../../../support/outcomes.ts'
-import { noon } from '../../../support/remote-identity.ts'
-import { TokenIssuer, type TokenIssuerState } from '../../../support/token-issuer.ts'
-import { until } from '../../../support/until.ts'
+import { errorOf } from '../../../support/basics/outcomes.ts'
+import { until } from '../../../support/clocks/until.ts'
+import { noon } from '../../../support/identity/remote-identity.ts'
+import { TokenIssuer, type TokenIssuerState } from '../../../support/identity/token-issuer.ts'
 
 const rules = { algorithms: ['ES256'] }
 const minuteMs = 60_000

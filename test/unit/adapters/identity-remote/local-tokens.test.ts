@@ -5,11 +5,11 @@ import { createPublicKey } from 'node:crypto'
 import type { RemoteIdentityOptions, TokenRules } from '../../../../src/adapters/identity-remote/remote-identity.ts'
 import { fingerprintOf } from '../../../../src/lib/fingerprint.ts'
 import { Unavailable } from '../../../../src/oci/errors.ts'
-import { forgedTokens } from '../../../support/forged-tokens.ts'
-import { IdentityStub } from '../../../support/identity-stub.ts'
-import { errorOf } from '../../../support/outcomes.ts'
-import { aliceSaid, apiKey, bearer, noon, openRemote } from '../../../support/remote-identity.ts'
-import { audience, issuer, TokenIssuer } from '../../../support/token-issuer.ts'
+import { errorOf } from '../../../support/basics/outcomes.ts'
+import { forgedTokens } from '../../../support/identity/forged-tokens.ts'
+import { IdentityStub } from '../../../support/identity/identity-stub.ts'
+import { aliceSaid, apiKey, bearer, noon, openRemote } from '../../../support/identity/remote-identity.ts'
+import { audience, issuer, TokenIssuer } from '../../../support/identity/token-issuer.ts'
 
 const stub = await IdentityStub.start()
 let service = await TokenIssuer.start()

@@ -4,10 +4,10 @@ import type { RemoteIdentityOptions } from '../../../../src/adapters/identity-re
 import { fingerprintOf } from '../../../../src/lib/fingerprint.ts'
 import { Unavailable } from '../../../../src/oci/errors.ts'
 import type { Credential, Principal } from '../../../../src/ports/identity.ts'
-import { IdentityStub } from '../../../support/identity-stub.ts'
-import { errorOf } from '../../../support/outcomes.ts'
-import { apiKey, bearer, noon, openRemote } from '../../../support/remote-identity.ts'
-import { TokenIssuer } from '../../../support/token-issuer.ts'
+import { errorOf } from '../../../support/basics/outcomes.ts'
+import { IdentityStub } from '../../../support/identity/identity-stub.ts'
+import { apiKey, bearer, noon, openRemote } from '../../../support/identity/remote-identity.ts'
+import { TokenIssuer } from '../../../support/identity/token-issuer.ts'
 
 const stub = await IdentityStub.start()
 const tokens = await TokenIssuer.start()

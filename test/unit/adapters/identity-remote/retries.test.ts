@@ -1,8 +1,8 @@
 // What is tried a second time, and that nothing else is. The real client is watched, not replaced.
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { IdentityStub } from '../../../support/identity-stub.ts'
-import { errorOf } from '../../../support/outcomes.ts'
-import { aliceSaid, apiKey, openRemote } from '../../../support/remote-identity.ts'
+import { errorOf } from '../../../support/basics/outcomes.ts'
+import { IdentityStub } from '../../../support/identity/identity-stub.ts'
+import { aliceSaid, apiKey, openRemote } from '../../../support/identity/remote-identity.ts'
 
 const stub = await IdentityStub.start()
 const cutting = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: (socket) => void socket.end() } })

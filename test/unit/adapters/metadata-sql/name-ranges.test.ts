@@ -1,7 +1,7 @@
 // What is read of a catalog for the patterns of a caller.
 import { expect, test } from 'bun:test'
 import { planNames } from '../../../../src/adapters/metadata-sql/tables/name-ranges.ts'
-import { patterned } from '../../../support/metadata-rows.ts'
+import { patterned } from '../../../support/stores/metadata-rows.ts'
 
 /** In a word each: `from..before` of a stretch, or the names. */
 function plan(within: readonly string[], after = ''): string[] {

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { SqliteDatabase } from '../../../../src/adapters/metadata-sql/sqlite-database.ts'
-import { useTemporaryFolders } from '../../../support/temporary-folders.ts'
+import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
 
 const temporaryFolder = useTemporaryFolders('sqlite')
 

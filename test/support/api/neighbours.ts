@@ -1,0 +1,144 @@
+// Two accounts under one roof, and every question that one could ask about what the other has.
+import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
+import { digestOf, imageOf, indexOf, pushBlob, pushImage, putManifest } from './api-images.ts'
+import type { Question, Reply } from './api-server.ts'
+import { mounts } from './api-server.ts'
+import { addPerson } from './people.ts'
+import { askFor, fillStock, type Operation, operations, type Stock } from './route-examples.ts'
+import { askedBy, type WiredRegistry, wireRegistry } from './wired-registry.ts'
+
+export interface House {
+  readonly registry: WiredRegistry
+  /** The registry as somebody of the account `mine` asks it. */
+  readonly mine: WiredRegistry
+}
+
+/** What the neighbour has, and I have not. */
+export interface Neighbour {
+  readonly stock: Stock
+  readonly sharedStock: Stock
+  readonly index: string
+  readonly apiKey: string
+}
+
+export const neighbourAccount = 'theirs'
+const theirImage = imageOf({ layers: ['a layer'] })
+const sharedName = 'shared/app'
+
+/** I live here alone: a repository of a name that the neighbour uses too, with content that he has too. */
+export async function openHouse(dataDir: string, wrap?: (metadata: MetadataStore) => MetadataStore): Promise<House> {
+  const registry = await wireRegistry(dataDir, wrap === undefined ? {} : { wrap })
+  const key = await addPerson(registry, { name: 'mia', roles: ['admin'], account: 'mine' })
+  const mine = askedBy(registry, key)
+  await pushImage(mine, sharedName, 'my-own', { config: '{"mine":true}', layers: ['a common layer'] })
+  return { registry, mine }
+}
+
+/** Somebody moves in, with everything that can be had. */
+export async function moveIn({ registry }: House): Promise<Neighbour> {
+  const key = await addPerson(registry, { name: 'theo', roles: ['admin'], account: neighbourAccount })
+  const theirs = askedBy(registry, key)
+  await addPerson(registry, { name: 'thea', roles: [], account: neighbourAccount })
+  const user = { user: 'thea', apiKeyName: 'test' }
+  const [stock, sharedStock] = [await fillStock(theirs, 'their/app', user), await fillStock(theirs, sharedName, user)]
+  for (const name of [stock.repository, sharedName]) {
+    await pushBlob(theirs, name, 'a common layer')
+    await pushImage(theirs, name, 'signature', { subject: theirImage.descriptor, artifactType: 'a/signature' })
+    await putManifest(theirs, name, 'index', indexOf([theirImage.descriptor]))
+  }
+  return { stock, sharedStock, index: indexOf([theirImage.descriptor]).digest, apiKey: key }
+}
+
+interface AskedQuestion {
+  readonly title: string
+  readonly ask: (server: WiredRegistry) => Promise<Reply>
+}
+
+/** In this order: some change what I have. */
+export function questionsAbout({ stock, sharedStock, index }: Neighbour): readonly AskedQuestion[] {
+  const isAboutSomething = ({ route: { access, operationId } }: Operation) =>
+    access !== 'anyone' && !['postUser', 'enableService', 'disableService'].includes(operationId)
+  return [
+    ...[stock, sharedStock].flatMap((its) =>
+      operations.filter(isAboutSomething).map((operation) => ({
+        title: `${operation.title} in ${its.repository}`,
+        ask: (server: WiredRegistry) => askFor(server, operation, its),
+      })),
+    ),
+    ...mounts.flatMap((mount) => [
+      ...[stock, sharedStock].flatMap((its) => references(mount, its, index)),
+      ...pushes(mount, stock),
+    ]),
+  ]
+}
+
+function question(method: string, path: string, rest: Question = {}, title = `${method} ${path}`): AskedQuestion {
+  return { title, ask: (server) => server.ask(method, path, rest) }
+}
+
+function references(mount: string, { repository, imageDigest, spareDigest }: Stock, index: string): AskedQuestion[] {
+  const at = `${mount}/${repository}`
+  return [
+    ...['GET', 'HEAD', 'DELETE'].flatMap((method) =>
+      [imageDigest, index, 'index', 'signature'].map((reference) => question(method, `${at}/manifests/${reference}`)),
+    ),
+    ...[digestOf('a layer'), digestOf('a common layer'), spareDigest].map((digest) =>
+      question('HEAD', `${at}/blobs/${digest}`),
+    ),
+    question('GET', `${at}/referrers/${imageDigest}?artifactType=a/signature`),
+    question('GET', `${at}/tags/list?n=1`),
+    question('GET', `${mount}/_catalog?n=1&last=shared`),
+  ]
+}
+
+function pushes(mount: string, { repository, spareDigest }: Stock): AskedQuestion[] {
+  const at = `${mount}/my/fresh`
+  const uploads = `${at}/blobs/uploads/`
+  const put = (manifest: { mediaType: string; bytes: string }) => ({
+    headers: { 'content-type': manifest.mediaType },
+    body: manifest.bytes,
+  })
+  return [
+    question('POST', `${uploads}?mount=${spareDigest}&from=${repository}`),
+    question('POST', `${uploads}?mount=${spareDigest}&from=${sharedName}`),
+    question('POST', `${uploads}?mount=${spareDigest}`),
+    question('PUT', `${at}/manifests/v1`, put(theirImage), 'PUT a manifest that names blobs of theirs'),
+    question('PUT', `${at}/manifests/v1`, put(indexOf([theirImage.descriptor])), 'PUT an index that names theirs'),
+    question('POST', `${uploads}?digest=${digestOf('a spare blob')}`, { body: 'a spare blob' }),
+    question('GET', `${at}/blobs/${spareDigest}`),
+  ]
+}
+
+/** An answer as the asker sees it, and what it took. What is random by design is blanked. */
+export interface Told {
+  readonly title: string
+  readonly answer: string
+  readonly statements: readonly string[]
+}
+
+const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+
+export async function askAll({ registry, mine }: House, neighbour: Neighbour): Promise<Told[]> {
+  const told: Told[] = []
+  for (const { title, ask } of questionsAbout(neighbour)) {
+    registry.statements.length = 0
+    const { status, headers, text } = await ask(mine)
+    headers.delete('x-request-id')
+    const answer = JSON.stringify([status, [...headers].toSorted(), text]).replaceAll(uuid, '<id>')
+    // Rows are numbered for all accounts together, so numbers differ; nobody is told them.
+    const statements = registry.statements.map((one) => one.replaceAll(uuid, '<id>').replaceAll(/(?<=[[,])\d+/g, '#'))
+    told.push({ title, answer, statements })
+  }
+  return told
+}
+
+/** Where the two have been told different things, or at a different price. */
+export function findDifferences(ones: readonly Told[], others: readonly Told[]): string[] {
+  return ones.flatMap(({ title, answer, statements }, at) => {
+    const other = others[at]
+    return [
+      ...(answer === other?.answer ? [] : [`${title}: ${answer} or ${other?.answer}`]),
+      ...(String(statements) === String(other?.statements) ? [] : [`${title}: other statements`]),
+    ]
+  })
+}

@@ -1,0 +1,152 @@
+// An example of every operation of the route table, each as it would succeed. A route without one ends the test.
+import type { Route } from '../../../src/http/route.ts'
+import { registryRoutes, serviceRoutes } from '../../../src/http/routes.ts'
+import { testAdminPassword } from '../server/berth-process.ts'
+import { digestOf, imageOf, pushBlob, pushImage, startUpload } from './api-images.ts'
+import { type ApiServer, mounts, type Question, type Reply } from './api-server.ts'
+
+/** One way to ask for a route: every GET is asked for by HEAD too, and registry routes in both mounts. */
+export interface Operation {
+  readonly title: string
+  readonly route: Route
+  readonly method: string
+  /** Where the registry interface is asked; empty for routes elsewhere. */
+  readonly mount: string
+}
+
+export const operations: readonly Operation[] = [
+  ...serviceRoutes.map((route) => ({ route, mount: '' })),
+  ...mounts.flatMap((mount) => registryRoutes.map((route) => ({ route, mount }))),
+].flatMap(({ route, mount }) =>
+  (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]).map((method) => ({
+    title: `${method} ${mount}${route.pattern}`,
+    route,
+    method,
+    mount,
+  })),
+)
+
+/** What a repository and the users around it have, for requests to name. */
+export interface Stock {
+  readonly repository: string
+  readonly imageDigest: string
+  /** Of a blob that no manifest names. */
+  readonly spareDigest: string
+  readonly uploadId: string
+  /** Of the account. */
+  readonly user: string
+  readonly apiKeyName: string
+}
+
+interface Example {
+  readonly status: number
+  readonly values?: (stock: Stock) => Readonly<Record<string, string>>
+  readonly query?: (stock: Stock) => string
+  readonly question?: (stock: Stock) => Question
+}
+
+const json = (body: unknown): Question => ({
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+})
+const lastBytes = 'the last bytes'
+const onUpload = ({ uploadId }: Stock) => ({ id: uploadId })
+const onUser = ({ user }: Stock) => ({ user })
+const freshImage = imageOf({ annotations: { fresh: 'yes' } })
+
+const registryExamples: Readonly<Record<string, Example>> = {
+  checkAuthentication: { status: 200 },
+  getCatalog: { status: 200 },
+  // Nothing is there while Basic is the challenge.
+  getScopedToken: { status: 404 },
+  postScopedToken: { status: 404 },
+  getImageTagManifest: { status: 200, values: () => ({ reference: 'v1' }) },
+  putImageTagManifest: {
+    status: 201,
+    values: () => ({ reference: 'fresh' }),
+    question: () => ({ headers: { 'content-type': freshImage.mediaType }, body: freshImage.bytes }),
+  },
+  deleteManifest: { status: 202, values: () => ({ reference: 'v1' }) },
+  getImageTagsList: { status: 200 },
+  getImageDigestReferrers: { status: 200, values: ({ imageDigest }) => ({ digest: imageDigest }) },
+  getBlob: { status: 200, values: ({ spareDigest }) => ({ digest: spareDigest }) },
+  deleteBlob: { status: 202, values: ({ spareDigest }) => ({ digest: spareDigest }) },
+  postUpload: { status: 202 },
+  postUploadWithoutSlash: { status: 202 },
+  getUpload: { status: 204, values: onUpload },
+  deleteUpload: { status: 204, values: onUpload },
+  patchUpload: { status: 202, values: onUpload, question: () => ({ body: 'some bytes' }) },
+  putUpload: {
+    status: 201,
+    values: onUpload,
+    query: () => `?digest=${digestOf(lastBytes)}`,
+    question: () => ({ body: lastBytes }),
+  },
+}
+
+const serviceExamples: Readonly<Record<string, Example>> = {
+  getStartPage: { status: 200 },
+  getHealth: { status: 200 },
+  getReadiness: { status: 200 },
+  getOpenApi: { status: 200 },
+  getKeySet: { status: 200 },
+  postToken: { status: 200, question: () => json({ username: 'admin', password: testAdminPassword }) },
+  getMe: { status: 200 },
+  getUsers: { status: 200 },
+  postUser: { status: 201, question: () => json({ name: `made-${crypto.randomUUID()}`, roles: [] }) },
+  getUser: { status: 200, values: onUser },
+  patchUser: { status: 200, values: onUser, question: () => json({ disabled: false }) },
+  getApiKeys: { status: 200, values: onUser },
+  postApiKey: { status: 201, values: onUser, question: () => json({ name: `made-${crypto.randomUUID()}` }) },
+  deleteApiKey: { status: 204, values: ({ user, apiKeyName }) => ({ user, key: apiKeyName }) },
+  enableService: { status: 200 },
+  disableService: { status: 200 },
+  getStats: { status: 200 },
+}
+
+export function exampleOf({ operationId }: Route): Example {
+  const example = registryExamples[operationId] ?? serviceExamples[operationId]
+  if (example === undefined) throw new Error(`there is no example of ${operationId} in route-examples.ts`)
+  return example
+}
+
+/** Asks for the operation as it succeeds when all of the stock is there. */
+export function askFor(server: ApiServer, { route, method, mount }: Operation, stock: Stock): Promise<Reply> {
+  const { values, query, question } = exampleOf(route)
+  const all: Readonly<Record<string, string>> = { name: stock.repository, ...values?.(stock) }
+  const path = route.pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const value = all[name]
+    if (value === undefined) throw new Error(`the example of ${route.operationId} has no ${name}`)
+    return value
+  })
+  return server.ask(method, mount + path + (query?.(stock) ?? ''), question?.(stock) ?? {})
+}
+
+/** Fills a repository; whoever asks must be allowed to push, and the user with his key must be there. */
+export async function fillStock(
+  server: ApiServer,
+  repository: string,
+  { user, apiKeyName }: Pick<Stock, 'user' | 'apiKeyName'> = { user: 'nobody', apiKeyName: 'none' },
+): Promise<Stock> {
+  const { digest } = await pushImage(server, repository, 'v1', { layers: ['a layer'] })
+  return {
+    repository,
+    imageDigest: digest,
+    spareDigest: await pushBlob(server, repository, 'a spare blob'),
+    uploadId: (await startUpload(server, repository)).split('/').at(-1) ?? '',
+    user,
+    apiKeyName,
+  }
+}
+
+/** The names of a stock of which nothing is there. */
+export function emptyStock(repository: string, user = 'nobody'): Stock {
+  return {
+    repository,
+    imageDigest: imageOf({ layers: ['a layer'] }).digest,
+    spareDigest: digestOf('a spare blob'),
+    uploadId: crypto.randomUUID(),
+    user,
+    apiKeyName: 'none',
+  }
+}

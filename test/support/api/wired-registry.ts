@@ -1,0 +1,76 @@
+// The whole registry in this process without a socket, its stores within the test's reach: to be wrapped and watched.
+import { join } from 'node:path'
+import { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
+import { buildApplication } from '../../../src/app/build.ts'
+import { readConfig } from '../../../src/app/config.ts'
+import { Pipeline } from '../../../src/http/pipeline.ts'
+import { openLog } from '../../../src/lib/log.ts'
+import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
+import { testAdminPassword, testApiKey } from '../server/berth-process.ts'
+import { RecordedDatabase, type Statement } from '../stores/recorded-statements.ts'
+import type { ApiServer, Question, Reply } from './api-server.ts'
+
+export interface WiredRegistry extends ApiServer {
+  /** What requests see. */
+  readonly metadata: MetadataStore
+  /** The statements of all requests so far. */
+  readonly statements: Statement[]
+}
+
+export interface Wiring {
+  readonly settings?: Readonly<Record<string, string>>
+  /** Stands between the requests and the store. */
+  readonly wrap?: (metadata: MetadataStore) => MetadataStore
+}
+
+export async function wireRegistry(dataDir: string, { settings = {}, wrap }: Wiring = {}): Promise<WiredRegistry> {
+  const built = await buildApplication(
+    readConfig(undefined, {
+      BERTH_DATA_DIR: dataDir,
+      BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
+      BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
+      ...settings,
+    }),
+  )
+  const database = new RecordedDatabase(new SqliteDatabase(join(dataDir, 'metadata.sqlite')))
+  const store = await SqlMetadataStore.open(database)
+  const metadata = wrap?.(store) ?? store
+  const pipeline = new Pipeline({ ...built.app, metadata }, openLog({ format: 'json', level: 'silent' }))
+  return {
+    url: 'http://localhost',
+    port: 0,
+    dataDir,
+    metadata,
+    statements: database.statements,
+    async ask(method, path, question = {}) {
+      // Requests from a network come in turns of their own; reads of one turn share what they see.
+      await new Promise(setImmediate)
+      return readReply(await pipeline.handle(toRequest(method, path, question)))
+    },
+    async stop() {
+      await store.close()
+      await built.close()
+    },
+  }
+}
+
+function toRequest(method: string, path: string, { headers = {}, body, key = testApiKey }: Question): Request {
+  const credentials = key === 'none' ? {} : { 'x-api-key': key }
+  const init = { method, headers: { host: 'localhost', ...credentials, ...headers } }
+  return new Request(`http://localhost${path}`, body === undefined ? init : { ...init, body })
+}
+
+async function readReply(response: Response): Promise<Reply> {
+  const bytes = new Uint8Array(await response.arrayBuffer())
+  const text = new TextDecoder().decode(bytes)
+  return { status: response.status, headers: response.headers, bytes, text, json: <T>() => JSON.parse(text) as T }
+}
+
+/** The same server, asked by somebody else. */
+export function askedBy<S extends ApiServer>(server: S, key: string): S {
+  return {
+    ...server,
+    ask: (method: string, path: string, question = {}) => server.ask(method, path, { key, ...question }),
+  }
+}

@@ -1,0 +1,61 @@
+// An identity service for what stands before one: it counts its questions, and answers whatever it is set to.
+import { type MemoryPolicy, RememberedIdentity } from '../../../src/identity/remembered-identity.ts'
+import { Unavailable } from '../../../src/oci/errors.ts'
+import type { Credential, Identity, Principal } from '../../../src/ports/identity.ts'
+
+export const policy: MemoryPolicy = { goodMs: 60_000, refreshAfterMs: 45_000, badMs: 10_000, outageMs: 300_000 }
+
+/** Ages that are what they are called, however much shorter one credential's are than another's. */
+export const ages = { warmMs: 30_000, tiredMs: 50_000, staleMs: 60_000 } as const
+
+export const key: Credential = { kind: 'api-key', secret: 'k' }
+export const down = new Unavailable('the identity service')
+
+export class CountedIdentity implements Identity {
+  asked = 0
+  answer: Principal | undefined | Error = principal('first')
+  #hold: Promise<void> | undefined
+
+  async authenticate(): Promise<Principal | undefined> {
+    this.asked += 1
+    const { answer } = this
+    await this.#hold
+    if (answer instanceof Error) throw answer
+    return answer
+  }
+
+  /** Answers to questions from now on wait; gives what lets them go. */
+  holdAnswers(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#hold = promise
+    return resolve
+  }
+}
+
+/** One who remembers, the one he asks, and a clock that stands still. */
+export class Memory {
+  now = 1_000_000
+  readonly service = new CountedIdentity()
+  readonly identity: RememberedIdentity
+
+  constructor(more: Partial<MemoryPolicy> = {}) {
+    this.identity = new RememberedIdentity(this.service, { now: () => this.now }, { ...policy, ...more })
+  }
+
+  async subjectOf(credential: Credential = key): Promise<string | undefined> {
+    return (await this.identity.authenticate(credential))?.subject
+  }
+}
+
+export function principal(subject: string, expiresAt?: number): Principal {
+  return { account: 'acme', subject, roles: [], grants: [], fingerprint: 'f', expiresAt }
+}
+
+export function numbered(index: number): Credential {
+  return { kind: 'api-key', secret: `number ${index}` }
+}
+
+/** Lets what runs in the background come to its end. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await Promise.resolve()
+}

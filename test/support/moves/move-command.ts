@@ -1,0 +1,87 @@
+// `berth migrate-store` as an operator runs it, and the stores that it goes between.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Database } from '../../../src/adapters/metadata-sql/database.ts'
+import { PostgresDatabase } from '../../../src/adapters/metadata-sql/postgres-database.ts'
+import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
+import { freshPrefix, sharedS3 } from '../s3/test-s3.ts'
+import { type CommandRun, runBerth } from '../server/berth-command.ts'
+import { projectRoot } from '../server/berth-process.ts'
+import { limits, s3Variables, sharedPostgres } from '../stores/test-stores.ts'
+
+/** A pair of stores: what a server on them has to be told. */
+export interface Place {
+  readonly settings: Readonly<Record<string, string>>
+  readonly dataDir: string
+  /** Its metadata, past any port: a connection of its own each time. */
+  look(): Database
+}
+
+/** SQLite and files. */
+export function placeIn(dataDir: string): Place {
+  return {
+    dataDir,
+    settings: { BERTH_DATA_DIR: dataDir },
+    look: () => new SqliteDatabase(join(dataDir, 'metadata.sqlite')),
+  }
+}
+
+/** PostgreSQL, and files in the folder or S3. */
+export async function placeOnServers(dataDir: string, blobs: 'files' | 's3'): Promise<Place> {
+  const url = await (await sharedPostgres()).newDatabase()
+  const bucket = blobs === 's3' ? s3Variables(await sharedS3(), freshPrefix()) : {}
+  return {
+    dataDir,
+    settings: { BERTH_DATA_DIR: dataDir, BERTH_METADATA__URL: url, BERTH_METADATA__CONNECTIONS: '6', ...bucket },
+    look: () => new PostgresDatabase({ ...limits, url }),
+  }
+}
+
+function environmentOf(from: Place, to: Place | undefined): Record<string, string> {
+  const others = Object.entries(to?.settings ?? {})
+  return { ...from.settings, ...Object.fromEntries(others.map(([name, value]) => [toTarget(name), value])) }
+}
+
+function toTarget(variable: string): string {
+  return variable.replace(/^BERTH_/, 'BERTH_TO_')
+}
+
+/** The whole of it is in the environment; the file of the target has to be there, and may be empty. */
+function argumentsFor(from: Place, to: Place | undefined, more: readonly string[]): string[] {
+  if (to === undefined) return ['migrate-store', ...more]
+  const file = join(from.dataDir, 'target.yaml')
+  writeFileSync(file, '')
+  return ['migrate-store', '--to', file, ...more]
+}
+
+export function runMove(from: Place, to: Place | undefined, ...more: readonly string[]): Promise<CommandRun> {
+  return runBerth(argumentsFor(from, to, more), environmentOf(from, to), from.dataDir)
+}
+
+/** Killed as soon as `isTime`, unless it has ended by then: then its exit code. */
+export async function killMove(
+  from: Place,
+  to: Place,
+  isTime: () => Promise<boolean>,
+  ...more: readonly string[]
+): Promise<number | 'killed'> {
+  const child = Bun.spawn([process.execPath, join(projectRoot, 'src/main.ts'), ...argumentsFor(from, to, more)], {
+    cwd: from.dataDir,
+    env: { PATH: process.env['PATH'] ?? '', ...environmentOf(from, to) },
+    stdout: 'ignore',
+    stderr: 'ignore',
+  })
+  while (child.exitCode === null && !(await isTime())) await Bun.sleep(2)
+  child.kill('SIGKILL')
+  await child.exited
+  return child.exitCode ?? 'killed'
+}
+
+export async function readAllRows<R extends object>(place: Place, sql: string): Promise<readonly R[]> {
+  const database = place.look()
+  try {
+    return await database.all<R>(sql, [])
+  } finally {
+    await database.close()
+  }
+}

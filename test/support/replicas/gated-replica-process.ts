@@ -1,0 +1,102 @@
+// The process of `gated-replica.ts`: the assembly as it is, but for stores that can be held before and after each call.
+import { buildApplication } from '../../../src/app/build.ts'
+import { readConfig } from '../../../src/app/config.ts'
+import { HttpServer } from '../../../src/http/server.ts'
+import { openLog } from '../../../src/lib/log.ts'
+import type { BlobStore } from '../../../src/ports/blob-store.ts'
+import type { MetadataStore, Tables } from '../../../src/ports/metadata-store.ts'
+import { collectGarbage } from '../../../src/registry/garbage.ts'
+import type { FromReplica, Step, ToReplica } from './gated-replica.ts'
+
+const armed = new Map<Step, number[]>()
+const held = new Map<number, () => void>()
+
+function tell(message: FromReplica): void {
+  process.send?.(message)
+}
+
+async function pass(step: Step): Promise<void> {
+  const hold = armed.get(step)?.shift()
+  if (hold === undefined) return
+  await new Promise<void>((resolve) => {
+    held.set(hold, resolve)
+    tell({ is: 'held', hold })
+  })
+}
+
+/** Every method of the object stops before and after its work. Those that give something at once are not asked to wait. */
+function gated<T extends object>(name: string, target: T): T {
+  return new Proxy(target, {
+    get(_, key) {
+      const own: unknown = Reflect.get(target, key)
+      if (typeof own !== 'function' || typeof key === 'symbol') return own
+      if (key === 'listOlder' || key === 'linkTo') return own.bind(target)
+      return async (...values: unknown[]) => {
+        await pass(`before ${name}.${key}`)
+        const result: unknown = await own.apply(target, values)
+        await pass(`after ${name}.${key}`)
+        return result
+      }
+    },
+  })
+}
+
+function gatedNouns<T extends Tables>(tables: T): T {
+  return new Proxy(tables, {
+    get(target, key) {
+      const own: unknown = Reflect.get(target, key)
+      if (typeof own === 'function') return own.bind(target)
+      return typeof own === 'object' && own !== null && typeof key === 'string' ? gated(key, own) : own
+    },
+  })
+}
+
+function gatedMetadata(metadata: MetadataStore): MetadataStore {
+  const transaction: MetadataStore['transaction'] = async (work) => {
+    await pass('before transaction')
+    const result = await metadata.transaction((tables) => work(gatedNouns(tables)))
+    await pass('after transaction')
+    return result
+  }
+  return new Proxy(gatedNouns(metadata), {
+    get: (target, key) => (key === 'transaction' ? transaction : Reflect.get(target, key)),
+  })
+}
+
+function gatedBlobs(blobs: BlobStore): BlobStore {
+  const openWriter: BlobStore['openWriter'] = async (key, from) => gated('writer', await blobs.openWriter(key, from))
+  return new Proxy(gated('store', blobs), {
+    get: (target, key) => (key === 'openWriter' ? openWriter : Reflect.get(target, key)),
+  })
+}
+
+const config = readConfig(undefined, process.env)
+const built = await buildApplication(config)
+const app = { ...built.app, metadata: gatedMetadata(built.app.metadata), blobs: gatedBlobs(built.app.blobs) }
+const http = new HttpServer(app, openLog({ format: 'json', level: 'error' }), {
+  host: '127.0.0.1',
+  port: config.port,
+  idleSeconds: 120,
+  headerBytesMax: config.headerBytes,
+  readerWindowMs: config.bodyWindowMs,
+  connectionsMax: 0,
+})
+
+process.on('message', (message: ToReplica) => {
+  if (message.do === 'hold') {
+    const { hold, step } = message
+    armed.set(step, [...(armed.get(step) ?? []), hold])
+    tell({ is: 'armed', hold })
+  } else if (message.do === 'let go') {
+    held.get(message.hold)?.()
+  } else {
+    const { run } = message
+    collectGarbage(app, message.ages).then(
+      (collected) => tell({ is: 'collected', run, collected }),
+      (error) => tell({ is: 'failed', run, error: String(error) }),
+    )
+  }
+})
+// The test is gone: so are we.
+process.on('disconnect', () => process.exit())
+tell({ is: 'ready', url: `http://127.0.0.1:${http.port}` })

@@ -1,0 +1,165 @@
+// A replica in a process of its own that can be held at any step of any deed: where it stands, the test decides what
+// another process does meanwhile. It answers HTTP like any other, and collects when it is told to.
+import { join } from 'node:path'
+import type { GarbageAges } from '../../../src/ports/garbage.ts'
+import type { Collected } from '../../../src/registry/garbage.ts'
+import { until } from '../clocks/until.ts'
+import { testAdminPassword, testApiKey } from '../server/berth-process.ts'
+import { hourMs } from '../stores/metadata-rows.ts'
+import { openSharedStores, type SharedStores } from './shared-stores.ts'
+
+/** Before or after a call of the stores: `before garbage.isLive`, `after transaction`, `before writer.flush`. */
+export type Step = `${'before' | 'after'} ${string}`
+
+export type ToReplica =
+  | { readonly do: 'hold'; readonly hold: number; readonly step: Step }
+  | { readonly do: 'let go'; readonly hold: number }
+  | { readonly do: 'collect'; readonly run: number; readonly ages: GarbageAges }
+
+export type FromReplica =
+  | { readonly is: 'ready'; readonly url: string }
+  | { readonly is: 'armed'; readonly hold: number }
+  | { readonly is: 'held'; readonly hold: number }
+  | { readonly is: 'collected'; readonly run: number; readonly collected: Collected }
+  | { readonly is: 'failed'; readonly run: number; readonly error: string }
+
+/** Whoever comes to the step first waits there. */
+export interface Hold {
+  readonly reached: Promise<void>
+  letGo(): void
+}
+
+/** Leases are of a day here, and what is collected loses its bytes at once. */
+export const ages: GarbageAges = {
+  leaseMs: 24 * hourMs,
+  quarantineMs: 0,
+  uploadIdleMs: 24 * hourMs,
+  uploadMaxMs: 7 * 24 * hourMs,
+  uploadDoneMs: 24 * hourMs,
+  holdMs: 300_000,
+}
+
+export class GatedReplica {
+  readonly #child: Bun.Subprocess
+  readonly #waiting = new Map<string, (message: FromReplica) => void>()
+  #url = ''
+  #numbers = 0
+
+  private constructor(stores: SharedStores, settings: Readonly<Record<string, string>>) {
+    this.#child = Bun.spawn([process.execPath, join(import.meta.dir, 'gated-replica-process.ts')], {
+      env: {
+        ...process.env,
+        ...stores.settings,
+        BERTH_SERVER__PORT: '0',
+        BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
+        BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
+        ...settings,
+      },
+      stdio: ['ignore', 'inherit', 'inherit'],
+      serialization: 'json',
+      ipc: (message: FromReplica) => this.#hear(message),
+    })
+  }
+
+  static async start(stores: SharedStores, settings: Readonly<Record<string, string>> = {}): Promise<GatedReplica> {
+    const replica = new GatedReplica(stores, settings)
+    const ended = replica.#child.exited.then((code) => {
+      throw new Error(`the replica ended with ${code} before it was ready`)
+    })
+    const message = await Promise.race([replica.#next('ready'), ended])
+    ended.catch(() => undefined)
+    if (message.is === 'ready') replica.#url = message.url
+    return replica
+  }
+
+  get url(): string {
+    return this.#url
+  }
+
+  async hold(step: Step): Promise<Hold> {
+    const hold = this.#number()
+    const armed = this.#next(`armed ${hold}`)
+    const held = this.#next(`held ${hold}`)
+    this.#tell({ do: 'hold', hold, step })
+    await armed
+    return { reached: held.then(() => undefined), letGo: () => this.#tell({ do: 'let go', hold }) }
+  }
+
+  async collect(more: Partial<GarbageAges> = {}): Promise<Collected> {
+    const run = this.#number()
+    const ended = this.#next(`run ${run}`)
+    this.#tell({ do: 'collect', run, ages: { ...ages, ...more } })
+    const message = await ended
+    if (message.is === 'collected') return message.collected
+    throw new Error(message.is === 'failed' ? message.error : 'an answer to something else')
+  }
+
+  /** SIGKILL, wherever it stands. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.#child.exited
+  }
+
+  #number(): number {
+    this.#numbers += 1
+    return this.#numbers
+  }
+
+  #tell(message: ToReplica): void {
+    this.#child.send(message)
+  }
+
+  #next(what: string): Promise<FromReplica> {
+    return new Promise((resolve) => this.#waiting.set(what, resolve))
+  }
+
+  #hear(message: FromReplica): void {
+    const what = nameOf(message)
+    this.#waiting.get(what)?.(message)
+    this.#waiting.delete(what)
+  }
+}
+
+function nameOf(message: FromReplica): string {
+  if (message.is === 'ready') return 'ready'
+  return 'run' in message ? `run ${message.run}` : `${message.is} ${message.hold}`
+}
+
+export interface GatedPair {
+  readonly stores: SharedStores
+  readonly a: GatedReplica
+  readonly b: GatedReplica
+  /** Resolves when a transaction waits for another's lock. */
+  somebodyWaits(): Promise<void>
+  /** SIGKILL to `a`, and another in its place; what the dead one had locked is free when this is done. */
+  killA(): Promise<void>
+  stop(): Promise<void>
+}
+
+export async function startGatedPair(settings: Readonly<Record<string, string>> = {}): Promise<GatedPair> {
+  const stores = await openSharedStores()
+  const isLocked = async (condition: string): Promise<boolean> => {
+    const rows = await stores.ask(
+      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND ${condition}`,
+    )
+    return rows.length > 0
+  }
+  const pair = {
+    stores,
+    a: await GatedReplica.start(stores, settings),
+    b: await GatedReplica.start(stores, settings),
+    async somebodyWaits() {
+      await until('somebody waits for a lock', () => isLocked("wait_event_type = 'Lock'"))
+    },
+    async killA() {
+      await pair.a.kill()
+      await until('its transactions are over', async () => !(await isLocked("state LIKE 'idle in transaction%'")))
+      pair.a = await GatedReplica.start(stores, settings)
+    },
+    async stop() {
+      await Promise.all([pair.a.kill(), pair.b.kill()])
+      await stores.close()
+    },
+  }
+  return pair
+}

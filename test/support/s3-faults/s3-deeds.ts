@@ -1,0 +1,220 @@
+// What clients do of which S3 hears, each with what the same client does when it was told to come back later.
+import { Database } from 'bun:sqlite'
+import { join } from 'node:path'
+import { Unavailable } from '../../../src/oci/errors.ts'
+import { digestOf, generatedBytes } from '../basics/generated-bytes.ts'
+import { ask, finish, openSession, patch, pushBlob, receivedBytes } from '../clients/registry-client.ts'
+import type { S3Operation } from '../s3/s3-operation.ts'
+import type { S3World } from './s3-world.ts'
+
+/**
+ * `unavailable`: 503 UNAVAILABLE with Retry-After. `over`: 404 BLOB_UPLOAD_UNKNOWN, so that the session has to be begun anew.
+ * `broken`: the answer began well and its connection broke. Anything else that is not `done` is in no rule.
+ */
+export type Outcome = 'done' | 'unavailable' | 'over' | 'broken' | `not good: ${string}`
+
+/** A deed that stands ready: everything before it went well. */
+export interface PreparedDeed {
+  run(): Promise<Outcome>
+  /** The same client, once the fault is over. `anew`: it had to begin with a new session. */
+  retry(): Promise<Outcome | 'anew'>
+  /** What has to be served afterwards; undefined where nothing has to be. */
+  readonly digest: string | undefined
+  readonly repository: string
+}
+
+export interface Deed {
+  readonly name: string
+  /** Those that S3 hears of while it runs. */
+  readonly operations: readonly S3Operation[]
+  prepare(world: S3World, seed: number): Promise<PreparedDeed>
+}
+
+/** How large things are: what is more than `part` is sent in pieces. */
+export interface Sizes {
+  readonly part: number
+  readonly small: number
+}
+
+const patienceMs = 120_000
+const waiting = () => ({ signal: AbortSignal.timeout(patienceMs) })
+
+async function outcomeOf(asked: Promise<Response>, good: number): Promise<Outcome> {
+  try {
+    const answer = await asked
+    const text = await answer.text()
+    if (answer.status === good) return 'done'
+    if (answer.status === 404 && text.includes('"BLOB_UPLOAD_UNKNOWN"')) return 'over'
+    const isHonest = answer.status === 503 && text.includes('"UNAVAILABLE"') && answer.headers.has('retry-after')
+    return isHonest ? 'unavailable' : `not good: ${answer.status} ${text}`
+  } catch (error) {
+    return `not good: ${String(error)}`
+  }
+}
+
+function pushAtOnce(world: S3World, repository: string, bytes: Uint8Array): Promise<Outcome> {
+  const path = `/v2/${repository}/blobs/uploads/?digest=${digestOf(bytes)}`
+  return outcomeOf(ask(world, 'POST', path, { body: new Uint8Array(bytes), ...waiting() }), 201)
+}
+
+function atOnce(name: string, operations: readonly S3Operation[], size: number): Deed {
+  return {
+    name,
+    operations,
+    async prepare(world, seed) {
+      const [repository, bytes] = [`deed/${seed}`, generatedBytes(size, seed)]
+      const run = () => pushAtOnce(world, repository, bytes)
+      return { run, retry: run, digest: digestOf(bytes), repository }
+    },
+  }
+}
+
+/** Chunks, and then a closing request with the last bytes. */
+function inChunks(name: string, operations: readonly S3Operation[], sizes: readonly number[], last: number): Deed {
+  return {
+    name,
+    operations,
+    async prepare(world, seed) {
+      const size = sizes.reduce((sum, one) => sum + one, last)
+      const [repository, bytes] = [`deed/${seed}`, generatedBytes(size, seed)]
+      const session = await openSession(world, repository)
+      const close = (from: number) => outcomeOf(finish(world, session, digestOf(bytes), bytes.subarray(from)), 201)
+      return {
+        digest: digestOf(bytes),
+        repository,
+        async run() {
+          let at = 0
+          for (const one of sizes) {
+            const outcome = await outcomeOf(patch(world, session, bytes.subarray(at, at + one), at), 202)
+            if (outcome !== 'done') return outcome
+            at += one
+          }
+          return close(at)
+        },
+        async retry() {
+          const isOpen = (await ask(world, 'GET', session)).status === 204
+          const outcome = isOpen ? await close(await receivedBytes(world, session)) : 'over'
+          if (outcome === 'done') return outcome
+          const anew = await pushAtOnce(world, repository, bytes)
+          return anew === 'done' ? 'anew' : anew
+        },
+      }
+    },
+  }
+}
+
+/** A connection may break before the client has read how well the answer began. */
+function isReset(error: unknown): 'broken' {
+  if (error instanceof Error && 'code' in error && error.code === 'ECONNRESET') return 'broken'
+  throw error
+}
+
+function pull(name: string, size: number, range?: readonly [first: number, last: number]): Deed {
+  return {
+    name,
+    operations: ['GetObject'],
+    async prepare(world, seed) {
+      const [repository, bytes] = [`deed/${seed}`, generatedBytes(size, seed)]
+      const digest = await pushBlob(world, repository, bytes)
+      const headers: Record<string, string> = range === undefined ? {} : { range: `bytes=${range.join('-')}` }
+      const wanted = range === undefined ? bytes : bytes.subarray(range[0], range[1] + 1)
+      const run = async (): Promise<Outcome> => {
+        const path = `/v2/${repository}/blobs/${digest}`
+        const answer = await ask(world, 'GET', path, { headers, ...waiting() }).catch(isReset)
+        if (answer === 'broken') return answer
+        if (answer.status >= 300) return outcomeOf(Promise.resolve(answer), 200)
+        // Bun leaves it out where the body is a stream.
+        if ((answer.headers.get('content-length') ?? `${wanted.length}`) !== `${wanted.length}`)
+          return 'not good: the length'
+        const body = await answer.bytes().catch(() => undefined)
+        if (body === undefined) return 'broken'
+        return Buffer.compare(body, wanted) === 0 ? 'done' : `not good: ${body.length} other bytes`
+      }
+      return { run, retry: run, digest, repository }
+    },
+  }
+}
+
+/** Asks S3 for nothing at all, so that nothing of it can fail. */
+const mount: Deed = {
+  name: 'mount',
+  operations: [],
+  async prepare(world, seed) {
+    const [repository, from] = [`deed/${seed}`, `deed/${seed}-from`]
+    const digest = await pushBlob(world, from, generatedBytes(1_000, seed))
+    const path = `/v2/${repository}/blobs/uploads/?mount=${digest}&from=${from}`
+    const run = () => outcomeOf(ask(world, 'POST', path, waiting()), 201)
+    return { run, retry: run, digest, repository }
+  },
+}
+
+/** Of a collector that gave up, others keep their hands off for a while. */
+function letTimePass({ dataDir }: S3World): void {
+  using database = new Database(join(dataDir, 'metadata.sqlite'), { readwrite: true })
+  database.run('UPDATE trash SET taken_until = 0')
+}
+
+async function collect(world: S3World): Promise<Outcome> {
+  letTimePass(world)
+  try {
+    await world.collect(0)
+    return 'done'
+  } catch (error) {
+    return error instanceof Unavailable ? 'unavailable' : `not good: ${String(error)}`
+  }
+}
+
+const removeBlob: Deed = {
+  name: 'delete a blob, collect',
+  operations: ['DeleteObject'],
+  async prepare(world, seed) {
+    const repository = `deed/${seed}`
+    const digest = await pushBlob(world, repository, generatedBytes(1_000, seed))
+    const retry = () => collect(world)
+    const run = async (): Promise<Outcome> => {
+      const outcome = await outcomeOf(ask(world, 'DELETE', `/v2/${repository}/blobs/${digest}`, waiting()), 202)
+      return outcome === 'done' ? retry() : outcome
+    }
+    return { run, retry, digest: undefined, repository }
+  },
+}
+
+function cancel({ part, small }: Sizes): Deed {
+  return {
+    name: 'cancel an upload, collect',
+    operations: ['AbortMultipartUpload', 'ListMultipartUploads', 'ListObjects', 'DeleteObject'],
+    async prepare(world, seed) {
+      const repository = `deed/${seed}`
+      const session = await openSession(world, repository)
+      await patch(world, session, generatedBytes(part, seed), 0)
+      await patch(world, session, generatedBytes(small, seed), part)
+      const retry = () => collect(world)
+      const run = async (): Promise<Outcome> => {
+        const outcome = await outcomeOf(ask(world, 'DELETE', session, waiting()), 204)
+        return outcome === 'done' ? retry() : outcome
+      }
+      return { run, retry, digest: undefined, repository }
+    },
+  }
+}
+
+const multipart = ['CreateMultipartUpload', 'UploadPart', 'CompleteMultipartUpload', 'HeadObject'] as const
+
+export function deedsOf({ part, small }: Sizes): readonly Deed[] {
+  const large = 2 * part + small
+  // More than is read whole before it is given out.
+  const streamed = Math.max(large, 300 * 1024)
+  return [
+    atOnce('small, one POST', ['PutObject'], small),
+    inChunks('small, PATCH and PUT', ['PutObject'], [small], 0),
+    atOnce('large, one POST', multipart, large),
+    inChunks('large, PATCH and PUT', [...multipart, 'PutObject', 'GetObject'], [large], 0),
+    inChunks('chunks', [...multipart, 'PutObject', 'GetObject', 'DeleteObject'], [part + small, small, small], small),
+    pull('pull a small one', small),
+    pull('pull', streamed),
+    pull('pull a range', streamed, [1_000, streamed - 1_000]),
+    mount,
+    removeBlob,
+    cancel({ part, small }),
+  ]
+}

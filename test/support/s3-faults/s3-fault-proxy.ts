@@ -1,0 +1,146 @@
+// A proxy in front of any S3 server that passes bytes on as they are, and breaks what a rule names, as a rule names it.
+import { createServer, type Server, type Socket } from 'node:net'
+import { parseS3Target, type S3Operation, type S3Target } from '../s3/s3-operation.ts'
+import { framingOfRequest, type Head, parseHead, WireEnd, WireReader } from './http-wire.ts'
+import { type Ending, relay } from './s3-fault-relay.ts'
+import { type FaultDetails, type FaultName, faultPlaces, faults } from './s3-faults.ts'
+
+export interface SeenRequest extends S3Target {
+  readonly method: string
+  /** Path and query as they came. */
+  readonly target: string
+}
+
+export interface FaultRule extends FaultDetails {
+  readonly fault: FaultName
+  /** Any, where it is not said. */
+  readonly operation?: S3Operation | readonly S3Operation[]
+  readonly matches?: (request: SeenRequest) => boolean
+  /** Which of the requests that the rule is about, counted from 1; all, where it is not said. */
+  readonly occurrence?: number | readonly number[]
+}
+
+export interface S3FaultProxy {
+  readonly url: string
+  /** Of several rules that are about a request and its turn, the one that was injected first breaks it. */
+  inject(rule: FaultRule): { hits(): number }
+  /** Forgets the rules and what was seen; who waits for an answer that never comes goes on waiting. */
+  clear(): void
+  /** What was asked, in order, what failed included; undefined stands for what S3 does not know. */
+  seen(): readonly (S3Operation | undefined)[]
+  stop(): Promise<void>
+}
+
+interface ActiveRule extends FaultRule {
+  matched: number
+  hits: number
+}
+
+interface ProxyState {
+  readonly upstream: { readonly host: string; readonly port: number }
+  readonly sockets: Set<Socket>
+  rules: ActiveRule[]
+  seen: (S3Operation | undefined)[]
+}
+
+export async function startS3FaultProxy(targetUrl: string): Promise<S3FaultProxy> {
+  const { hostname, port } = new URL(targetUrl)
+  const upstream = { host: hostname === 'localhost' ? '127.0.0.1' : hostname, port: Number(port) }
+  const state: ProxyState = { upstream, sockets: new Set(), rules: [], seen: [] }
+  const server = createServer((socket) => {
+    adopt(state, socket)
+    void serve(state, new WireReader(socket))
+  })
+  const ownPort = await listen(server)
+  return {
+    url: `http://${hostname}:${ownPort}`,
+    inject(rule) {
+      const active: ActiveRule = { ...rule, matched: 0, hits: 0 }
+      state.rules.push(active)
+      return { hits: () => active.hits }
+    },
+    clear() {
+      state.rules = []
+      state.seen = []
+    },
+    seen: () => [...state.seen],
+    async stop() {
+      const isClosed = new Promise((resolve) => server.close(resolve))
+      for (const socket of state.sockets) socket.destroy()
+      await isClosed
+    },
+  }
+}
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      if (typeof address === 'object' && address !== null) resolve(address.port)
+      else reject(new Error('a listening server has no port'))
+    })
+  })
+}
+
+function adopt(state: ProxyState, socket: Socket): Socket {
+  state.sockets.add(socket)
+  socket.setNoDelay(true)
+  socket.on('close', () => state.sockets.delete(socket))
+  return socket
+}
+
+async function serve(state: ProxyState, client: WireReader): Promise<void> {
+  try {
+    for (;;) {
+      const bytes = await client.readThrough('\r\n\r\n')
+      if (bytes === undefined) break
+      const head = parseHead(bytes)
+      const ending = await answer(state, client, head)
+      if (ending === 'close' || head.header('connection')?.toLowerCase() === 'close') break
+    }
+    client.socket.end()
+  } catch (error) {
+    if (!(error instanceof WireEnd)) console.error('the fault proxy failed', error)
+    // One of the two sides is gone in the middle of something: so is the other.
+    client.socket.resetAndDestroy()
+  }
+}
+
+function answer(state: ProxyState, client: WireReader, head: Head): Promise<Ending> {
+  const request = describe(head)
+  state.seen.push(request.operation)
+  const rule = takeRule(state.rules, request, head)
+  const adoptNext = (socket: Socket) => adopt(state, socket)
+  const passage = { client, head, method: request.method, upstream: state.upstream, adopt: adoptNext }
+  return rule === undefined ? relay(passage) : faults[rule.fault](passage, rule)
+}
+
+function describe(head: Head): SeenRequest {
+  const [method = '', target = ''] = head.firstLine
+  try {
+    return { ...parseS3Target(method, head.header('host') ?? '', target), method, target }
+  } catch {
+    return { operation: undefined, bucket: '', name: '', query: new Map(), method, target }
+  }
+}
+
+/** The first rule whose turn it is. Each rule that is about the request counts it, whichever breaks it. */
+function takeRule(rules: readonly ActiveRule[], request: SeenRequest, head: Head): ActiveRule | undefined {
+  const due = rules.filter((rule) => {
+    if (!isAbout(rule, request, head)) return false
+    rule.matched += 1
+    return rule.occurrence === undefined || [rule.occurrence].flat().includes(rule.matched)
+  })
+  const [first] = due
+  if (first !== undefined) first.hits += 1
+  return first
+}
+
+function isAbout(rule: FaultRule, request: SeenRequest, head: Head): boolean {
+  const { operation } = request
+  const isNamed = (names: S3Operation | readonly S3Operation[] | undefined) =>
+    names === undefined || [names].flat().some((name) => name === operation)
+  const hasMiddle = rule.fault !== 'reset mid-request-body' || framingOfRequest(head) !== 0
+  return isNamed(rule.operation) && isNamed(faultPlaces[rule.fault]) && hasMiddle && (rule.matches?.(request) ?? true)
+}

@@ -1,0 +1,73 @@
+// The S3 client as the tests make it, with a clock that does not let anybody wait.
+import { FixedCredentials } from '../../../src/adapters/blobs-s3/credential-source.ts'
+import type { S3Time } from '../../../src/adapters/blobs-s3/s3-calls.ts'
+import { S3Client, type S3ClientSettings } from '../../../src/adapters/blobs-s3/s3-client.ts'
+import { S3Fault } from '../../../src/adapters/blobs-s3/s3-fault.ts'
+import { errorOf } from '../basics/outcomes.ts'
+
+/** Writes down how long it was to sleep, and goes on. */
+export class TestTime implements S3Time {
+  readonly sleeps: number[] = []
+  /** What `random` gives. */
+  chance = 1
+  offsetMs = 0
+
+  now(): number {
+    return Date.now() + this.offsetMs
+  }
+
+  async sleep(ms: number): Promise<void> {
+    this.sleeps.push(ms)
+  }
+
+  random(): number {
+    return this.chance
+  }
+}
+
+export const testSecret = 'secret+of/the/test'
+
+export function openS3Client(
+  endpoint: string,
+  more: Partial<S3ClientSettings> = {},
+  time: S3Time = new TestTime(),
+): S3Client {
+  return new S3Client(
+    {
+      endpoint,
+      publicEndpoint: undefined,
+      region: 'eu-test-1',
+      bucket: 'layers',
+      isPathStyle: true,
+      credentials: new FixedCredentials('TESTKEY', testSecret, undefined),
+      checksum: 'sha256',
+      encryption: 'none',
+      kmsKeyId: undefined,
+      attemptTimeoutMs: 5_000,
+      triesMax: 4,
+      requestsMax: 8,
+      queueMax: 100,
+      ...more,
+    },
+    time,
+  )
+}
+
+export function bodyOf(bytes: Uint8Array | string) {
+  return { bytes: typeof bytes === 'string' ? Buffer.from(bytes) : bytes, sha256: undefined, crc32: undefined }
+}
+
+export function errorXml(code: string): string {
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code><Message>no</Message></Error>`
+}
+
+export async function faultOf(promise: Promise<unknown>): Promise<S3Fault> {
+  const error = await errorOf(promise)
+  if (error instanceof S3Fault) return error
+  throw error
+}
+
+export async function readAll(stream: ReadableStream<Uint8Array> | undefined): Promise<Buffer> {
+  if (stream === undefined) throw new Error('there is nothing to read')
+  return Buffer.from(await new Response(stream).arrayBuffer())
+}

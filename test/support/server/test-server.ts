@@ -1,0 +1,55 @@
+// The same server in this process: quick to start, and its application can be reached from the test.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../../../src/app/config.ts'
+import { type RunningServer, runServer } from '../../../src/app/run.ts'
+import { storeSettings } from '../stores/test-stores.ts'
+import { testAdminPassword, testApiKey } from './berth-process.ts'
+
+export interface TestServer {
+  readonly url: string
+  readonly dataDir: string
+  readonly running: RunningServer
+  /** Asks with the administrator's API key unless the request brings credentials of its own. */
+  fetch(path: string, init?: RequestInit): Promise<Response>
+  /** Asks with exactly these headers and no credentials. */
+  fetchAsStranger(path: string, init?: RequestInit): Promise<Response>
+  stop(): Promise<void>
+}
+
+/** Starts a server on a free port. `settings` are environment variables such as `BERTH_LIMITS__JSON_DEPTH`. */
+export async function startTestServer(settings: Readonly<Record<string, string>> = {}): Promise<TestServer> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'berth-api-'))
+  const config = readConfig(undefined, {
+    BERTH_DATA_DIR: dataDir,
+    BERTH_SERVER__PORT: '0',
+    BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
+    BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
+    BERTH_LOG__LEVEL: 'silent',
+    ...(await storeSettings(dataDir)),
+    ...settings,
+  })
+  const running = await runServer(config)
+  const fetchAsStranger = (path: string, init: RequestInit = {}): Promise<Response> =>
+    fetch(running.url + path, { redirect: 'manual', ...init })
+  return {
+    url: running.url,
+    dataDir,
+    running,
+    fetchAsStranger,
+    fetch(path, init = {}) {
+      const headers = new Headers(init.headers)
+      if (!headers.has('authorization')) headers.set('authorization', basic('apikey', testApiKey))
+      return fetchAsStranger(path, { ...init, headers })
+    },
+    async stop() {
+      await running.stop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+export function basic(user: string, password: string): string {
+  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+}

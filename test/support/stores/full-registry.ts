@@ -1,0 +1,94 @@
+// A metadata store with a row of every kind, or several, and what a comparison of two stores has to look at.
+import { copiedTables } from '../../../src/adapters/metadata-sql/copied-tables.ts'
+import type { Database, Row } from '../../../src/adapters/metadata-sql/database.ts'
+import type { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import type { StorageKey } from '../../../src/ports/blob-store.ts'
+import type { CopiedObject } from '../../../src/ports/moves.ts'
+import { addBlob, addManifest, freshUploadId, openShelf } from './metadata-rows.ts'
+import { freshKey } from './stored-objects.ts'
+
+export interface FilledRegistry {
+  /** Storage keys of all blobs. */
+  readonly keys: readonly StorageKey[]
+  readonly trashed: StorageKey
+  /** The key of an upload that nobody has finished. */
+  readonly unfinished: StorageKey
+}
+
+/** Two accounts, with all that can be named: tags, an index, a subject, what is waited for, users with keys, garbage. */
+export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Promise<FilledRegistry> {
+  const keys: StorageKey[] = []
+  for (const account of ['acme', 'zeta']) {
+    const shelf = await openShelf(metadata, account, 'team/app')
+    for (let at = 0; at < images; at += 1) {
+      const blob = await addBlob(shelf, `${account} layer ${at}`)
+      keys.push(blob.key)
+      const waiting = [`${account} comes later`]
+      const image = await addManifest(shelf, `${account} image ${at}`, { blobs: [blob], waiting, tag: `v${at}` })
+      await addManifest(shelf, `${account} index ${at}`, { children: [image], tag: `index-${at}` })
+      await addManifest(shelf, `${account} signature ${at}`, {
+        more: { subject: image.digest, artifactType: 'application/x.sig', annotations: { note: 'ü "quoted"' } },
+      })
+    }
+    await metadata.accounts.addImages(shelf.accountId, 1)
+    await metadata.transaction(({ repositories }) => repositories.addManifests(shelf.repository, 1))
+    keys.push((await addBlob(shelf, `${account} unused`)).key)
+  }
+  await metadata.accounts.setState('zeta', 'disabled')
+  await metadata.accounts.suspend('zeta')
+  const ann = await metadata.users.add({
+    name: 'ann',
+    passwordHash: '$argon2id$',
+    roles: ['reader'],
+    account: 'acme',
+    isDisabled: false,
+  })
+  await metadata.users.add({ name: 'bob', passwordHash: undefined, roles: [], account: 'zeta', isDisabled: true })
+  const limits = { expiresAt: 4_102_444_800_000, rights: ['pull'], repositories: ['team/*' as never] } as const
+  const open = { expiresAt: undefined, rights: undefined, repositories: undefined }
+  await metadata.apiKeys.add({ userId: ann?.id ?? 0, name: 'ci', secretHash: 'hash of ci', ...limits })
+  await metadata.apiKeys.add({ userId: ann?.id ?? 0, name: 'own', secretHash: 'hash of own', ...open })
+  return { keys, ...(await leaveGarbage(metadata)) }
+}
+
+async function leaveGarbage(metadata: SqlMetadataStore) {
+  const [trashed, unfinished] = [freshKey(), freshKey()]
+  const { repository } = await openShelf(metadata, 'acme', 'team/app')
+  await metadata.transaction(async ({ garbage, uploads }) => {
+    await garbage.trash({ storageKey: trashed, notes: 'notes' })
+    await uploads.begin(repository, 'ann', freshUploadId(), unfinished, 0)
+  })
+  return { trashed, unfinished }
+}
+
+/** As if the bytes of all blobs had been copied: each has a new key. */
+export async function noteCopies(from: SqlMetadataStore, to: SqlMetadataStore): Promise<ReadonlyMap<string, string>> {
+  const copies = new Map<string, string>()
+  for (const { storageKey: sourceKey, digest, sizeBytes } of await from.movableBlobs().list(0, 10_000)) {
+    const copy: CopiedObject = { sourceKey, storageKey: freshKey(), digest, sizeBytes }
+    await to.copiedObjects().note(copy, [])
+    copies.set(sourceKey, copy.storageKey)
+  }
+  return copies
+}
+
+/** All rows that a move takes along, but for the moments that begin anew; `keyOf` says how a blob's key is shown. */
+export async function dumpRows(
+  database: Pick<Database, 'all'>,
+  keyOf: (key: string) => string = (key) => key,
+): Promise<Readonly<Record<string, readonly Row[]>>> {
+  const tables = copiedTables.map(async ({ name, columns, key, anew }) => {
+    const kept = columns.filter((column) => column !== anew)
+    const rows = await database.all(`SELECT ${kept.join(', ')} FROM ${name} ORDER BY ${key.join(', ')}`, [])
+    return [name, rows.map((row) => comparable(row, keyOf))] as const
+  })
+  return Object.fromEntries(await Promise.all(tables))
+}
+
+function comparable(row: Row, keyOf: (key: string) => string): Row {
+  const entries = Object.entries(row).map(([column, value]) => {
+    if (value instanceof Uint8Array) return [column, Buffer.from(value).toString('hex')]
+    return [column, column === 'storage_key' ? keyOf(String(value)) : value]
+  })
+  return Object.fromEntries(entries)
+}
