@@ -2,9 +2,9 @@
 import { Database as Sqlite } from 'bun:sqlite'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { copiedTables } from '../../src/adapters/metadata-sql/copied-tables.ts'
 import { migrate } from '../../src/adapters/metadata-sql/migrate.ts'
 import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.ts'
+import { copiedTables } from '../../src/adapters/metadata-sql/store-move/copied-tables.ts'
 import { databaseOf } from './generate.ts'
 import type { ScaleServer } from './server.ts'
 

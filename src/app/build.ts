@@ -24,11 +24,11 @@ import type { RegistrySettings } from '../registry/settings.ts'
 import { lockForServer, makeDataDir, type ServerLock, whileNoServerRuns } from './data-folder.ts'
 import { openIdentity, type Warn, type Welcome } from './identity.ts'
 import { openMemoryBudget } from './memory-settings.ts'
-import { nameStore } from './move-marks.ts'
 import { s3Settings } from './s3-settings.ts'
 import type { Config } from './settings.ts'
 import { SharedClock } from './shared-clock.ts'
 import { describeDataFault } from './start-errors.ts'
+import { nameStore } from './store-move/move-state.ts'
 import { version } from './version.ts'
 
 /** The stores that a configuration names. Commands that need no server open only these. */

@@ -4,8 +4,8 @@ import { collectGarbage, ObjectsKept, sweepInTurn } from '../registry/garbage.ts
 import { isReadOnly } from '../registry/read-only.ts'
 import { type Built, ownBlobs } from './build.ts'
 import { garbageAges, strayAgeMs } from './garbage-ages.ts'
-import { nameStore } from './move-marks.ts'
 import type { Config } from './settings.ts'
+import { nameStore } from './store-move/move-state.ts'
 
 const usesEveryMs = 60_000
 const keysEveryMs = 600_000

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { ownBlobs } from '../app/build.ts'
 import { garbageAges, strayAgeMs } from '../app/garbage-ages.ts'
-import { nameStore } from '../app/move-marks.ts'
+import { nameStore } from '../app/store-move/move-state.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import { type Collected, collectGarbage, forecastGarbage, ObjectsKept, sweepStrays } from '../registry/garbage.ts'

@@ -1,8 +1,8 @@
 // The list of what a move takes along, held against the schema: whoever adds a column or a table must think of moves.
 import { describe, expect, test } from 'bun:test'
-import { copiedTables, otherTables } from '../../src/adapters/metadata-sql/copied-tables.ts'
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
 import { migrate } from '../../src/adapters/metadata-sql/migrate.ts'
+import { copiedTables, otherTables } from '../../src/adapters/metadata-sql/store-move/copied-tables.ts'
 import { useEngines } from '../support/stores/both-engines.ts'
 
 const engines = useEngines('copied-tables')

@@ -5,7 +5,7 @@ import { listAll, listMissing, migrate } from '../../src/adapters/metadata-sql/m
 import { initial } from '../../src/adapters/metadata-sql/migrations/0001-initial.ts'
 import { keysWithLimits } from '../../src/adapters/metadata-sql/migrations/0002-keys-with-limits.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
-import { freeze, markAborted, thaw } from '../../src/app/move-marks.ts'
+import { freeze, markAborted, thaw } from '../../src/app/store-move/move-state.ts'
 import { digestOf } from '../support/basics/generated-bytes.ts'
 import { errorOf } from '../support/basics/outcomes.ts'
 import { type Engine, useEngines } from '../support/stores/both-engines.ts'

@@ -1,9 +1,9 @@
 // All rows of one metadata store taken to another: from each engine to each, and what stops it.
 import { describe, expect, test } from 'bun:test'
-import { copiedTables } from '../../src/adapters/metadata-sql/copied-tables.ts'
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
-import { readPages } from '../../src/adapters/metadata-sql/read-pages.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import { copiedTables } from '../../src/adapters/metadata-sql/store-move/copied-tables.ts'
+import { readPages } from '../../src/adapters/metadata-sql/store-move/read-pages.ts'
 import { testNeeding } from '../support/basics/needs.ts'
 import { errorOf } from '../support/basics/outcomes.ts'
 import { postgres } from '../support/postgres/postgres-server.ts'

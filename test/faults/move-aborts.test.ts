@@ -1,7 +1,7 @@
 // `--abort` while the move still runs somewhere, at every point of it: either end may win, and never both.
 import { describe, expect } from 'bun:test'
-import { abortAt, abortMove } from '../../src/app/move-abort.ts'
-import { closeEnd, openSource } from '../../src/app/move-ends.ts'
+import { abortAt, abortMove } from '../../src/app/store-move/move-abort.ts'
+import { closeEnd, openSource } from '../../src/app/store-move/move-ends.ts'
 import { type Need, testNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { Gate } from '../support/clocks/gates.ts'

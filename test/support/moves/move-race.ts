@@ -1,11 +1,11 @@
 // A move that is held at one point while somebody aborts it and pushes: what is where afterwards, and who would serve it.
 
 import { readConfig } from '../../../src/app/config.ts'
-import { abortMove } from '../../../src/app/move-abort.ts'
-import { closeEnd, type MoveEnd, openSource, openTarget } from '../../../src/app/move-ends.ts'
-import { nameStore, readFreeze } from '../../../src/app/move-marks.ts'
-import { type MoveListener, moveBetween } from '../../../src/app/move-stores.ts'
 import { type RunningServer, runServer } from '../../../src/app/run.ts'
+import { abortMove } from '../../../src/app/store-move/move-abort.ts'
+import { closeEnd, type MoveEnd, openSource, openTarget } from '../../../src/app/store-move/move-ends.ts'
+import { nameStore, readFreeze } from '../../../src/app/store-move/move-state.ts'
+import { type MoveListener, moveBetween } from '../../../src/app/store-move/move-stores.ts'
 import type { Marks } from '../../../src/ports/marks.ts'
 import type { Tables } from '../../../src/ports/metadata-store.ts'
 import { digestOf, generatedBytes } from '../basics/generated-bytes.ts'

@@ -1,9 +1,10 @@
 // A metadata store with a row of every kind, or several, and what a comparison of two stores has to look at.
-import { copiedTables } from '../../../src/adapters/metadata-sql/copied-tables.ts'
+
 import type { Database, Row } from '../../../src/adapters/metadata-sql/database.ts'
 import type { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import { copiedTables } from '../../../src/adapters/metadata-sql/store-move/copied-tables.ts'
 import type { StorageKey } from '../../../src/ports/blob-store.ts'
-import type { CopiedObject } from '../../../src/ports/moves.ts'
+import type { CopiedObject } from '../../../src/ports/store-move.ts'
 import { addBlob, addManifest, freshUploadId, openShelf } from './metadata-rows.ts'
 import { freshKey } from './stored-objects.ts'
 

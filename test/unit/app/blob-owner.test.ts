@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
 import { buildApplication, openStores } from '../../../src/app/build.ts'
 import { readConfig } from '../../../src/app/config.ts'
-import { freeze, markAborted, nameStore, thaw } from '../../../src/app/move-marks.ts'
+import { freeze, markAborted, nameStore, thaw } from '../../../src/app/store-move/move-state.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 
 const temporaryFolder = useTemporaryFolders('owner')

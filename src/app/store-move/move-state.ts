@@ -1,5 +1,5 @@
-import type { Clock } from '../ports/clock.ts'
-import type { MetadataStore } from '../ports/metadata-store.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { MetadataStore } from '../../ports/metadata-store.ts'
 
 /**
  * How far a move has come, noted before it goes there: bytes are copied; rows, which may all be in the target by now; all

@@ -1,5 +1,5 @@
+import type { Queryable, Row, Value } from '../database.ts'
 import type { CopiedTable } from './copied-tables.ts'
-import type { Queryable, Row, Value } from './database.ts'
 
 const rowsMax = 500
 const bytesMax = 16 * 1024 * 1024

@@ -1,10 +1,10 @@
 // The bytes of a move when the world fails.
 import { describe, expect, test } from 'bun:test'
-import { Unavailable } from '../../../src/oci/errors.ts'
-import type { BlobStore } from '../../../src/ports/blob-store.ts'
-import type { CopiedObjects } from '../../../src/ports/moves.ts'
-import { errorOf } from '../../support/basics/outcomes.ts'
-import { useCopyWorlds } from '../../support/moves/copy-world.ts'
+import { Unavailable } from '../../../../src/oci/errors.ts'
+import type { BlobStore } from '../../../../src/ports/blob-store.ts'
+import type { CopiedObjects } from '../../../../src/ports/store-move.ts'
+import { errorOf } from '../../../support/basics/outcomes.ts'
+import { useCopyWorlds } from '../../../support/moves/copy-world.ts'
 
 const { openWorld, copy, lookInto, expectSound } = useCopyWorlds()
 

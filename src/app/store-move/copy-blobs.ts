@@ -1,9 +1,9 @@
-import { startHash } from '../lib/hashing.ts'
-import { algorithmOf } from '../oci/digest.ts'
-import { Unavailable } from '../oci/errors.ts'
-import type { BlobStore, StorageKey } from '../ports/blob-store.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { CopiedObjects, MovableBlob, MovableBlobs } from '../ports/moves.ts'
+import { startHash } from '../../lib/hashing.ts'
+import { algorithmOf } from '../../oci/digest.ts'
+import { Unavailable } from '../../oci/errors.ts'
+import type { BlobStore, StorageKey } from '../../ports/blob-store.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { CopiedObjects, MovableBlob, MovableBlobs } from '../../ports/store-move.ts'
 
 export interface CopyNeeds {
   readonly from: { readonly movable: Pick<MovableBlobs, 'list' | 'has'>; readonly blobs: Pick<BlobStore, 'read'> }

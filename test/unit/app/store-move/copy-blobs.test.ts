@@ -1,9 +1,9 @@
 // The bytes of a move: what is copied, what is noted, and what happens when the bytes are bad.
 import { describe, expect, test } from 'bun:test'
-import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
-import type { BlobStore } from '../../../src/ports/blob-store.ts'
-import { digestOf, generatedBytes } from '../../support/basics/generated-bytes.ts'
-import { store, useCopyWorlds } from '../../support/moves/copy-world.ts'
+import { SqliteDatabase } from '../../../../src/adapters/metadata-sql/sqlite-database.ts'
+import type { BlobStore } from '../../../../src/ports/blob-store.ts'
+import { digestOf, generatedBytes } from '../../../support/basics/generated-bytes.ts'
+import { store, useCopyWorlds } from '../../../support/moves/copy-world.ts'
 
 const { openWorld, copy, lookInto, expectSound } = useCopyWorlds()
 

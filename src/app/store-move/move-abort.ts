@@ -1,7 +1,7 @@
-import { ownBlobs } from './build.ts'
+import { ownBlobs } from '../build.ts'
+import type { Config } from '../settings.ts'
 import { closeEnd, type MoveEnd, openSource } from './move-ends.ts'
-import { type Freeze, markAborted, nameStore, thaw } from './move-marks.ts'
-import type { Config } from './settings.ts'
+import { type Freeze, markAborted, nameStore, thaw } from './move-state.ts'
 
 /**
  * Lets the source take changes again. Gives what the move was, or undefined when it takes changes already. A move that is

@@ -1,9 +1,9 @@
 import type { Digest } from '../../../oci/digest.ts'
 import type { RemovableObject, StorageKey } from '../../../ports/blob-store.ts'
-import type { Amount, CopiedObject, CopiedObjects, MovableBlob, MovableBlobs } from '../../../ports/moves.ts'
 import type { RowId } from '../../../ports/row-id.ts'
+import type { Amount, CopiedObject, CopiedObjects, MovableBlob, MovableBlobs } from '../../../ports/store-move.ts'
 import type { Database, Queryable } from '../database.ts'
-import { putIntoTrash } from './trash.ts'
+import { putIntoTrash } from '../tables/trash.ts'
 
 interface BlobRow {
   readonly id: number

@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigFault, readConfig, readMoveConfigs } from '../../../src/app/config.ts'
-import { describeBlobs, describeMetadata } from '../../../src/app/store-places.ts'
-import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { ConfigFault, readConfig, readMoveConfigs } from '../../../../src/app/config.ts'
+import { describeBlobs, describeMetadata } from '../../../../src/app/store-move/store-places.ts'
+import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
 
 const newFolder = useTemporaryFolders('move-config')
 

@@ -1,9 +1,10 @@
-import { systemClock } from '../adapters/clock-system/system-clock.ts'
-import type { RowCounts } from '../adapters/metadata-sql/copy-rows.ts'
-import type { Amount } from '../ports/moves.ts'
-import type { SigningKeys } from '../ports/signing-keys.ts'
-import { type CopyOutcome, copyBlobs, type DamagedBlob } from '../registry/store-move.ts'
-import { ownBlobs } from './build.ts'
+import { systemClock } from '../../adapters/clock-system/system-clock.ts'
+import type { RowCounts } from '../../adapters/metadata-sql/store-move/copy-rows.ts'
+import type { SigningKeys } from '../../ports/signing-keys.ts'
+import type { Amount } from '../../ports/store-move.ts'
+import { ownBlobs } from '../build.ts'
+import type { Config } from '../settings.ts'
+import { type CopyOutcome, copyBlobs, type DamagedBlob } from './copy-blobs.ts'
 import { closeEnd, type MoveEnd, openSource, openTarget, probeBlobs } from './move-ends.ts'
 import {
   beginPhase,
@@ -15,8 +16,7 @@ import {
   readFreeze,
   requireGoal,
   requireStillOn,
-} from './move-marks.ts'
-import type { Config } from './settings.ts'
+} from './move-state.ts'
 
 export interface MoveOptions {
   /** So many blobs at a time. */

@@ -1,9 +1,9 @@
-import { hashHex } from '../../lib/hashing.ts'
-import { algorithmOf, parseDigest } from '../../oci/digest.ts'
+import { hashHex } from '../../../lib/hashing.ts'
+import { algorithmOf, parseDigest } from '../../../oci/digest.ts'
+import type { Database, Queryable, Row, Value } from '../database.ts'
+import { putIntoTrash } from '../tables/trash.ts'
 import { type CopiedTable, copiedTables } from './copied-tables.ts'
-import type { Database, Queryable, Row, Value } from './database.ts'
 import { readPages, toValue } from './read-pages.ts'
-import { putIntoTrash } from './tables/trash.ts'
 
 export interface RowMove {
   /** What stands in the mark `moved-from` afterwards. */

@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from './settings.ts'
+import type { Config } from '../settings.ts'
 
 // Where stores are, in words for people: without anything secret, and equal where the places are.
 
