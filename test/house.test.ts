@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import {
   findCircles,
   findForbiddenImports,
+  findForbiddenKitImports,
   findHomelessFiles,
   findImportsOfMissingFiles,
   findStrayModules,
@@ -87,9 +88,19 @@ const rules: readonly Rule[] = [
     planted: [[[file('src/oci/a.ts', "import { f } from './b.ts'")], ['src/oci/a.ts', 'src/oci/b.ts']]],
   },
   {
+    sentence: 'the kits of test/support import each other in one direction',
+    find: findForbiddenKitImports,
+    scope: tests,
+    planted: [
+      [[file('test/support/attic.ts')], ['test/support/attic.ts is in no kit']],
+      [[file('test/support/basics/a.ts', "import { b } from '../server/b.ts'")], ['basics/a.ts', 'server/b.ts']],
+      [[file('test/support/server/a.ts', "import { b } from '../../api/b.ts'")], ['server/a.ts', 'api/b.ts']],
+    ],
+  },
+  {
     sentence: 'no files import one another in a circle',
     find: findCircles,
-    scope: src,
+    scope: [...src, ...tests.filter(({ path }) => path.startsWith('test/support/'))],
     planted: [
       [
         [

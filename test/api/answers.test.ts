@@ -5,8 +5,8 @@ import { api, identity, ownHeaders, type Question, type Reply, startApi } from '
 import { findContradictions, schemaFaults } from '../support/api/documented-answer.ts'
 import { findOperation, openApi, operationOf, operations } from '../support/api/openapi-document.ts'
 import { json as withJson } from '../support/api/provocation.ts'
+import { testAdminPassword, testApiKey } from '../support/basics/test-project.ts'
 import { startS3Stub } from '../support/s3/s3-stub.ts'
-import { testAdminPassword, testApiKey } from '../support/server/berth-process.ts'
 import { s3Variables } from '../support/stores/test-stores.ts'
 
 // In bearer mode there is one more operation, and all others are as ever. Who stays is sent nowhere, as without redirects.

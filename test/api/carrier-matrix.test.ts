@@ -5,7 +5,7 @@ import type { Credential, Identity, Principal } from '../../src/ports/identity.t
 import { type Cell, cells, findFaults, StoreWatch } from '../support/api/carrier-matrix.ts'
 import { CarrierWorld, recipes } from '../support/api/carrier-world.ts'
 import { makeSecrets, type Secrets } from '../support/api/carriers.ts'
-import { testApiKey } from '../support/server/berth-process.ts'
+import { testApiKey } from '../support/basics/test-project.ts'
 import { type MovedServer, startMoved } from '../support/server/moved-server.ts'
 
 const settings = {

@@ -1,8 +1,8 @@
 // decisions.md 5: malformed and repeated credentials are 401 with the challenge.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { api, identity, startApi } from '../support/api/api-server.ts'
+import { testAdminPassword, testApiKey } from '../support/basics/test-project.ts'
 import { askRaw, type RawReply } from '../support/clients/raw-http.ts'
-import { testAdminPassword, testApiKey } from '../support/server/berth-process.ts'
 import { basic } from '../support/server/test-server.ts'
 
 const server = await startApi()

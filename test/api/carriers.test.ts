@@ -2,7 +2,7 @@
 // which decides in carriers-precedence.test.ts.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { identity, startApi } from '../support/api/api-server.ts'
-import { testAdminPassword, testApiKey } from '../support/server/berth-process.ts'
+import { testAdminPassword, testApiKey } from '../support/basics/test-project.ts'
 import { basic } from '../support/server/test-server.ts'
 
 const server = await startApi({ BERTH_AUTH__FAILURE_BURST: '1000000' })

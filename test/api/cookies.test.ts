@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { api } from '../support/api/api-server.ts'
 import { logIn } from '../support/api/carriers.ts'
 import { answerTo, type Facts, publicUrl, rows, titleOf, wantedAnswer } from '../support/api/cookie-table.ts'
-import { testApiKey } from '../support/server/berth-process.ts'
+import { testApiKey } from '../support/basics/test-project.ts'
 import { startFront } from '../support/server/front.ts'
 import { startMoved } from '../support/server/moved-server.ts'
 

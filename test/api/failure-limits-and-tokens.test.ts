@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { makeKey } from '../support/api/carriers.ts'
 import { Guesser, newGuess } from '../support/api/guesser.ts'
-import { testAdminPassword, testApiKey } from '../support/server/berth-process.ts'
+import { testAdminPassword, testApiKey } from '../support/basics/test-project.ts'
 import { startMoved } from '../support/server/moved-server.ts'
 import { basic } from '../support/server/test-server.ts'
 

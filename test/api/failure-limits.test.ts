@@ -3,7 +3,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { api, identity, mounts } from '../support/api/api-server.ts'
 import { addUser, carriers, logIn, makeKey } from '../support/api/carriers.ts'
 import { Guesser, newGuess } from '../support/api/guesser.ts'
-import { testAdminPassword, testApiKey } from '../support/server/berth-process.ts'
+import { testAdminPassword, testApiKey } from '../support/basics/test-project.ts'
 import { startMoved } from '../support/server/moved-server.ts'
 
 let asked = 0

@@ -12,7 +12,7 @@ import { isDigest, isDigestAlgorithm, isWellFormedDigest } from '../../src/oci/d
 import { findReference, isRepositoryName } from '../../src/oci/names.ts'
 import { api, startApi } from '../support/api/api-server.ts'
 import { openApi, operationOf, operations } from '../support/api/openapi-document.ts'
-import { refusalOf } from '../support/basics/refusal-of.ts'
+import { refusalOf } from '../support/basics/outcomes.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

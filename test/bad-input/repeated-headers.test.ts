@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { ociIndex, ociManifest } from '../../src/oci/media-types.ts'
+import { testApiKey } from '../support/basics/test-project.ts'
 import { sendRaw } from '../support/clients/raw-socket.ts'
-import { testApiKey } from '../support/server/berth-process.ts'
 import { authorization, GuardedServer, imageText, repository, verdictOfRaw } from '../support/server/guarded-server.ts'
 import { basic } from '../support/server/test-server.ts'
 

@@ -6,7 +6,7 @@ import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.
 import { Unavailable } from '../../src/oci/errors.ts'
 import { errorOf } from '../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
-import { projectRoot } from '../support/server/berth-process.ts'
+import { projectRoot } from '../support/basics/test-project.ts'
 import { addManifest, openShelf, tagged } from '../support/stores/metadata-rows.ts'
 import { NamedStatements } from '../support/stores/named-statements.ts'
 import { apiKeysContract } from './api-keys.ts'

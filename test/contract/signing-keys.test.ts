@@ -6,8 +6,8 @@ import { Unavailable } from '../../src/oci/errors.ts'
 import { type Need, testNeeding } from '../support/basics/needs.ts'
 import { errorOf } from '../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { projectRoot } from '../support/basics/test-project.ts'
 import { MemorySigningKeys } from '../support/identity/memory-signing-keys.ts'
-import { projectRoot } from '../support/server/berth-process.ts'
 import { keyNamed, signingKeysContract } from './signing-keys.ts'
 
 const temporaryFolder = useTemporaryFolders('keys')

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { closingMs } from '../../src/app/run.ts'
 import { settingsTable } from '../../src/app/settings.ts'
 import { parseDuration } from '../../src/lib/quantities.ts'
+import { projectRoot } from '../support/basics/test-project.ts'
 import {
   findGuessableSecrets,
   findLateConnections,
@@ -22,7 +23,6 @@ import {
   stopMs,
 } from '../support/house/deploy-rules.ts'
 import { readProjectFile } from '../support/house/source-text.ts'
-import { projectRoot } from '../support/server/berth-process.ts'
 
 function read(path: string): string {
   const text = readProjectFile(path)

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { readConfig } from '../../src/app/config.ts'
 import { type CommandResult, runCommand } from '../support/basics/command.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { projectRoot } from '../support/basics/test-project.ts'
 import { isRecord, mapAt } from '../support/house/deploy-rules.ts'
-import { projectRoot } from '../support/server/berth-process.ts'
 
 const makeFolder = useTemporaryFolders('chart')
 const chart = join(projectRoot, 'deploy', 'helm', 'berth')

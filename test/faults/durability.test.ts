@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { generatedBytes } from '../support/basics/generated-bytes.ts'
 import { type Need, testNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { projectRoot } from '../support/basics/test-project.ts'
 import {
   expectStatus,
   manifestOfBlobs,
@@ -15,7 +16,7 @@ import {
   putManifest,
 } from '../support/clients/registry-client.ts'
 import { until } from '../support/clocks/until.ts'
-import { type BerthProcess, projectRoot, startBerth } from '../support/server/berth-process.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 import { fileOfBlob } from '../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('durability')

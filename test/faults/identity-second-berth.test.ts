@@ -1,7 +1,8 @@
 // A second Berth, in a process of its own, is the identity service of the first.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { testApiKey } from '../support/basics/test-project.ts'
 import { until } from '../support/clocks/until.ts'
-import { type BerthProcess, startBerth, testApiKey } from '../support/server/berth-process.ts'
+import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 import { basic, startTestServer, type TestServer } from '../support/server/test-server.ts'
 
 const users = '/api/2021-02-21/users'

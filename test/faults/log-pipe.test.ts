@@ -3,8 +3,8 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { projectRoot, testApiKey } from '../support/basics/test-project.ts'
 import { until } from '../support/clocks/until.ts'
-import { projectRoot, testApiKey } from '../support/server/berth-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-log-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

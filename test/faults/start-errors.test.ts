@@ -4,8 +4,8 @@ import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSyn
 import { join } from 'node:path'
 import { type Need, testNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
+import { projectRoot } from '../support/basics/test-project.ts'
 import { runBerth } from '../support/server/berth-command.ts'
-import { projectRoot } from '../support/server/berth-process.ts'
 import { canMount, makeSmallDisk } from '../support/stores/small-disk.ts'
 
 const newFolder = useTemporaryFolders('start-errors')

@@ -4,7 +4,7 @@ import { isWellFormedDigest, parseDigest } from '../../src/oci/digest.ts'
 import { withoutParameters } from '../../src/oci/media-types.ts'
 import { isRepositoryName, parseReference, parseRepositoryName, parseTag } from '../../src/oci/names.ts'
 import { anyText, check, piecesOf, spoiled } from '../support/basics/fuzzing.ts'
-import { refusalOf } from '../support/basics/refusal-of.ts'
+import { refusalOf } from '../support/basics/outcomes.ts'
 import { isDigestByTheBook, isNameByTheBook, isTagByTheBook } from './slow-grammar.ts'
 
 const nearName = piecesOf(['a', '0', 'z9', '.', '_', '__', '-', '--', '/', 'A', '%', 'a/b', 'é', '\n'])

@@ -4,7 +4,7 @@ import { nextPage } from '../../src/http/links.ts'
 import { parsePage } from '../../src/http/pages.ts'
 import { parseChunkRange, parseRange, receivedRange } from '../../src/http/ranges.ts'
 import { anyText, check, piecesOf } from '../support/basics/fuzzing.ts'
-import { refusalOf } from '../support/basics/refusal-of.ts'
+import { refusalOf } from '../support/basics/outcomes.ts'
 
 const position = fc.oneof(fc.nat(12), fc.nat(), fc.constantFrom(2 ** 53 - 1, 2 ** 53, 1e21))
 const digits = position.map((number) => (number > 1e20 ? '9'.repeat(30) : String(number)))

@@ -7,7 +7,7 @@ import { Router } from '../../src/http/router.ts'
 import { registryRoutes, serviceRoutes } from '../../src/http/routes.ts'
 import { isRepositoryName } from '../../src/oci/names.ts'
 import { anyText, check, piecesOf } from '../support/basics/fuzzing.ts'
-import { refusalOf } from '../support/basics/refusal-of.ts'
+import { refusalOf } from '../support/basics/outcomes.ts'
 
 const host = 'http://127.0.0.1:5000'
 const paths = piecesOf([

@@ -4,6 +4,7 @@ import { describe, expect } from 'bun:test'
 import { join } from 'node:path'
 import { digestOf } from '../support/basics/generated-bytes.ts'
 import { testNeeding } from '../support/basics/needs.ts'
+import { testAdminPassword } from '../support/basics/test-project.ts'
 import {
   ask,
   checkBlob,
@@ -19,7 +20,6 @@ import { beginRequest } from '../support/clients/slow-request.ts'
 import { until } from '../support/clocks/until.ts'
 import { type Replica, type Replicas, startReplicas } from '../support/replicas/replicas.ts'
 import { growBlob, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
-import { testAdminPassword } from '../support/server/berth-process.ts'
 
 const hourMs = 3_600_000
 const identity = '/api/2021-02-21'

@@ -1,12 +1,12 @@
 // Who is calling, asked at either of two replicas: keys that are made and revoked, tokens, and the keys that sign them.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { testNeeding } from '../support/basics/needs.ts'
+import { testAdminPassword } from '../support/basics/test-project.ts'
 import { ask, authorization, expectStatus, jsonOf, pushBlob, type Target } from '../support/clients/registry-client.ts'
 import { until } from '../support/clocks/until.ts'
 import { type Replicas, startReplicas } from '../support/replicas/replicas.ts'
 import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { runBerth } from '../support/server/berth-command.ts'
-import { testAdminPassword } from '../support/server/berth-process.ts'
 
 const keys = 50
 const identity = '/api/2021-02-21'

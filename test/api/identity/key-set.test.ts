@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createLocalJWKSet, createRemoteJWKSet, jwtVerify } from 'jose'
 import { identity, ownHeaders, startApi } from '../../support/api/api-server.ts'
-import { testAdminPassword } from '../../support/server/berth-process.ts'
+import { testAdminPassword } from '../../support/basics/test-project.ts'
 
 const [server, other] = [await startApi(), await startApi()]
 afterAll(() => Promise.all([server.stop(), other.stop()]))

@@ -10,7 +10,7 @@ import { openLog } from '../../../src/lib/log.ts'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
 import { identity } from '../../support/api/api-server.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import { testApiKey } from '../../support/server/berth-process.ts'
+import { testApiKey } from '../../support/basics/test-project.ts'
 
 const temporaryFolder = useTemporaryFolders('last-use')
 

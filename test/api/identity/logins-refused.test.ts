@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { isPassword } from '../../../src/identity/passwords.ts'
 import { type ApiServer, identity, type Reply, startApi } from '../../support/api/api-server.ts'
+import { testAdminPassword } from '../../support/basics/test-project.ts'
 import { until } from '../../support/clocks/until.ts'
-import { testAdminPassword } from '../../support/server/berth-process.ts'
 
 let server: ApiServer
 const password = 'a password of somebody'

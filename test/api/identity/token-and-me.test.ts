@@ -1,7 +1,7 @@
 // postToken and getMe: spec.md 5, "Obtaining a bearer token".
 import { afterAll, describe, expect, test } from 'bun:test'
 import { identity, ownHeaders, startApi } from '../../support/api/api-server.ts'
-import { testAdminPassword } from '../../support/server/berth-process.ts'
+import { testAdminPassword } from '../../support/basics/test-project.ts'
 
 const server = await startApi({ BERTH_AUTH__FAILURE_BURST: '1000' })
 afterAll(() => server.stop())

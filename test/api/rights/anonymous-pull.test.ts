@@ -11,7 +11,7 @@ import {
   operations,
 } from '../../support/api/route-examples.ts'
 import { askedBy } from '../../support/api/wired-registry.ts'
-import { testApiKey } from '../../support/server/berth-process.ts'
+import { testApiKey } from '../../support/basics/test-project.ts'
 import { basic } from '../../support/server/test-server.ts'
 import { countRows } from '../../support/stores/store-audit.ts'
 

@@ -4,9 +4,9 @@ import { readConfig } from '../../../src/app/config.ts'
 import { digestOf, pushBlob } from '../../support/api/api-images.ts'
 import { type ApiServer, mounts, startApi } from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
+import { testApiKey } from '../../support/basics/test-project.ts'
 import { startS3Stub } from '../../support/s3/s3-stub.ts'
 import { startS3FaultProxy } from '../../support/s3-faults/s3-fault-proxy.ts'
-import { testApiKey } from '../../support/server/berth-process.ts'
 import { s3Variables } from '../../support/stores/test-stores.ts'
 
 const stub = startS3Stub()

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { mounts, type Question } from '../../support/api/api-server.ts'
 import { bearing, loginToken, type SoldToken, startBearerApi } from '../../support/api/scoped-tokens.ts'
-import { testApiKey } from '../../support/server/berth-process.ts'
+import { testApiKey } from '../../support/basics/test-project.ts'
 import { basic } from '../../support/server/test-server.ts'
 
 const server = await startBearerApi()

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { pushImage } from '../../support/api/api-images.ts'
 import { api, identity } from '../../support/api/api-server.ts'
 import { bearing, buyToken, loginToken, startBearerApi } from '../../support/api/scoped-tokens.ts'
+import { testApiKey } from '../../support/basics/test-project.ts'
 import { forgedTokens } from '../../support/identity/forged-tokens.ts'
-import { testApiKey } from '../../support/server/berth-process.ts'
 import { basic } from '../../support/server/test-server.ts'
 
 const server = await startBearerApi({ BERTH_AUTH__ANONYMOUS_PULL: 'public/*' })

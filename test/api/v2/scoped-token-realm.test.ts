@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { type ApiServer, api, mounts, startApi } from '../../support/api/api-server.ts'
 import { startBearerApi } from '../../support/api/scoped-tokens.ts'
-import { testApiKey } from '../../support/server/berth-process.ts'
+import { testApiKey } from '../../support/basics/test-project.ts'
 
 const prefixed = `${api}/v2`
 

@@ -11,7 +11,7 @@ import {
   type SoldToken,
   startBearerApi,
 } from '../../support/api/scoped-tokens.ts'
-import { testApiKey } from '../../support/server/berth-process.ts'
+import { testApiKey } from '../../support/basics/test-project.ts'
 import { basic } from '../../support/server/test-server.ts'
 
 const server = await startBearerApi()

@@ -1,7 +1,6 @@
-// A server to ask, and its answers read whole. Every answer is held to the OpenAPI document on its way.
-
+// A server in this process, and its answers read whole. Every answer is checked against the OpenAPI document.
 import { startTestServer } from '../server/test-server.ts'
-import { findContradictions } from './documented-answer.ts'
+import { findContradictions, type ReadAnswer } from './documented-answer.ts'
 
 export const api = '/api/2023-12-28'
 export const identity = '/api/2021-02-21'
@@ -15,11 +14,7 @@ export interface Question {
   readonly key?: string
 }
 
-export interface Reply {
-  readonly status: number
-  readonly headers: Headers
-  readonly bytes: Uint8Array
-  readonly text: string
+export interface Reply extends ReadAnswer {
   /** The body, parsed; it must be JSON. */
   json<T = unknown>(): T
 }

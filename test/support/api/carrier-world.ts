@@ -1,7 +1,7 @@
 // Every operation of the route table, and for each a request that really reaches what it does.
 import type { Route } from '../../../src/http/route.ts'
 import { registryRoutes, serviceRoutes } from '../../../src/http/routes.ts'
-import { testAdminPassword, testApiKey } from '../server/berth-process.ts'
+import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import type { MovedServer } from '../server/moved-server.ts'
 import { digestOf, imageOf, indexOf, type Manifest } from './api-images.ts'
 import { api, identity, mounts } from './api-server.ts'

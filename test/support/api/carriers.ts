@@ -1,7 +1,7 @@
 // The carriers of credentials, in the order in which they decide, and what each can bring: the six of spec.md, and a
 // user's name with an API key or the password, as `docker login` sends them.
 
-import { testAdminPassword, testApiKey } from '../server/berth-process.ts'
+import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import { type MovedServer, startMoved } from '../server/moved-server.ts'
 import { basic } from '../server/test-server.ts'
 import { identity } from './api-server.ts'

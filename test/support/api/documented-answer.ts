@@ -1,7 +1,14 @@
 // Holds a real answer to what the OpenAPI document says of it.
 import { Check, Errors } from 'typebox/value'
-import type { Reply } from './api-server.ts'
 import { type DocumentedResponse, findOperation, type JsonSchema, withoutRefs } from './openapi-document.ts'
+
+/** An answer whose body has been read. */
+export interface ReadAnswer {
+  readonly status: number
+  readonly headers: Headers
+  readonly bytes: Uint8Array
+  readonly text: string
+}
 
 /** On all answers; the document's introduction names those that are ours. */
 const usual = new Set([
@@ -16,7 +23,7 @@ const usual = new Set([
 const whenKeyInQuery = new Set(['cache-control', 'referrer-policy'])
 
 /** All that is wrong with the answer by the document; nothing if the document has no such operation. */
-export function findContradictions(method: string, target: string, reply: Reply): readonly string[] {
+export function findContradictions(method: string, target: string, reply: ReadAnswer): readonly string[] {
   const [path = '', query = ''] = target.split('?')
   const operation = findOperation(method, path)
   if (operation === undefined) return []
@@ -44,11 +51,11 @@ function headerFaults({ headers = {} }: DocumentedResponse, actual: Headers, has
   return faults
 }
 
-function emptyFaults(reply: Reply): string[] {
+function emptyFaults(reply: ReadAnswer): string[] {
   return reply.bytes.length === 0 ? [] : ['there must be no body']
 }
 
-function bodyFaults({ content }: DocumentedResponse, reply: Reply): string[] {
+function bodyFaults({ content }: DocumentedResponse, reply: ReadAnswer): string[] {
   const type = reply.headers.get('content-type')
   if (content === undefined)
     return [...emptyFaults(reply), ...(type === null ? [] : [`content type ${type} of nothing`])]

@@ -1,7 +1,7 @@
 // Requests whose bodies stop in the middle, or crawl, or meet another on the same upload.
 
+import { testApiKey } from '../basics/test-project.ts'
 import { openRaw, type RawConnection, type RawReply } from '../clients/raw-http.ts'
-import { testApiKey } from '../server/berth-process.ts'
 import type { ApiServer } from './api-server.ts'
 import type { Provocation, Refused } from './provocation.ts'
 

@@ -1,6 +1,6 @@
 // How the refusals that are about callers, users and keys are provoked over the wire.
 import type { Refusal } from '../../../src/oci/errors.ts'
-import { testAdminPassword } from '../server/berth-process.ts'
+import { testAdminPassword } from '../basics/test-project.ts'
 import { openMetadataOf } from '../stores/test-stores.ts'
 import { type ApiServer, api, identity } from './api-server.ts'
 import { get, json, type Provocation, plain, type Way } from './provocation.ts'

@@ -1,7 +1,7 @@
 // An example of every operation of the route table, each as it would succeed. A route without one ends the test.
 import type { Route } from '../../../src/http/route.ts'
 import { registryRoutes, serviceRoutes } from '../../../src/http/routes.ts'
-import { testAdminPassword } from '../server/berth-process.ts'
+import { testAdminPassword } from '../basics/test-project.ts'
 import { digestOf, imageOf, pushBlob, pushImage, startUpload } from './api-images.ts'
 import { type ApiServer, mounts, type Question, type Reply } from './api-server.ts'
 

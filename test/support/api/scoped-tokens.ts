@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { FilesystemSigningKeys } from '../../../src/adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
 import { KeyRing } from '../../../src/identity/key-ring.ts'
 import { type ScopedToken, ScopedTokens } from '../../../src/identity/scoped-tokens.ts'
-import { testAdminPassword } from '../server/berth-process.ts'
+import { testAdminPassword } from '../basics/test-project.ts'
 import { type ApiServer, identity, type Question, type Reply, startApi } from './api-server.ts'
 
 export interface SoldToken {

@@ -7,7 +7,7 @@ import { readConfig } from '../../../src/app/config.ts'
 import { Pipeline } from '../../../src/http/pipeline.ts'
 import { openLog } from '../../../src/lib/log.ts'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
-import { testAdminPassword, testApiKey } from '../server/berth-process.ts'
+import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import { RecordedDatabase, type Statement } from '../stores/recorded-statements.ts'
 import type { ApiServer, Question, Reply } from './api-server.ts'
 

@@ -39,3 +39,10 @@ export function digestOfChunks(chunks: Iterable<Uint8Array>): Digest {
   for (const chunk of chunks) hasher.update(chunk)
   return `sha256:${hasher.digest('hex')}` as Digest
 }
+
+/** The digest of a file's bytes, read as a stream. */
+export async function hashFile(path: string, algorithm: 'sha256' | 'sha512' = 'sha256'): Promise<string> {
+  const hasher = new Bun.CryptoHasher(algorithm)
+  for await (const chunk of Bun.file(path).stream()) hasher.update(chunk)
+  return `${algorithm}:${hasher.digest('hex')}`
+}

@@ -1,5 +1,5 @@
 // What the log prints, seen from outside: it writes to the standard output of its process.
-import { projectRoot } from '../server/berth-process.ts'
+import { projectRoot } from './test-project.ts'
 
 /** Runs the statements in a process of their own, with `openLog` and the errors of the house at hand. */
 export async function printedBy(statements: string): Promise<string> {

@@ -1,7 +1,7 @@
 // A client of a running registry: what a test needs of one, in one line each.
 import type { Digest } from '../../../src/oci/digest.ts'
 import { digestOf } from '../basics/generated-bytes.ts'
-import { testApiKey } from '../server/berth-process.ts'
+import { testApiKey } from '../basics/test-project.ts'
 
 export interface Target {
   readonly url: string

@@ -1,6 +1,6 @@
 // The rules about arrows between files. Each takes texts and gives faults, so that planted texts can prove it.
 import { posix } from 'node:path'
-import { builtinHomes, importTable, packageHomes, type Room, versionFile } from './house-table.ts'
+import { builtinHomes, importTable, kitOrder, packageHomes, type Room, versionFile } from './house-table.ts'
 import { blankComments, type SourceText } from './source-text.ts'
 
 export interface Import {
@@ -64,6 +64,18 @@ export function findUiImports(sources: readonly SourceText[]): string[] {
     .flatMap(importsOf)
     .filter(({ to, isRelative }) => isRelative && !to.startsWith('ui/'))
     .map(({ from, to }) => `${from} may not import ${to}`)
+}
+
+/** Files of test/support that are in no kit, and imports of a test or of a kit that stands later in the order. */
+export function findForbiddenKitImports(sources: readonly SourceText[]): string[] {
+  const kitOf = (path: string) => (path.startsWith('test/support/') ? kitOrder.indexOf(path.split('/')[2] ?? '') : -1)
+  const kits = sources.filter(({ path }) => path.startsWith('test/support/'))
+  const outside = kits.filter(({ path }) => kitOf(path) === -1).map(({ path }) => `${path} is in no kit`)
+  const forbidden = kits
+    .flatMap(importsOf)
+    .filter(({ from, to }) => to.startsWith('test/') && (kitOf(to) === -1 || kitOf(to) > kitOf(from)))
+    .map(({ from, to }) => `${from} may not import ${to}`)
+  return [...outside, ...forbidden]
 }
 
 export function findImportsOfMissingFiles(sources: readonly SourceText[]): string[] {

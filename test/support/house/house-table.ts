@@ -15,6 +15,23 @@ export const importTable = {
   lib: [],
 } as const satisfies Readonly<Record<string, readonly string[]>>
 
+/** The folders of test/support. A kit may import the kits before it in this list, and nothing else of test/. */
+export const kitOrder: readonly string[] = [
+  'basics',
+  'clocks',
+  'house',
+  'clients',
+  'identity',
+  'postgres',
+  's3',
+  'stores',
+  'server',
+  's3-faults',
+  'api',
+  'replicas',
+  'moves',
+]
+
 /** The only file that reads package.json. */
 export const versionFile = 'src/app/version.ts'
 

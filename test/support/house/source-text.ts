@@ -1,7 +1,7 @@
 // The files of this repository as texts, and texts without the parts that a rule must not look at.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { projectRoot } from '../server/berth-process.ts'
+import { projectRoot } from '../basics/test-project.ts'
 
 export interface SourceText {
   /** From the root of the repository, with slashes. */

@@ -1,8 +1,8 @@
 // A move in a process of its own, which stands still at one point, says so, and can be killed there.
 
 import { join } from 'node:path'
+import { projectRoot } from '../basics/test-project.ts'
 import { Gate } from '../clocks/gates.ts'
-import { projectRoot } from '../server/berth-process.ts'
 import type { Place } from './move-command.ts'
 import type { Point } from './move-race.ts'
 import { held, moveWith } from './move-race.ts'

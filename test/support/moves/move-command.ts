@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import type { Database } from '../../../src/adapters/metadata-sql/database.ts'
 import { PostgresDatabase } from '../../../src/adapters/metadata-sql/postgres-database.ts'
 import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
+import { projectRoot } from '../basics/test-project.ts'
 import { freshPrefix, sharedS3 } from '../s3/test-s3.ts'
 import { type CommandRun, runBerth } from '../server/berth-command.ts'
-import { projectRoot } from '../server/berth-process.ts'
 import { limits, s3Variables, sharedPostgres } from '../stores/test-stores.ts'
 
 /** A pair of stores: what a server on them has to be told. */

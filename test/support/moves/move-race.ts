@@ -9,6 +9,7 @@ import { type MoveListener, moveBetween } from '../../../src/app/store-move/move
 import type { Marks } from '../../../src/ports/marks.ts'
 import type { Tables } from '../../../src/ports/metadata-store.ts'
 import { digestOf, generatedBytes } from '../basics/generated-bytes.ts'
+import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import {
   ask,
   checkBlob,
@@ -19,7 +20,6 @@ import {
   type Target,
 } from '../clients/registry-client.ts'
 import { Gate } from '../clocks/gates.ts'
-import { testAdminPassword, testApiKey } from '../server/berth-process.ts'
 import type { Place } from './move-command.ts'
 
 /** Where the move is held, in its order. */

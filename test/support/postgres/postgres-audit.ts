@@ -2,7 +2,7 @@
 // store-audit.ts does for SQLite.
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { hashFile } from '../stores/hash-file.ts'
+import { hashFile } from '../basics/generated-bytes.ts'
 
 /** Each gives a text for each fault. Foreign keys hold by themselves. */
 const faultsInRows = [

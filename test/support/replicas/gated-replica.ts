@@ -3,8 +3,8 @@
 import { join } from 'node:path'
 import type { GarbageAges } from '../../../src/ports/garbage.ts'
 import type { Collected } from '../../../src/registry/garbage.ts'
+import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import { until } from '../clocks/until.ts'
-import { testAdminPassword, testApiKey } from '../server/berth-process.ts'
 import { hourMs } from '../stores/metadata-rows.ts'
 import { openSharedStores, type SharedStores } from './shared-stores.ts'
 

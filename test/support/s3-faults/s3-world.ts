@@ -7,9 +7,9 @@ import { HttpServer } from '../../../src/http/server.ts'
 import { openLog } from '../../../src/lib/log.ts'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
 import { collectGarbage, sweepStrays } from '../../../src/registry/garbage.ts'
+import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import type { S3Server } from '../s3/s3-server.ts'
 import { openS3Store, s3StoreSettings, smallPlan } from '../s3/s3-store.ts'
-import { testAdminPassword, testApiKey } from '../server/berth-process.ts'
 import { auditObjects } from './s3-audit.ts'
 
 const kibi = 1024

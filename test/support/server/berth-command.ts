@@ -1,6 +1,6 @@
 // `berth <command>` as an operator runs it: beside a server, or by itself in a folder of its own.
 import { join } from 'node:path'
-import { projectRoot } from './berth-process.ts'
+import { projectRoot } from '../basics/test-project.ts'
 
 export interface CommandRun {
   readonly exitCode: number

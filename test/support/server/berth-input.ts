@@ -1,8 +1,8 @@
 // `berth <command>` that is told something: by standard input, or by somebody who types at a terminal.
 import { join } from 'node:path'
 import type { Need } from '../basics/needs.ts'
+import { projectRoot } from '../basics/test-project.ts'
 import type { CommandRun } from './berth-command.ts'
-import { projectRoot } from './berth-process.ts'
 
 type Environment = Readonly<Record<string, string>>
 

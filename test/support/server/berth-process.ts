@@ -1,10 +1,9 @@
 // Berth as an operator runs it: a process of its own, on a free port, with a data folder of its own.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
+import { projectRoot, testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import { storeSettings } from '../stores/test-stores.ts'
-
-export const projectRoot = dirname(dirname(dirname(import.meta.dir)))
 
 export interface BerthOptions {
   /** Settings as environment variables, such as `BERTH_MANIFESTS__MISSING_CONTENT`. */
@@ -31,9 +30,6 @@ export interface BerthProcess {
   /** SIGKILL: a crash. The data folder stays. */
   kill(): Promise<void>
 }
-
-export const testApiKey = 'berth_test_0123456789abcdefghijklmnopqrstuvwxyz'
-export const testAdminPassword = 'a password for tests only'
 
 const readyWithinMs = 20_000
 

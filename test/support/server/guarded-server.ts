@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { ociIndex, ociManifest } from '../../../src/oci/media-types.ts'
 import { digestOf, generatedBytes } from '../basics/generated-bytes.ts'
+import { testApiKey } from '../basics/test-project.ts'
 import { type RawExchange, sendRaw } from '../clients/raw-socket.ts'
-import { testApiKey } from './berth-process.ts'
 import { basic, startTestServer, type TestServer } from './test-server.ts'
 
 export const repository = 'kept/app'

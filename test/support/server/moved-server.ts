@@ -8,7 +8,7 @@ import { readConfig } from '../../../src/app/config.ts'
 import type { Application } from '../../../src/http/exchange.ts'
 import { HttpServer } from '../../../src/http/server.ts'
 import { openLog } from '../../../src/lib/log.ts'
-import { testAdminPassword, testApiKey } from './berth-process.ts'
+import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 
 export interface MovedServer {
   readonly url: string

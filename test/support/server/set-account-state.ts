@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
 import type { Account } from '../../../src/ports/accounts.ts'
-import { projectRoot } from './berth-process.ts'
+import { projectRoot } from '../basics/test-project.ts'
 
 /** Resolves when the other process has written it and is gone. */
 export async function setStateElsewhere(dataDir: string, account: string, state: Account['state']): Promise<void> {

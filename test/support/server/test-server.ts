@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../../src/app/config.ts'
 import { type RunningServer, runServer } from '../../../src/app/run.ts'
+import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import { storeSettings } from '../stores/test-stores.ts'
-import { testAdminPassword, testApiKey } from './berth-process.ts'
 
 export interface TestServer {
   readonly url: string

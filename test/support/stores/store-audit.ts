@@ -2,7 +2,7 @@
 import { Database } from 'bun:sqlite'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { hashFile } from './hash-file.ts'
+import { hashFile } from '../basics/generated-bytes.ts'
 
 interface BlobRow {
   readonly digest: string

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { testAdminPassword } from '../../support/basics/test-project.ts'
 import { until } from '../../support/clocks/until.ts'
 import { runBerth } from '../../support/server/berth-command.ts'
-import { type BerthProcess, startBerth, testAdminPassword } from '../../support/server/berth-process.ts'
+import { type BerthProcess, startBerth } from '../../support/server/berth-process.ts'
 import { layEmptyData } from '../../support/stores/empty-data.ts'
 
 const newFolder = useTemporaryFolders('command-signing-keys')

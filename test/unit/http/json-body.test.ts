@@ -11,8 +11,7 @@ import {
 } from '../../../src/http/json-body.ts'
 import { openBody } from '../../../src/http/request-body.ts'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
-import { errorOf } from '../../support/basics/outcomes.ts'
-import { catchRefusal } from '../../support/basics/refusal-of.ts'
+import { catchRefusal, errorOf } from '../../support/basics/outcomes.ts'
 
 const bytesMax = 100
 

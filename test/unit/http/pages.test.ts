@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { parsePage } from '../../../src/http/pages.ts'
-import { refusalOf } from '../../support/basics/refusal-of.ts'
+import { refusalOf } from '../../support/basics/outcomes.ts'
 
 function page(query: string) {
   return parsePage(new URLSearchParams(query), 1_000)

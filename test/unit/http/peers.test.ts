@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { checkHost, type PeerSettings, Peers } from '../../../src/http/peers.ts'
-import { refusalOf } from '../../support/basics/refusal-of.ts'
+import { refusalOf } from '../../support/basics/outcomes.ts'
 
 const proxy = '10.0.0.1'
 const stranger = '203.0.113.9'

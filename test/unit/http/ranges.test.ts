@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { parseChunkRange, parseRange, receivedRange } from '../../../src/http/ranges.ts'
-import { catchRefusal, refusalOf } from '../../support/basics/refusal-of.ts'
+import { catchRefusal, refusalOf } from '../../support/basics/outcomes.ts'
 
 describe('the part of a blob of 10 bytes that is asked for', () => {
   test.each([

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Exchange, HttpSettings } from '../../../src/http/exchange.ts'
 import { announcedLength, openBody, readAtMost } from '../../../src/http/request-body.ts'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
-import { errorOf } from '../../support/basics/outcomes.ts'
-import { refusalOf } from '../../support/basics/refusal-of.ts'
+import { errorOf, refusalOf } from '../../support/basics/outcomes.ts'
 
 const settings: HttpSettings = {
   publicUrl: undefined,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { parseTarget } from '../../../src/http/request-target.ts'
-import { refusalOf } from '../../support/basics/refusal-of.ts'
+import { refusalOf } from '../../support/basics/outcomes.ts'
 
 const host = 'http://127.0.0.1:5000'
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { apiPrefix, type Territory, territoryOf } from '../../../src/http/mounts.ts'
 import { Router } from '../../../src/http/router.ts'
 import { registryRoutes, serviceRoutes } from '../../../src/http/routes.ts'
-import { catchRefusal, refusalOf } from '../../support/basics/refusal-of.ts'
+import { catchRefusal, refusalOf } from '../../support/basics/outcomes.ts'
 
 const router = new Router(registryRoutes, serviceRoutes)
 const mounts = ['/v2', `${apiPrefix}/v2`] as const

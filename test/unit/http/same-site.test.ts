@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { checkSameSite } from '../../../src/http/credentials.ts'
-import { refusalOf } from '../../support/basics/refusal-of.ts'
+import { refusalOf } from '../../support/basics/outcomes.ts'
 import { headers } from '../../support/basics/request-headers.ts'
 
 const own = 'https://registry.example.com'

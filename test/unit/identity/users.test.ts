@@ -12,8 +12,7 @@ import {
 } from '../../../src/identity/users.ts'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
 import type { Right } from '../../../src/ports/identity.ts'
-import { errorOf } from '../../support/basics/outcomes.ts'
-import { catchRefusal, refusalOf } from '../../support/basics/refusal-of.ts'
+import { catchRefusal, errorOf, refusalOf } from '../../support/basics/outcomes.ts'
 import { MemoryUsers, storeOf } from '../../support/identity/memory-users.ts'
 
 const ann = { name: parseUserName('ann'), account: 'acme', roles: ['writer'], password: undefined }

@@ -8,7 +8,7 @@ import {
   parseDigestAlgorithm,
   parseWellFormedDigest,
 } from '../../../src/oci/digest.ts'
-import { refusalOf } from '../../support/basics/refusal-of.ts'
+import { refusalOf } from '../../support/basics/outcomes.ts'
 
 const hex64 = '0123456789abcdef'.repeat(4)
 const hex128 = hex64.repeat(2)

@@ -1,7 +1,7 @@
 // CVE-2021-41190: one document must not be an index to one reader and an image to another.
 import { describe, expect, test } from 'bun:test'
 import { dockerManifest, dockerManifestList, ociIndex, ociManifest, shapeOf } from '../../../src/oci/media-types.ts'
-import { refusalOf } from '../../support/basics/refusal-of.ts'
+import { refusalOf } from '../../support/basics/outcomes.ts'
 import { type Body, descriptor, imageBody, indexBody, parse } from '../../support/clients/manifest-bodies.ts'
 
 const known = [dockerManifest, ociManifest, ociIndex, dockerManifestList]

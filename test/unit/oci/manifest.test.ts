@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { parseManifest } from '../../../src/oci/manifest.ts'
 import { dockerManifest, ociIndex, ociManifest } from '../../../src/oci/media-types.ts'
-import { catchRefusal, refusalOf } from '../../support/basics/refusal-of.ts'
+import { catchRefusal, refusalOf } from '../../support/basics/outcomes.ts'
 import {
   type Body,
   descriptor,

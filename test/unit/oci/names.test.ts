@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { isRepositoryName, parseReference, parseRepositoryName, parseTag } from '../../../src/oci/names.ts'
-import { catchRefusal, refusalOf } from '../../support/basics/refusal-of.ts'
+import { catchRefusal, refusalOf } from '../../support/basics/outcomes.ts'
 
 const hex64 = '0'.repeat(64)
 
