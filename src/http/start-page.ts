@@ -1,7 +1,34 @@
 import { hashHex } from '../lib/hashing.ts'
 import type { Answer, Exchange } from './exchange.ts'
 import { apiPrefix } from './mounts.ts'
+import { json, type Route } from './route.ts'
 import { pageScript, pageStyle, type ServerDescription, writePage } from './start-page-template.ts'
+
+export const startPageRoutes: readonly Route[] = [
+  {
+    operationId: 'getStartPage',
+    method: 'GET',
+    pattern: '/',
+    access: 'anyone',
+    handle: getStartPage,
+    summary: 'Get the start page of the server',
+    description:
+      'HTML for clients that prefer `text/html` in `Accept`, as browsers do; JSON for all others. It shows nothing about stored content.',
+    hasNoDependencies: true,
+    answers: {
+      200: {
+        description: 'The version, and the commands to sign in, push and pull at the address of this request.',
+        headers: {
+          Vary: 'always',
+          'Cache-Control': 'always',
+          'Content-Security-Policy': 'sometimes',
+          'Referrer-Policy': 'sometimes',
+        },
+        content: { ...json('ServerDescription'), 'text/html; charset=utf-8': 'bytes' },
+      },
+    },
+  },
+]
 
 /** Nothing is loaded from anywhere, nothing but our own script runs, and no other page may show this one. */
 const contentSecurityPolicy = [
@@ -18,8 +45,8 @@ function sourceHash(text: string): string {
   return `sha256-${Buffer.from(hashHex('sha256', text), 'hex').toString('base64')}`
 }
 
-/** GET / - what this server is and how to use it: a page for browsers, JSON for all others. */
-export async function getStartPage({ app, request, peers }: Exchange): Promise<Answer> {
+/** A page for browsers, JSON for all other clients. */
+async function getStartPage({ app, request, peers }: Exchange): Promise<Answer> {
   const origin = peers.originOf(request)
   const server = describeServer(origin.slice(origin.indexOf('//') + 2), app.http)
   // What is told depends on `Host`, too: a cache in between must not keep it for others.

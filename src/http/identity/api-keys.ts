@@ -14,10 +14,64 @@ import type { Right } from '../../ports/identity.ts'
 import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
 import { fieldInvalid, type JsonObject, optionalTextOf, optionalTextsOf, readJsonObject, textOf } from '../json-body.ts'
 import { identityPrefix } from '../mounts.ts'
+import { json, type Route } from '../route.ts'
 import { bodyBytesMax, embeddedOf, findManaged, forNobodyElse, managedBy } from './managing.ts'
 
-/** GET /api/2021-02-21/users/{user}/keys - never the keys themselves. */
-export async function getApiKeys({ app, principal, path }: CallerExchange): Promise<Answer> {
+export const apiKeyRoutes: readonly Route[] = [
+  {
+    operationId: 'getApiKeys',
+    method: 'GET',
+    pattern: `${identityPrefix}/users/{user}/keys`,
+    access: 'known caller',
+    right: 'operate',
+    handle: getApiKeys,
+    summary: 'List the API keys of a user, without the keys themselves',
+    onlyWith: 'embedded identity',
+    answers: {
+      200: {
+        description: 'The keys, ordered by name.',
+        headers: { 'Cache-Control': 'always' },
+        content: json('ApiKeysResponse'),
+      },
+    },
+    refusals: ['user-unknown'],
+  },
+  {
+    operationId: 'postApiKey',
+    method: 'POST',
+    pattern: `${identityPrefix}/users/{user}/keys`,
+    access: 'known caller',
+    right: 'operate',
+    handle: postApiKey,
+    summary: 'Create an API key, which only this answer shows',
+    description:
+      'It can be limited to some rights and some repositories. A key never has more rights than the caller, and expires no later than the API key of the caller.',
+    onlyWith: 'embedded identity',
+    requestBody: { required: true, content: json('NewApiKeyRequest') },
+    answers: {
+      201: {
+        description: 'The key.',
+        headers: { 'Cache-Control': 'always', Location: 'always' },
+        content: json('NewApiKeyResponse'),
+      },
+    },
+    refusals: ['body-invalid', 'identity-invalid', 'user-unknown', 'key-exists', 'too-many-keys'],
+  },
+  {
+    operationId: 'deleteApiKey',
+    method: 'DELETE',
+    pattern: `${identityPrefix}/users/{user}/keys/{key}`,
+    access: 'known caller',
+    right: 'operate',
+    handle: deleteApiKey,
+    summary: 'Revoke an API key',
+    onlyWith: 'embedded identity',
+    answers: { 204: { description: 'The key is revoked.', headers: { 'Cache-Control': 'always' } } },
+    refusals: ['user-unknown', 'key-unknown'],
+  },
+]
+
+async function getApiKeys({ app, principal, path }: CallerExchange): Promise<Answer> {
   embeddedOf({ app })
   const user = await getUser(app.metadata, path['user'] ?? '', principal.account)
   const keys = await listApiKeys(app.metadata, user)
@@ -27,8 +81,7 @@ export async function getApiKeys({ app, principal, path }: CallerExchange): Prom
 /** Null is how a key without such a limit is shown, and so it can be sent. */
 const nullable = ['expiresAt', 'rights', 'repositories']
 
-/** POST /api/2021-02-21/users/{user}/keys - a new key; this answer is the only place where it is ever seen. */
-export async function postApiKey(exchange: CallerExchange): Promise<Answer> {
+async function postApiKey(exchange: CallerExchange): Promise<Answer> {
   const { app, principal } = exchange
   const { keysPerUserMax } = embeddedOf(exchange)
   const body = await readJsonObject(exchange, bodyBytesMax, { members: ['name', ...nullable], nullable })
@@ -53,8 +106,7 @@ export async function postApiKey(exchange: CallerExchange): Promise<Answer> {
   )
 }
 
-/** DELETE /api/2021-02-21/users/{user}/keys/{key} - revokes, at once. */
-export async function deleteApiKey(exchange: CallerExchange): Promise<Answer> {
+async function deleteApiKey(exchange: CallerExchange): Promise<Answer> {
   const user = await findManaged(exchange)
   await revokeApiKey(exchange.app.metadata, user, exchange.path['key'] ?? '')
   exchange.app.identity.forgetAll()

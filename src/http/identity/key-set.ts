@@ -1,9 +1,25 @@
 import { keySetMaxAgeSeconds } from '../../identity/key-ring.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
 import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
+import { identityPrefix } from '../mounts.ts'
+import { json, type Route } from '../route.ts'
 
-/** GET /api/2021-02-21/jwks.json - the public keys that tokens can be checked with. */
-export async function getKeySet({ app }: Exchange): Promise<Answer> {
+export const keySetRoutes: readonly Route[] = [
+  {
+    operationId: 'getKeySet',
+    method: 'GET',
+    pattern: `${identityPrefix}/jwks.json`,
+    access: 'anyone',
+    handle: getKeySet,
+    summary: 'Get the public keys that verify tokens',
+    description:
+      'A new key is published here some time before it signs tokens, and stays until the last token that it signed has expired.',
+    onlyWith: 'embedded identity',
+    answers: { 200: { description: 'The keys.', headers: { 'Cache-Control': 'always' }, content: json('KeySet') } },
+  },
+]
+
+async function getKeySet({ app }: Exchange): Promise<Answer> {
   if (app.embedded === undefined) throw new RegistryRefusal('route-unknown')
   const keys = await app.embedded.keys.publicKeys()
   return jsonAnswer(200, { keys }, { 'cache-control': `public, max-age=${keySetMaxAgeSeconds}` })

@@ -2,13 +2,30 @@ import { allRightsOf } from '../../identity/rights.ts'
 import { formatTime } from '../../lib/quantities.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
+import { identityPrefix } from '../mounts.ts'
+import { json, type Route } from '../route.ts'
+
+export const meRoutes: readonly Route[] = [
+  {
+    operationId: 'getMe',
+    method: 'GET',
+    pattern: `${identityPrefix}/me`,
+    access: 'known caller',
+    right: undefined,
+    handle: getMe,
+    summary: 'Describe the caller',
+    answers: {
+      200: { description: 'The caller.', headers: { 'Cache-Control': 'always' }, content: json('MeResponse') },
+    },
+  },
+]
 
 /**
- * GET /api/2021-02-21/me - who the caller is. `roles` is the contract; the rest saves a second question, and tells another
- * Berth what a limited key is limited to.
+ * spec.md requires `roles`. The other fields save the caller a second request, and tell another Berth the limits of an API
+ * key.
  */
-export async function getMe({ principal }: CallerExchange): Promise<Answer> {
-  // Who asks may be another Berth, which would take an old answer for a new one.
+async function getMe({ principal }: CallerExchange): Promise<Answer> {
+  // The caller may be another Berth, which would remember an old answer as if it were new.
   if (principal.isUnconfirmed) throw new Unavailable('the identity service')
   const { roles, userRoles, subject, account, grants, expiresAt } = principal
   const isLimited = grants.every((grant) => grant.repositories !== undefined)

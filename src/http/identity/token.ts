@@ -4,12 +4,34 @@ import { findByPassword } from '../../identity/users.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
 import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
 import { readJsonObject, textOf } from '../json-body.ts'
+import { identityPrefix } from '../mounts.ts'
+import { json, type Route } from '../route.ts'
+
+export const tokenRoutes: readonly Route[] = [
+  {
+    operationId: 'postToken',
+    method: 'POST',
+    pattern: `${identityPrefix}/token/auth`,
+    access: 'anyone',
+    handle: postToken,
+    summary: 'Get a bearer token for a user name and a password',
+    onlyWith: 'embedded identity',
+    requestBody: { required: true, content: json('TokenRequest') },
+    answers: {
+      200: {
+        description: 'The token, valid for 86400 seconds.',
+        headers: { 'Cache-Control': 'always' },
+        content: json('TokenResponse'),
+      },
+    },
+    refusals: ['body-invalid', 'login-invalid', 'too-many-failures'],
+  },
+]
 
 // The longest password, with each of its letters escaped as `\uXXXX`, and a name.
 const bodyBytesMax = 8_192
 
-/** POST /api/2021-02-21/token/auth - user name and password for a token. */
-export async function postToken(exchange: Exchange): Promise<Answer> {
+async function postToken(exchange: Exchange): Promise<Answer> {
   const { app, request, authenticator } = exchange
   const { embedded, metadata } = app
   if (embedded === undefined) throw new RegistryRefusal('route-unknown')

@@ -16,10 +16,80 @@ import { optionalFlagOf, optionalTextOf, optionalTextsOf, readJsonObject, textOf
 import { nextPage } from '../links.ts'
 import { identityPrefix } from '../mounts.ts'
 import { parsePage } from '../pages.ts'
+import { type DocumentedAnswer, json, type Route } from '../route.ts'
 import { bodyBytesMax, embeddedOf, findManaged, forNobodyElse, managedBy } from './managing.ts'
 
-/** GET /api/2021-02-21/users - the users of the caller's account. */
-export async function getUsers({ app, principal, target }: CallerExchange): Promise<Answer> {
+const userAnswer: DocumentedAnswer = {
+  description: 'The user.',
+  headers: { 'Cache-Control': 'always' },
+  content: json('UserResponse'),
+}
+
+export const userRoutes: readonly Route[] = [
+  {
+    operationId: 'getUsers',
+    method: 'GET',
+    pattern: `${identityPrefix}/users`,
+    access: 'known caller',
+    right: 'operate',
+    handle: getUsers,
+    summary: 'List the users of the account',
+    onlyWith: 'embedded identity',
+    parameters: ['n', 'last'],
+    answers: {
+      200: {
+        description: 'The users, ordered by name.',
+        headers: { 'Cache-Control': 'always', Link: 'sometimes' },
+        content: json('UsersResponse'),
+      },
+    },
+    refusals: ['page-size-invalid'],
+  },
+  {
+    operationId: 'postUser',
+    method: 'POST',
+    pattern: `${identityPrefix}/users`,
+    access: 'known caller',
+    right: 'operate',
+    handle: postUser,
+    summary: 'Create a user of the account',
+    description:
+      'Refused for roles with rights that the caller lacks. An API key that expires cannot set a password. The setting `limits.users_per_account` limits the number of users of an account.',
+    onlyWith: 'embedded identity',
+    requestBody: { required: true, content: json('NewUserRequest') },
+    answers: { 201: { ...userAnswer, headers: { 'Cache-Control': 'always', Location: 'always' } } },
+    refusals: ['body-invalid', 'identity-invalid', 'user-exists', 'too-many-users'],
+  },
+  {
+    operationId: 'getUser',
+    method: 'GET',
+    pattern: `${identityPrefix}/users/{user}`,
+    access: 'known caller',
+    right: 'operate',
+    handle: getUser,
+    summary: 'Get a user',
+    onlyWith: 'embedded identity',
+    answers: { 200: userAnswer },
+    refusals: ['user-unknown'],
+  },
+  {
+    operationId: 'patchUser',
+    method: 'PATCH',
+    pattern: `${identityPrefix}/users/{user}`,
+    access: 'known caller',
+    right: 'operate',
+    handle: patchUser,
+    summary: 'Change the roles or the password of a user, or disable or enable the user',
+    description:
+      'A new password and a disabled user end all tokens of the user. Refused for users with rights that the caller lacks, and if no user of the account would be left with the right `operate`. An API key that expires cannot set a password.',
+    onlyWith: 'embedded identity',
+    requestBody: { required: true, content: json('UserChangeRequest') },
+    answers: { 200: userAnswer },
+    refusals: ['body-invalid', 'identity-invalid', 'user-unknown', 'last-operator'],
+  },
+]
+
+async function getUsers({ app, principal, target }: CallerExchange): Promise<Answer> {
   embeddedOf({ app })
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
   const page = limit === 0 ? [] : await app.metadata.users.list(principal.account, after, limit + 1)
@@ -33,8 +103,7 @@ export async function getUsers({ app, principal, target }: CallerExchange): Prom
   )
 }
 
-/** POST /api/2021-02-21/users - a new user of the caller's account. */
-export async function postUser(exchange: CallerExchange): Promise<Answer> {
+async function postUser(exchange: CallerExchange): Promise<Answer> {
   const { app, principal } = exchange
   const { roles: map, usersPerAccountMax } = embeddedOf(exchange)
   const body = await readJsonObject(exchange, bodyBytesMax, { members: ['name', 'roles', 'password'] })
@@ -53,8 +122,7 @@ export async function postUser(exchange: CallerExchange): Promise<Answer> {
   return jsonAnswer(201, showUser(user), { ...forNobodyElse, location: `${identityPrefix}/users/${user.name}` })
 }
 
-/** GET /api/2021-02-21/users/{user} */
-export async function getUser({ app, principal, path }: CallerExchange): Promise<Answer> {
+async function getUser({ app, principal, path }: CallerExchange): Promise<Answer> {
   embeddedOf({ app })
   return jsonAnswer(
     200,
@@ -63,8 +131,7 @@ export async function getUser({ app, principal, path }: CallerExchange): Promise
   )
 }
 
-/** PATCH /api/2021-02-21/users/{user} - what is not named stays. */
-export async function patchUser(exchange: CallerExchange): Promise<Answer> {
+async function patchUser(exchange: CallerExchange): Promise<Answer> {
   const { app, principal, path } = exchange
   const { roles: map } = embeddedOf(exchange)
   const body = await readJsonObject(exchange, bodyBytesMax, { members: ['roles', 'disabled', 'password'] })

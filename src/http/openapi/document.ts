@@ -1,87 +1,61 @@
 import { apiPrefix, identityPrefix } from '../mounts.ts'
-import { apiKeyOperations } from './identity/api-keys.ts'
-import { meOperations } from './identity/me.ts'
-import { tokenOperations } from './identity/token.ts'
-import { userOperations } from './identity/users.ts'
-import { type Alias, headOf, type Operation, type Part } from './operation.ts'
+import type { DocumentedRoute, Route, RouteTable } from '../route.ts'
+import { describeOperation, type Group, type Operation, toOperation } from './operations.ts'
 import { parameters } from './parameters.ts'
-import { healthOperations } from './probes/health.ts'
-import { toContent, toResponses } from './responses.ts'
 import { schemas } from './schemas.ts'
-import { security, securitySchemes } from './security.ts'
-import { serviceOperations } from './service/service.ts'
-import { startPageOperations } from './start-page.ts'
-import { baseOperations } from './v2/base.ts'
-import { blobOperations } from './v2/blobs.ts'
-import { catalogOperations } from './v2/catalog.ts'
-import { manifestOperations } from './v2/manifests.ts'
-import { referrerOperations } from './v2/referrers.ts'
-import { scopedTokenOperations } from './v2/scoped-token.ts'
-import { tagOperations } from './v2/tags.ts'
-import { uploadAliases, uploadOperations } from './v2/uploads.ts'
-
-const operations: readonly Operation[] = [
-  ...startPageOperations,
-  ...serviceOperations,
-  ...baseOperations,
-  ...catalogOperations,
-  ...manifestOperations,
-  ...tagOperations,
-  ...referrerOperations,
-  ...blobOperations,
-  ...uploadOperations,
-  ...scopedTokenOperations,
-  ...tokenOperations,
-  ...meOperations,
-  ...userOperations,
-  ...apiKeyOperations,
-  ...healthOperations,
-]
-
-/** Routes that the document leaves out on purpose, because another operation stands for them. */
-export const aliases: Readonly<Record<string, Alias>> = { ...uploadAliases }
 
 // spec.md, 9: "a single value, `2023-12-28`, which is also the default".
 const version = apiPrefix.slice('/api/'.length)
 const apiServer = {
   url: '/api/{version}',
-  description: 'The contract.',
+  description: 'The administrative part and the registry interface.',
   variables: { version: { enum: [version], default: version } },
 }
-const rootServer = { url: '/', description: 'The same registry at the root, where most clients look for it.' }
+const rootServer = { url: '/', description: 'The registry interface at the root, where most clients look for it.' }
 
 /**
- * Paths stand as in spec.md, relative to `/api/{version}`, and a server says what is in front of them: so the registry's
- * paths, which answer in two mounts, stand here once and keep their operation ids.
+ * Paths are written as in spec.md, relative to `/api/{version}`. The servers of a path say what precedes it. So the paths
+ * of the registry interface, which has two mounts, appear once and keep their operation ids.
  */
-const servers: Readonly<Record<Part, readonly unknown[]>> = {
+const servers: Readonly<Record<Group, readonly unknown[]>> = {
+  start: [{ url: '/' }],
   service: [apiServer],
   registry: [apiServer, rootServer],
-  identity: [{ url: identityPrefix, description: 'The identity service, where it is the embedded one.' }],
+  identity: [{ url: identityPrefix, description: 'The embedded identity service.' }],
   probes: [{ url: '/' }],
-  start: [{ url: '/' }],
 }
 
-const partMeanings: Readonly<Record<Part, string>> = {
-  start: 'For whoever opens the address of the server.',
-  service: 'The administrative part: on, off, statistics.',
+const groupMeanings: Readonly<Record<Group, string>> = {
+  start: 'The page at the address of the server.',
+  service: 'The administrative part: enable, disable, statistics.',
   registry: 'The OCI registry interface.',
   identity: 'The embedded identity service.',
-  probes: 'For those who look after the process.',
+  probes: 'Probes for monitoring and load balancers.',
 }
 
 const introduction = `A container image registry: the administrative part, and the OCI registry interface under \`/v2/\`.
 
-The registry interface answers in two mounts: under \`${apiPrefix}/v2/\`, and, unless \`registry.root_mount\` is false, at
-\`/v2/\`. Both are the same; every \`Location\` and \`Link\` stays in the mount that its request came in on.
+The registry interface has two mounts: \`${apiPrefix}/v2/\`, and \`/v2/\` unless the setting \`registry.root_mount\` is false.
+Both behave alike. Every \`Location\` and \`Link\` stays in the mount of the request.
 
-\`{image}\` may hold slashes. Errors are an OciError under \`/v2/\` and an ErrorMessage elsewhere; HEAD answers never have a
-body. All answers have \`X-Request-Id\`, \`Docker-Distribution-Api-Version\` and \`X-Content-Type-Options: nosniff\`; those to
-requests with a key in the query have \`Cache-Control: no-store\` and \`Referrer-Policy: no-referrer\`. A path that is none
-of these is 404 (in the registry 401 for strangers), a method that a path has not is 405 with \`Allow\`.`
+\`{image}\` may contain slashes. The error body is an OciError under \`/v2/\` and an ErrorMessage elsewhere. Answers to HEAD have
+no body. All answers have \`X-Request-Id\`, \`Docker-Distribution-Api-Version\` and \`X-Content-Type-Options: nosniff\`. If the
+query of a request contains an API key, its answer has \`Cache-Control: no-store\` and \`Referrer-Policy: no-referrer\`. An unknown
+path is answered with 404, or in the registry with 401 if the caller is anonymous. An unsupported method is answered with 405
+and \`Allow\`.`
 
-/** The whole description of the interface: OpenAPI 3.1. */
-export function buildDocument(serverVersion: string, authUrl?: string): unknown {
+/** The OpenAPI 3.1 description of the routes. `authUrl` is the address of another identity service, if there is one. */
+export function buildDocument({ registry, service }: RouteTable, serverVersion: string, authUrl?: string): unknown {
+  const operations = [
+    ...registry.filter(isDocumented).map((route) => toOperation(route, true)),
+    ...service.filter(isDocumented).map((route) => toOperation(route, false)),
+  ].filter((operation) => isServed(operation, authUrl))
+  const byPath = Map.groupBy(operations, ({ path }) => path)
+  const describePath = (rows: readonly Operation[]) =>
+    Object.fromEntries([
+      ['servers', serversOf(rows[0], authUrl)],
+      ...rows.flatMap((row) => describeOperation(row, registry)),
+    ])
   return {
     openapi: '3.1.1',
     info: {
@@ -92,58 +66,67 @@ export function buildDocument(serverVersion: string, authUrl?: string): unknown 
     },
     servers: [apiServer],
     security,
-    tags: Object.entries(partMeanings).map(([name, description]) => ({ name, description })),
-    paths: toPaths(authUrl),
-    components: {
-      schemas,
-      parameters,
-      securitySchemes: securitySchemes(authUrl),
-    },
+    tags: Object.entries(groupMeanings).map(([name, description]) => ({ name, description })),
+    paths: Object.fromEntries([...byPath].map(([path, rows]) => [path, describePath(rows)])),
+    components: { schemas, parameters, securitySchemes: securitySchemes(authUrl) },
   }
 }
 
-/** Users, keys and signing keys are at these addresses only where the identity service is the embedded one. */
-const ofEmbedded: ReadonlySet<string> = new Set(
-  [...userOperations, ...apiKeyOperations, ...tokenOperations].map(({ operationId }) => operationId),
-)
+function isDocumented(route: Route): route is DocumentedRoute {
+  return !('aliasOf' in route)
+}
 
-function toPaths(authUrl: string | undefined): Readonly<Record<string, unknown>> {
-  const isHere = ({ operationId }: Operation) => authUrl === undefined || !ofEmbedded.has(operationId)
-  const tokens = tokenOperations.filter(({ operationId }) => authUrl !== undefined && operationId === 'postToken')
-  const byPath = Map.groupBy([...operations.filter(isHere), ...tokens], (operation) => operation.path)
-  return Object.fromEntries(
-    [...byPath].map(([path, rows]) => [
-      path,
-      Object.fromEntries([['servers', serversOf(rows[0], authUrl)], ...rows.flatMap(withHead)]),
-    ]),
-  )
+/** Another identity service has no users, keys or signing keys here, but tokens are still fetched at the path of spec.md. */
+function isServed({ route }: Operation, authUrl: string | undefined): boolean {
+  return authUrl === undefined || route.onlyWith !== 'embedded identity' || route.operationId === 'postToken'
 }
 
 function serversOf(operation: Operation | undefined, authUrl: string | undefined): readonly unknown[] {
-  if (authUrl === undefined || operation?.operationId !== 'postToken') return servers[operation?.part ?? 'service']
+  if (authUrl === undefined || operation?.route.operationId !== 'postToken')
+    return servers[operation?.group ?? 'service']
   return [{ url: `${authUrl}${identityPrefix}`, description: 'The identity service of this registry.' }]
 }
 
-function withHead(operation: Operation): [string, unknown][] {
-  const own: [string, unknown] = [operation.method, toOperation(operation, true)]
-  return operation.method === 'get' ? [own, ['head', toOperation(headOf(operation), false)]] : [own]
-}
+const precedence =
+  'If a request has several credentials, the first in this order decides: Authorization, X-API-KEY, the query, the cookie.'
 
-function toOperation(operation: Operation, hasBody: boolean): unknown {
-  const { operationId, part, summary, description, caller, requestBody } = operation
-  const spellings = Object.values(aliases).filter((alias) => alias.of === operationId)
-  const words = [description, ...spellings.map((alias) => alias.reason)].filter((text) => text !== undefined)
-  return {
-    operationId,
-    tags: [part],
-    summary,
-    ...(words.length > 0 ? { description: words.join(' ') } : {}),
-    ...(caller === 'anyone' ? { security: [] } : {}),
-    ...(caller === 'anyone' || caller === 'known' ? {} : { 'x-required-right': caller }),
-    parameters: (operation.parameters ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
-    ...(requestBody === undefined
-      ? {}
-      : { requestBody: { required: requestBody.required, content: toContent(requestBody.content) } }),
-    responses: toResponses(operation, hasBody),
-  }
-}
+/** The two schemes that spec.md declares, and the other ways to send credentials that it lists. */
+const securitySchemes = (authUrl = '') =>
+  ({
+    apiKey: { type: 'apiKey', in: 'header', name: 'X-API-KEY', description: precedence },
+    oauth2: {
+      type: 'oauth2',
+      description: `A token of the identity service, as a bearer token. ${precedence}`,
+      flows: {
+        implicit: {
+          authorizationUrl: `${authUrl}${identityPrefix}/token/auth`,
+          scopes: { 'dummy:dummy': 'A placeholder: rights come from roles, not from scopes.' },
+        },
+      },
+    },
+    bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+    basic: {
+      type: 'http',
+      scheme: 'basic',
+      description:
+        'The user name `apikey` with an API key as the password, or `bearer` with a token. Or the name of a user, with the password or an API key of that user.',
+    },
+    cookie: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: 'svc-auth',
+      description:
+        'A token. A request that changes something is refused with 403 if a page of another origin caused it.',
+    },
+    apiKeyQuery: {
+      type: 'apiKey',
+      in: 'query',
+      name: 'apiKey',
+      description: 'For callers that cannot set headers. The key appears in no log and in no answer.',
+    },
+  }) as const
+
+/** One of them is enough, unless an operation says otherwise. */
+const security: readonly unknown[] = Object.keys(securitySchemes()).map((name) => ({
+  [name]: name === 'oauth2' ? ['dummy:dummy'] : [],
+}))

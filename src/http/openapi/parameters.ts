@@ -52,7 +52,7 @@ export const parameters = {
     description: 'Digest of the subject manifest, which need not exist (yet).',
     schema: anyDigest,
   },
-  uploadId: {
+  id: {
     name: 'id',
     in: 'path',
     required: true,

@@ -1,17 +1,39 @@
 import { Unavailable } from '../../oci/errors.ts'
 import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
+import { json, type Route } from '../route.ts'
 
-/** GET /healthz - the process is alive. */
-export async function getHealth({ app }: Exchange): Promise<Answer> {
+export const healthRoutes: readonly Route[] = [
+  {
+    operationId: 'getHealth',
+    method: 'GET',
+    pattern: '/healthz',
+    access: 'anyone',
+    handle: getHealth,
+    summary: 'Is the process alive?',
+    hasNoDependencies: true,
+    answers: { 200: { description: 'Yes.', content: json('HealthResponse') } },
+  },
+  {
+    operationId: 'getReadiness',
+    method: 'GET',
+    pattern: '/readyz',
+    access: 'anyone',
+    handle: getReadiness,
+    summary: 'Can requests be served?',
+    answers: { 200: { description: 'Yes.', content: json('ReadinessResponse') } },
+  },
+]
+
+async function getHealth({ app }: Exchange): Promise<Answer> {
   return jsonAnswer(200, { status: 'ok', version: app.http.version })
 }
 
 /**
- * GET /readyz - requests can be served: both stores answer, and the process is not going down. A disk that is nearly full
- * is reported in the body and not by the status: pulls, deletions and the revoking of keys still work, and a balancer that
- * turned away from this server would end them too.
+ * The server is ready when both stores answer and the process is not shutting down. A disk that is nearly full is reported
+ * in the body and not by the status: pulls, deletions and the revocation of keys still work, and a load balancer that
+ * removed this server would end them too.
  */
-export async function getReadiness({ app }: Exchange): Promise<Answer> {
+async function getReadiness({ app }: Exchange): Promise<Answer> {
   if (app.isLeaving()) throw new Unavailable('the server (it is shutting down)')
   await app.metadata.probe()
   await app.blobs.probe()

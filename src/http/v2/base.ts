@@ -1,6 +1,21 @@
 import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
+import type { Route } from '../route.ts'
 
-/** GET /v2/ - the caller is who it says; nothing else is asked here, so that logins work for a disabled account too. */
-export async function checkAuthentication(_exchange: CallerExchange): Promise<Answer> {
+export const baseRoutes: readonly Route[] = [
+  {
+    operationId: 'checkAuthentication',
+    method: 'GET',
+    pattern: '/',
+    access: 'known caller',
+    right: undefined,
+    handle: checkAuthentication,
+    summary: 'Are the credentials valid?',
+    description: 'Also for an account whose registry is disabled. `/v2` without the slash is the same.',
+    answers: { 200: { description: 'They are. The body is `{}`.', content: { 'application/json': 'bytes' } } },
+  },
+]
+
+/** The account is not checked, so that `docker login` works for a disabled account too. */
+async function checkAuthentication(_exchange: CallerExchange): Promise<Answer> {
   return jsonAnswer(200, {})
 }

@@ -3,10 +3,56 @@ import { RegistryRefusal } from '../../oci/errors.ts'
 import { deleteBlob, describeBlob, openBlob } from '../../registry/blobs.ts'
 import { contentHeaders, isUnchanged, notModified } from '../content-headers.ts'
 import type { Answer, RepositoryExchange } from '../exchange.ts'
+import type { HeaderUse } from '../openapi/headers.ts'
 import { parseRange } from '../ranges.ts'
+import type { Route } from '../route.ts'
 
-/** GET, HEAD /v2/{name}/blobs/{digest}, all of it or the part that `Range` names; or the address of the store's own copy. */
-export async function getBlob(exchange: RepositoryExchange): Promise<Answer> {
+const documentedHeaders: HeaderUse = {
+  'Docker-Content-Digest': 'always',
+  ETag: 'always',
+  'Accept-Ranges': 'always',
+  'Content-Disposition': 'always',
+  'Content-Security-Policy': 'always',
+}
+const content = { 'application/octet-stream': 'bytes' } as const
+
+export const blobRoutes: readonly Route[] = [
+  {
+    operationId: 'getBlob',
+    method: 'GET',
+    pattern: '/{name}/blobs/{digest}',
+    access: 'repository',
+    right: 'pull',
+    handle: getBlob,
+    summary: 'Get a blob or a part of it',
+    parameters: ['range', 'ifRange', 'ifNoneMatch'],
+    answers: {
+      200: { description: 'The whole blob.', headers: documentedHeaders, content },
+      206: { description: 'The part.', headers: { ...documentedHeaders, 'Content-Range': 'always' }, content },
+      304: { description: 'Not changed.', headers: { 'Docker-Content-Digest': 'always', ETag: 'always' } },
+      307: {
+        description: 'With the setting `storage.redirect`: the blob store itself sends the blob, or a range of it.',
+        headers: { Location: 'always', 'Docker-Content-Digest': 'always', 'Cache-Control': 'always' },
+      },
+    },
+    refusals: ['name-unknown', 'blob-unknown', 'range-unsatisfiable'],
+    notForHead: { statuses: [206, 307], refusals: ['range-unsatisfiable'] },
+  },
+  {
+    operationId: 'deleteBlob',
+    method: 'DELETE',
+    pattern: '/{name}/blobs/{digest}',
+    access: 'repository',
+    right: 'delete',
+    handle: deleteBlobByDigest,
+    summary: 'Remove a blob from an image',
+    description: 'Refused while a manifest of the image uses the blob.',
+    answers: { 202: { description: 'It is removed.' } },
+    refusals: ['digest-invalid', 'digest-unsupported', 'name-unknown', 'blob-unknown', 'blob-in-use'],
+  },
+]
+
+async function getBlob(exchange: RepositoryExchange): Promise<Answer> {
   const { app, scope, path, method, request } = exchange
   const digest = path['digest'] ?? ''
   if (!isDigest(digest)) throw new RegistryRefusal('blob-unknown', { digest: digest.slice(0, 255) })
@@ -47,8 +93,7 @@ function rangeHeader(headers: Headers, digest: string): string | null {
   return condition !== null && condition !== `"${digest}"` ? null : headers.get('range')
 }
 
-/** DELETE /v2/{name}/blobs/{digest} */
-export async function deleteBlobByDigest({ app, scope, path }: RepositoryExchange): Promise<Answer> {
+async function deleteBlobByDigest({ app, scope, path }: RepositoryExchange): Promise<Answer> {
   await deleteBlob(app, scope, parseDigest(path['digest'] ?? ''))
   return { status: 202, headers: {} }
 }

@@ -2,9 +2,30 @@ import { listRepositories } from '../../registry/catalog.ts'
 import { type Answer, jsonAnswer, type RegistryExchange } from '../exchange.ts'
 import { nextPage } from '../links.ts'
 import { parsePage } from '../pages.ts'
+import { json, type Route } from '../route.ts'
 
-/** GET /v2/_catalog */
-export async function getCatalog({ app, principal, account, mount, target }: RegistryExchange): Promise<Answer> {
+export const catalogRoutes: readonly Route[] = [
+  {
+    operationId: 'getCatalog',
+    method: 'GET',
+    pattern: '/_catalog',
+    access: 'enabled account',
+    right: 'pull',
+    handle: getCatalog,
+    summary: 'List the repositories that the caller may pull from',
+    parameters: ['n', 'last'],
+    answers: {
+      200: {
+        description: 'Names in byte order.',
+        headers: { Link: 'sometimes' },
+        content: json('CatalogResponse'),
+      },
+    },
+    refusals: ['page-size-invalid'],
+  },
+]
+
+async function getCatalog({ app, principal, account, mount, target }: RegistryExchange): Promise<Answer> {
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
   const page = await listRepositories(app, principal, account.id, { after, limit })
   const last = page.items.at(-1)

@@ -1,5 +1,5 @@
 import { RegistryRefusal } from '../../oci/errors.ts'
-import { withoutParameters } from '../../oci/media-types.ts'
+import { dockerManifest, dockerManifestList, ociIndex, ociManifest, withoutParameters } from '../../oci/media-types.ts'
 import { findReference, parseReference, parseTag } from '../../oci/names.ts'
 import type { ManifestSummary } from '../../ports/manifests.ts'
 import { pushManifest } from '../../registry/manifest-push.ts'
@@ -9,12 +9,99 @@ import { contentHeaders, isUnchanged, notModified } from '../content-headers.ts'
 import type { Answer, RepositoryExchange } from '../exchange.ts'
 import { manifestLocation } from '../links.ts'
 import { readAtMost } from '../request-body.ts'
+import type { Route } from '../route.ts'
 
-/**
- * GET, HEAD /v2/{name}/manifests/{reference} - the bytes that were pushed, as the type they were pushed as. What a client
- * would accept is not asked: nothing is ever converted, and clients that get a type they did not name can tell.
- */
-export async function getImageTagManifest(exchange: RepositoryExchange): Promise<Answer> {
+export const manifestRoutes: readonly Route[] = [
+  {
+    operationId: 'getImageTagManifest',
+    method: 'GET',
+    pattern: '/{name}/manifests/{reference}',
+    access: 'repository',
+    right: 'pull',
+    handle: getImageTagManifest,
+    summary: 'Get a manifest by tag or digest',
+    description: 'Always with the media type of its push; `Accept` is ignored.',
+    parameters: ['ifNoneMatch'],
+    answers: {
+      200: {
+        description: 'The manifest, byte for byte.',
+        headers: { 'Docker-Content-Digest': 'always', ETag: 'always', 'Content-Security-Policy': 'always' },
+        content: {
+          [dockerManifest]: 'ManifestResponse',
+          [ociManifest]: 'ManifestResponse',
+          [ociIndex]: 'ManifestResponse',
+          // Only where the setting `manifests.additional_media_types` contains it.
+          [dockerManifestList]: 'ManifestResponse',
+        },
+      },
+      304: { description: 'Not changed.', headers: { 'Docker-Content-Digest': 'always', ETag: 'always' } },
+    },
+    refusals: ['name-unknown', 'manifest-unknown'],
+  },
+  {
+    operationId: 'putImageTagManifest',
+    method: 'PUT',
+    pattern: '/{name}/manifests/{reference}',
+    access: 'repository',
+    right: 'push',
+    handle: putImageTagManifest,
+    summary: 'Register a manifest by tag or digest',
+    description: 'All content that the manifest names must have been pushed before. Its subject may be missing.',
+    parameters: ['moreTags'],
+    requestBody: {
+      required: true,
+      content: {
+        [dockerManifest]: 'ImageManifestUpload',
+        [ociManifest]: 'ImageManifestUpload',
+        [ociIndex]: 'ImageIndexUpload',
+      },
+    },
+    answers: {
+      201: {
+        description: 'The manifest is stored, and its tags point to it.',
+        headers: {
+          Location: 'always',
+          'Docker-Content-Digest': 'always',
+          'OCI-Subject': 'sometimes',
+          'OCI-Tag': 'sometimes',
+        },
+      },
+    },
+    refusals: [
+      'disk-low',
+      'tag-invalid',
+      'too-many-tags',
+      'digest-invalid',
+      'digest-unsupported',
+      'digest-mismatch',
+      'manifest-invalid',
+      'manifest-type-unsupported',
+      'manifest-too-large',
+      'manifest-blob-unknown',
+    ],
+  },
+  {
+    operationId: 'deleteManifest',
+    method: 'DELETE',
+    pattern: '/{name}/manifests/{reference}',
+    access: 'repository',
+    right: 'delete',
+    handle: deleteManifestOrTag,
+    summary: 'Delete a tag, or a manifest with all its tags',
+    answers: { 202: { description: 'It is deleted.' } },
+    refusals: [
+      'tag-invalid',
+      'digest-invalid',
+      'digest-unsupported',
+      'name-unknown',
+      'manifest-unknown',
+      'manifest-in-use',
+    ],
+  },
+]
+
+/** `Accept` is ignored: manifests are never converted, and a client can see the media type of the answer. */
+async function getImageTagManifest(exchange: RepositoryExchange): Promise<Answer> {
   const { app, scope, path, method, request } = exchange
   const text = path['reference'] ?? ''
   const reference = findReference(text)
@@ -33,8 +120,7 @@ function headersOf({ digest, mediaType }: ManifestSummary): Record<string, strin
   return contentHeaders(digest, mediaType)
 }
 
-/** PUT /v2/{name}/manifests/{reference}, for a digest also with `?tag=` once or more. */
-export async function putImageTagManifest(exchange: RepositoryExchange): Promise<Answer> {
+async function putImageTagManifest(exchange: RepositoryExchange): Promise<Answer> {
   const { app, scope, mount, path, target, request } = exchange
   const reference = parseReference(path['reference'] ?? '')
   const tags = target.query.getAll('tag').map(parseTag)
@@ -62,8 +148,7 @@ function onlyContentType(header: string): string {
   return withoutParameters(header)
 }
 
-/** DELETE /v2/{name}/manifests/{reference} - by tag the tag alone, by digest the manifest and all its tags. */
-export async function deleteManifestOrTag({ app, scope, path }: RepositoryExchange): Promise<Answer> {
+async function deleteManifestOrTag({ app, scope, path }: RepositoryExchange): Promise<Answer> {
   const reference = parseReference(path['reference'] ?? '')
   if ('tag' in reference) await deleteTag(app, scope, reference.tag)
   else await deleteManifest(app, scope, reference.digest)

@@ -6,16 +6,36 @@ import type { Answer, RepositoryExchange } from '../exchange.ts'
 import { nextPage } from '../links.ts'
 import { parseAfter } from '../pages.ts'
 import { smallAnswerBytes } from '../request-memory.ts'
+import type { Route } from '../route.ts'
+
+export const referrerRoutes: readonly Route[] = [
+  {
+    operationId: 'getImageDigestReferrers',
+    method: 'GET',
+    pattern: '/{name}/referrers/{digest}',
+    access: 'repository',
+    right: 'pull',
+    handle: getReferrers,
+    summary: 'List the manifests that name a digest as their subject',
+    description: 'The list of an unknown digest is empty. A page has at most 4 MiB; `Link` leads to the next page.',
+    parameters: ['subject', 'artifactType', 'last'],
+    answers: {
+      200: {
+        description: 'An image index with one entry for each manifest.',
+        headers: { 'OCI-Filters-Applied': 'sometimes', Link: 'sometimes' },
+        content: { [ociIndex]: 'ReferrerResponse' },
+      },
+    },
+    refusals: ['digest-invalid'],
+  },
+]
 
 const start = `{"schemaVersion":2,"mediaType":"${ociIndex}","manifests":[`
 const end = ']}'
 const frameBytes = start.length + end.length
 
-/**
- * GET /v2/{name}/referrers/{digest} - the manifests that name this subject, as an image index. Two widely used clients do not
- * follow the Link to the next page, so a page is as long as the limit allows.
- */
-export async function getReferrers(exchange: RepositoryExchange): Promise<Answer> {
+/** Two widely used clients do not follow the `Link` to the next page, so a page is as long as the limit allows. */
+async function getReferrers(exchange: RepositoryExchange): Promise<Answer> {
   const { app, scope, mount, path, target } = exchange
   const subject = parseWellFormedDigest(path['digest'] ?? '')
   const artifactTypes = wantedTypes(target.query)

@@ -6,20 +6,54 @@ import { findListable, isAllowed, isGrantable } from '../../registry/access.ts'
 import { type PresentedCredential, toLogin } from '../credentials.ts'
 import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
 import { bodyInvalid, readSmallBody } from '../json-body.ts'
+import { type DocumentedAnswer, json, type Route } from '../route.ts'
+
+const tokenAnswer: DocumentedAnswer = {
+  description: 'The token. It may grant less than the request asked for.',
+  headers: { 'Cache-Control': 'always' },
+  content: json('ScopedTokenResponse'),
+}
+
+export const scopedTokenRoutes: readonly Route[] = [
+  {
+    operationId: 'getScopedToken',
+    method: 'GET',
+    pattern: '/_token',
+    access: 'anyone',
+    handle: getScopedToken,
+    summary: 'Get a short-lived token for some repositories',
+    description:
+      'The credentials can be sent in all ways that other requests accept. Anonymous callers get a token for the repositories that the setting `auth.anonymous_pull` opens to them. Only with the setting `auth.challenge: bearer`.',
+    onlyWith: 'bearer challenge',
+    parameters: ['scope', 'tokenService'],
+    answers: { 200: tokenAnswer },
+    refusals: ['unauthenticated', 'credentials-invalid', 'too-many-failures'],
+  },
+  {
+    operationId: 'postScopedToken',
+    method: 'POST',
+    pattern: '/_token',
+    access: 'anyone',
+    handle: postScopedToken,
+    summary: 'Get a short-lived token by an OAuth 2 form',
+    onlyWith: 'bearer challenge',
+    requestBody: { required: true, content: { 'application/x-www-form-urlencoded': 'ScopedTokenForm' } },
+    answers: { 200: tokenAnswer },
+    refusals: ['body-invalid', 'cross-site-request', 'unauthenticated', 'credentials-invalid', 'too-many-failures'],
+  },
+]
 
 const formBytesMax = 32_768
 
 /** Docker's token specification: "a token should never be returned with less than 60 seconds to live". */
 const lifetimeSecondsMin = 60
 
-/** GET /v2/_token - a token for the scopes, for who presents credentials in any of the six ways, or for a stranger. */
-export async function getScopedToken(exchange: Exchange): Promise<Answer> {
+async function getScopedToken(exchange: Exchange): Promise<Answer> {
   refuseUnlessBearer(exchange)
   return sell(exchange, exchange.presented, exchange.target.query.getAll('scope'))
 }
 
-/** POST /v2/_token - the same, as OAuth 2 has it: everything in a form. */
-export async function postScopedToken(exchange: Exchange): Promise<Answer> {
+async function postScopedToken(exchange: Exchange): Promise<Answer> {
   refuseUnlessBearer(exchange)
   const form = new URLSearchParams(
     new TextDecoder().decode(await readSmallBody(exchange, formBytesMax, 'application/x-www-form-urlencoded')),

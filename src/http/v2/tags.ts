@@ -3,12 +3,30 @@ import { listTags, readTagPages } from '../../registry/tags.ts'
 import { type Answer, jsonAnswer, type RepositoryExchange } from '../exchange.ts'
 import { nextPage } from '../links.ts'
 import { parsePage } from '../pages.ts'
+import { json, type Route } from '../route.ts'
+
+export const tagRoutes: readonly Route[] = [
+  {
+    operationId: 'getImageTagsList',
+    method: 'GET',
+    pattern: '/{name}/tags/list',
+    access: 'repository',
+    right: 'pull',
+    handle: getTagsList,
+    summary: 'List the tags of an image',
+    description: 'All of them, unless `n` limits the page.',
+    parameters: ['n', 'last'],
+    answers: {
+      200: { description: 'The tags.', headers: { Link: 'sometimes' }, content: json('TagsListResponse') },
+    },
+    refusals: ['page-size-invalid', 'name-unknown'],
+  },
+]
 
 /** A page of the longest tags, as names in the store and as text. */
 const pageBytesMax = 256 * 1024
 
-/** GET /v2/{name}/tags/list - all tags, unless `n` asks for a page. */
-export async function getTagsList(exchange: RepositoryExchange): Promise<Answer> {
+async function getTagsList(exchange: RepositoryExchange): Promise<Answer> {
   const { app, scope, mount, target } = exchange
   const request = parsePage(target.query, app.settings.pageMax)
   if (request.limit === undefined) return listAllTags(exchange, request.after)

@@ -15,18 +15,131 @@ import {
 } from '../../registry/uploads.ts'
 import type { Answer, RepositoryExchange } from '../exchange.ts'
 import { blobLocation, uploadLocation } from '../links.ts'
+import type { HeaderUse } from '../openapi/headers.ts'
 import { parseChunkRange, receivedRange } from '../ranges.ts'
 import { announcedLength } from '../request-body.ts'
+import type { DocumentedAnswer, Route } from '../route.ts'
+
+const documentedSession: HeaderUse = { Location: 'always', Range: 'always', 'Docker-Upload-UUID': 'always' }
+const documentedBytes = { required: false, content: { 'application/octet-stream': 'bytes' } } as const
+const blobStored: DocumentedAnswer = {
+  description: 'The blob is stored.',
+  headers: { Location: 'always', 'Docker-Content-Digest': 'always' },
+}
+
+export const uploadRoutes: readonly Route[] = [
+  {
+    operationId: 'postUpload',
+    method: 'POST',
+    pattern: '/{name}/blobs/uploads/',
+    access: 'repository',
+    right: 'push',
+    handle: postUpload,
+    summary: 'Start an upload, mount a blob, or upload a whole blob',
+    description: 'If a blob cannot be mounted, the answer is an upload for it.',
+    parameters: ['mount', 'from', 'wholeBlob', 'digestAlgorithm', 'contentRange'],
+    requestBody: documentedBytes,
+    answers: { 201: blobStored, 202: { description: 'Continue at `Location`.', headers: documentedSession } },
+    refusals: [
+      'disk-low',
+      'digest-invalid',
+      'digest-unsupported',
+      'digest-mismatch',
+      'content-range-invalid',
+      'content-length-mismatch',
+      'blob-too-large',
+      'too-many-uploads',
+    ],
+  },
+  {
+    operationId: 'postUploadWithoutSlash',
+    method: 'POST',
+    pattern: '/{name}/blobs/uploads',
+    access: 'repository',
+    right: 'push',
+    handle: postUpload,
+    aliasOf: 'postUpload',
+    reason: 'The path without the slash at its end is the same.',
+  },
+  {
+    operationId: 'patchUpload',
+    method: 'PATCH',
+    pattern: '/{name}/blobs/uploads/{id}',
+    access: 'repository',
+    right: 'push',
+    handle: patchUpload,
+    summary: 'Append bytes to an upload',
+    parameters: ['contentRange'],
+    requestBody: documentedBytes,
+    answers: { 202: { description: 'The bytes are stored durably.', headers: documentedSession } },
+    refusals: [
+      'disk-low',
+      'content-range-invalid',
+      'content-length-mismatch',
+      'blob-too-large',
+      'upload-unknown',
+      'upload-out-of-order',
+      'upload-busy',
+    ],
+  },
+  {
+    operationId: 'putUpload',
+    method: 'PUT',
+    pattern: '/{name}/blobs/uploads/{id}',
+    access: 'repository',
+    right: 'push',
+    handle: putUpload,
+    summary: 'Close an upload; the body may contain its last bytes',
+    description: 'Can be repeated with the same digest.',
+    parameters: ['closingDigest', 'contentRange'],
+    requestBody: documentedBytes,
+    answers: { 201: blobStored },
+    refusals: [
+      'disk-low',
+      'digest-invalid',
+      'digest-unsupported',
+      'digest-mismatch',
+      'content-range-invalid',
+      'content-length-mismatch',
+      'blob-too-large',
+      'upload-unknown',
+      'upload-out-of-order',
+      'upload-busy',
+    ],
+  },
+  {
+    operationId: 'getUpload',
+    method: 'GET',
+    pattern: '/{name}/blobs/uploads/{id}',
+    access: 'repository',
+    right: 'push',
+    handle: getUpload,
+    summary: 'Get the progress of an upload',
+    answers: { 204: { description: '`Range` shows the received bytes.', headers: documentedSession } },
+    refusals: ['upload-unknown'],
+  },
+  {
+    operationId: 'deleteUpload',
+    method: 'DELETE',
+    pattern: '/{name}/blobs/uploads/{id}',
+    access: 'repository',
+    right: 'push',
+    handle: deleteUpload,
+    summary: 'Cancel an upload',
+    answers: { 204: { description: 'The upload is removed.' } },
+    refusals: ['upload-unknown'],
+  },
+]
 
 function ownerOf({ scope, principal }: RepositoryExchange): UploadOwner {
   return { ...scope, subject: principal.subject }
 }
 
 /**
- * POST /v2/{name}/blobs/uploads/, in its four forms: plain; `?digest=` with the whole blob as the body;
- * `?mount=` with or without `from=`; `?digest-algorithm=`. A mount that cannot be made opens a session instead.
+ * The request has four forms: plain; `?digest=` with the whole blob as the body; `?mount=` with or without `from=`;
+ * `?digest-algorithm=`. If a blob cannot be mounted, an upload is started instead.
  */
-export async function postUpload(exchange: RepositoryExchange): Promise<Answer> {
+async function postUpload(exchange: RepositoryExchange): Promise<Answer> {
   const { app, noteLoss, target, principal, scope } = exchange
   const mount = target.query.get('mount')
   if (mount !== null) {
@@ -80,16 +193,15 @@ function chunkOf({ request, body }: RepositoryExchange): IncomingChunk {
   }
 }
 
-/** PATCH /v2/{name}/blobs/uploads/{id}, with `Content-Range` or, as one stream, without. */
-export async function patchUpload(exchange: RepositoryExchange): Promise<Answer> {
+/** With `Content-Range`, or as one stream without it. */
+async function patchUpload(exchange: RepositoryExchange): Promise<Answer> {
   const id = parseUploadId(exchange.path['id'] ?? '')
   const { app, noteLoss } = exchange
   const received = await appendToUpload({ ...app, noteLoss }, ownerOf(exchange), id, chunkOf(exchange))
   return { status: 202, headers: { ...sessionHeaders(exchange, id, received), 'docker-upload-uuid': id } }
 }
 
-/** PUT /v2/{name}/blobs/uploads/{id}?digest=, with the last bytes or without. */
-export async function putUpload(exchange: RepositoryExchange): Promise<Answer> {
+async function putUpload(exchange: RepositoryExchange): Promise<Answer> {
   const id = parseUploadId(exchange.path['id'] ?? '')
   const digest = parseDigest(exchange.target.query.get('digest') ?? '')
   const { app, noteLoss } = exchange
@@ -97,15 +209,13 @@ export async function putUpload(exchange: RepositoryExchange): Promise<Answer> {
   return created(exchange, digest)
 }
 
-/** GET /v2/{name}/blobs/uploads/{id} */
-export async function getUpload(exchange: RepositoryExchange): Promise<Answer> {
+async function getUpload(exchange: RepositoryExchange): Promise<Answer> {
   const id = parseUploadId(exchange.path['id'] ?? '')
   const received = await describeUpload(exchange.app, ownerOf(exchange), id)
   return { status: 204, headers: { ...sessionHeaders(exchange, id, received), 'docker-upload-uuid': id } }
 }
 
-/** DELETE /v2/{name}/blobs/uploads/{id} */
-export async function deleteUpload(exchange: RepositoryExchange): Promise<Answer> {
+async function deleteUpload(exchange: RepositoryExchange): Promise<Answer> {
   await cancelUpload(exchange.app, ownerOf(exchange), parseUploadId(exchange.path['id'] ?? ''))
   return { status: 204, headers: {} }
 }

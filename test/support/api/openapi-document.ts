@@ -1,6 +1,7 @@
 // The OpenAPI document as its readers see it, taken apart into operations that a test can ask for.
 import { version } from '../../../src/app/version.ts'
 import { buildDocument } from '../../../src/http/openapi/document.ts'
+import { registryRoutes, serviceRoutes } from '../../../src/http/routes.ts'
 
 export interface DocumentedResponse {
   readonly description: string
@@ -55,7 +56,9 @@ export interface DocumentedOperation extends Omit<PathOperation, 'parameters'> {
 }
 
 /** Only what survives on the way through JSON counts. */
-export const openApi: OpenApi = JSON.parse(JSON.stringify(buildDocument(version)))
+export const openApi: OpenApi = JSON.parse(
+  JSON.stringify(buildDocument({ registry: registryRoutes, service: serviceRoutes }, version)),
+)
 
 export const operations: readonly DocumentedOperation[] = Object.entries(openApi.paths).flatMap(([path, item]) => {
   const { servers = openApi.servers, ...methods } = item as { servers?: readonly ServerEntry[] }
