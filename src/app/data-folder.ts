@@ -8,22 +8,22 @@ import { syncFolder } from '../lib/sync-folder.ts'
 import type { Config } from './settings.ts'
 import { describeDataFault } from './start-errors.ts'
 
-// The folder `data_dir`: how it is made, and which process may work on it.
+// The folder `data_dir`: how it is created, and which process may use it.
 
 export type ServerLock = SqliteServerLock
 
-/** Whether anything that must not be lost is on this machine: then one server alone works on the folder. */
-export function hasDataHere({ databaseUrl, bucket }: Config): boolean {
+/** Whether the folder holds data of the registry. Then only one server may use it. */
+export function usesDataDir({ databaseUrl, bucket }: Config): boolean {
   return databaseUrl === undefined || bucket === undefined
 }
 
-/** Makes the folder where it is missing. Refuses one that cannot be used, before anything in it is touched. */
+/** Creates the folder if it is missing. Fails if it cannot be used, before anything in it is changed. */
 export async function makeDataDir(config: Config): Promise<void> {
-  if (!hasDataHere(config)) return
+  if (!usesDataDir(config)) return
   const { dataDir } = config
   try {
-    const made = await mkdir(dataDir, { recursive: true, mode: 0o700 })
-    if (made !== undefined) await syncFolder(dirname(made))
+    const created = await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    if (created !== undefined) await syncFolder(dirname(created))
     for (const path of ['.', ...contents].map((name) => join(dataDir, name))) {
       if (existsSync(path)) await access(path, constants.R_OK | constants.W_OK)
     }
@@ -32,27 +32,27 @@ export async function makeDataDir(config: Config): Promise<void> {
   }
 }
 
-/** What Berth itself makes there. */
+/** What Berth creates there. */
 const contents = ['metadata.sqlite', 'server.lock', 'blobs', 'identity']
 
-/** Held by a server from before it looks at its data until it has closed them. Undefined where servers share everything. */
+/** A server holds this lock from before it opens the stores until it has closed them. Undefined if servers share all data. */
 export function lockForServer(config: Config): SqliteServerLock | undefined {
-  if (!hasDataHere(config)) return undefined
+  if (!usesDataDir(config)) return undefined
   return lock(
     config,
     `another Berth is serving this data folder, ${config.dataDir}: stop that server, or set data_dir to another folder`,
   )
 }
 
-/** Whether a server is running on the folder, this process included. */
+/** Whether a server uses the folder now; it may be this process. */
 export function isDataDirServed(config: Config): boolean {
-  return hasDataHere(config) && SqliteServerLock.isHeld(join(config.dataDir, 'server.lock'))
+  return usesDataDir(config) && SqliteServerLock.isHeld(join(config.dataDir, 'server.lock'))
 }
 
 /**
- * SQLite's schema is changed only while no server works on the folder: a server of an older version would meet a schema that
- * it does not know. Where no migration is missing, the work goes on beside a server. PostgreSQL serves two neighbouring
- * versions. If the work fails, the database is closed.
+ * Runs `work`, which may migrate the schema. If a migration is missing, `work` needs the server lock: a server of an older
+ * version does not know the new schema. PostgreSQL needs no lock, because two neighbouring versions can work on one schema.
+ * If `work` fails, the database is closed.
  */
 export async function whileNoServerRuns<T>(config: Config, database: Database, work: () => Promise<T>): Promise<T> {
   if (config.databaseUrl !== undefined) return work()

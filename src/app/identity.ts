@@ -18,31 +18,31 @@ import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
 import type { Config } from './settings.ts'
 
-/** What an operator has to know to log in. */
+/** What the operator needs for the first login. */
 export interface Welcome {
-  /** The administrator's first API key, when it was made just now: to be shown once. */
+  /** The administrator's first API key, if it was created just now. It is shown once. */
   readonly firstApiKey: string | undefined
-  /** Set while no API key has been used and there is no password: the administrator, and a name for a new key. */
+  /** Set while the administrator has no password and no API key was ever used: the user and a free name for a new key. */
   readonly missingKey: { readonly user: string; readonly keyName: string } | undefined
 }
 
-const nothingToTell: Welcome = { firstApiKey: undefined, missingKey: undefined }
+const emptyWelcome: Welcome = { firstApiKey: undefined, missingKey: undefined }
 
-/** Everything that says who is calling. */
+/** Authentication, as the settings want it. */
 export interface OpenedIdentity {
   readonly app: Pick<Application, 'identity' | 'failures' | 'anonymous' | 'scopedTokens' | 'embedded'>
   readonly keys: KeyRing
   readonly uses: KeyUses
-  /** What a first start tells its operator. To be called when the port is open. */
+  /** What the first start shows to the operator. Call it when the port is open. */
   readonly welcome: () => Promise<Welcome>
 }
 
 export type Warn = (message: string, fields?: Readonly<Record<string, unknown>>) => void
 
-const noAccountWords =
+const noAccountWarning =
   'the /me of the identity service named no account for a caller: the account comes from the claims of the token, and an API key, which has no claims, leads to the account default; let /me name the account in one of auth.account_fields'
 
-/** Chooses between our own identity service and another one. */
+/** Opens the remote identity service if `auth.url` is set, otherwise the embedded one. Both are behind a cache. */
 export async function openIdentity(
   config: Config,
   { metadata, signingKeys }: { readonly metadata: MetadataStore; readonly signingKeys: SigningKeys },
@@ -64,7 +64,7 @@ export async function openIdentity(
       anonymous: anonymousIn(config, 'default'),
       embedded: undefined,
     }
-    return { app, keys, uses, welcome: async () => nothingToTell }
+    return { app, keys, uses, welcome: async () => emptyWelcome }
   }
   const admin = await ensureAdmin(metadata, {
     name: config.adminName,
@@ -104,13 +104,13 @@ function freeName(name: string, taken: ReadonlySet<string>): string {
   return free
 }
 
-/** Commands live in the present: they need no clock of their own. */
+/** Commands use the clock of the machine. */
 export function openKeys(
-  keeper: SigningKeys,
+  signingKeys: SigningKeys,
   { keyRotationMs }: Pick<Config, 'keyRotationMs'>,
   clock: Clock = systemClock,
 ): Promise<KeyRing> {
-  return KeyRing.open(keeper, clock, keyRotationMs)
+  return KeyRing.open(signingKeys, clock, keyRotationMs)
 }
 
 function remoteIdentity(config: Config, url: string, clock: Clock, warn: Warn): RemoteIdentity {
@@ -124,7 +124,7 @@ function remoteIdentity(config: Config, url: string, clock: Clock, warn: Warn): 
     queueMax: config.authQueue,
     accountFields: config.authAccountFields,
     isApiKey: isGeneratedKey,
-    onNoAccount: () => warn(noAccountWords, { fields: config.authAccountFields }),
+    onNoAccount: () => warn(noAccountWarning, { fields: config.authAccountFields }),
     tokens: jwksUrl === undefined ? undefined : { jwksUrl, issuer, audience, algorithms, skewMs },
   })
 }
@@ -139,7 +139,7 @@ function remotePolicy(config: Config): MemoryPolicy {
   }
 }
 
-/** A token says all of itself; it is looked at again to see whether its signing key still counts. */
+/** A scoped token holds all its rights. It is verified again only because its signing key may have been removed. */
 const scopedPolicy: MemoryPolicy = {
   goodMs: 60_000,
   refreshAfterMs: Number.POSITIVE_INFINITY,
@@ -147,7 +147,7 @@ const scopedPolicy: MemoryPolicy = {
   outageMs: 0,
 }
 
-/** The embedded service is as near as the registry's own data: there is nothing to bridge. */
+/** The embedded service uses the database of the registry. If that is down, cached callers would be of no use. */
 function embeddedPolicy({ identityCacheMs }: Config): MemoryPolicy {
   return { goodMs: identityCacheMs, refreshAfterMs: Number.POSITIVE_INFINITY, badMs: 0, outageMs: 0 }
 }

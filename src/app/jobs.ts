@@ -2,27 +2,30 @@ import type { Log } from '../lib/log.ts'
 import { repeatEvery } from '../lib/long-interval.ts'
 import { collectGarbage, ObjectsKept, sweepInTurn } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
-import { type Built, ownBlobs } from './build.ts'
-import { garbageAges, strayAgeMs } from './garbage-ages.ts'
+import type { Built } from './build.ts'
+import { orphanMinAgeMs, toGarbageAges } from './registry-settings.ts'
 import type { Config } from './settings.ts'
 import { nameStore } from './store-move/move-state.ts'
+import { claimBlobStore } from './stores.ts'
 
 const usesEveryMs = 60_000
 const keysEveryMs = 600_000
-/** How soon the log tells of a disk that is nearly full. */
 const diskEveryMs = 10_000
 const clockEveryMs = 60_000
-/** Whose turn it is stands in the store: a server may not live as long as the time between two sweeps. */
-const sweepLooksEveryMs = 3_600_000
+/**
+ * The metadata store records when the next sweep is due, because a server may not run for as long as the time between two
+ * sweeps. Each server checks this often whether it is due.
+ */
+const sweepCheckEveryMs = 3_600_000
 
-type JobNeeds = Pick<Built, 'app' | 'disk' | 'uses' | 'keys' | 'sharedClock'>
+type JobNeeds = Pick<Built, 'app' | 'disk' | 'uses' | 'keys' | 'databaseClock'>
 
-/** The clocks: work that is nobody's request. */
+/** Periodic work in the background. Every job of a registry with several servers may run on all of them at once. */
 export class Jobs {
   readonly #built: JobNeeds
   readonly #log: Log
   readonly #config: Config
-  readonly #endings: (() => void)[] = []
+  readonly #timers: (() => void)[] = []
   readonly #running = new Set<Promise<void>>()
   #isStopped = false
   #isDiskLow = false
@@ -34,64 +37,66 @@ export class Jobs {
   }
 
   start(): void {
-    const { app, uses, keys, sharedClock } = this.#built
+    const { app, uses, keys, databaseClock } = this.#built
     this.#every(this.#config.garbageEveryMs, 'garbage collection', async () => {
       await this.#collect()
     })
-    this.#every(Math.min(this.#config.sweepEveryMs, sweepLooksEveryMs), 'sweeping the blob store', () => this.#sweep())
-    if (sharedClock !== undefined) this.#every(clockEveryMs, 'asking for the time', () => sharedClock.look())
-    this.#tellOfDisk()
-    this.#every(diskEveryMs, 'looking at the disk', async () => this.#tellOfDisk())
-    this.#every(usesEveryMs, 'noting the uses of API keys', () => uses.flush())
-    this.#every(keysEveryMs, 'tending the signing keys', async () => {
+    this.#every(Math.min(this.#config.sweepEveryMs, sweepCheckEveryMs), 'sweeping the blob store', () => this.#sweep())
+    if (databaseClock !== undefined)
+      this.#every(clockEveryMs, 'reading the time of the database', () => databaseClock.synchronize())
+    this.#reportDisk()
+    this.#every(diskEveryMs, 'checking the disk', async () => this.#reportDisk())
+    this.#every(usesEveryMs, 'recording the last use of API keys', () => uses.flush())
+    this.#every(keysEveryMs, 'rotating the signing keys', async () => {
       if (!(await isReadOnly(app))) await keys.tend()
     })
   }
 
   async #collect(): Promise<void> {
-    const collecting = collectGarbage(this.#built.app, garbageAges(this.#config), () => this.#isStopped)
+    const collecting = collectGarbage(this.#built.app, toGarbageAges(this.#config), () => this.#isStopped)
     const collected = await collecting.catch((error: unknown) => {
       if (!(error instanceof ObjectsKept)) throw error
-      for (const one of error.kept)
-        this.#log.write('warn', 'an object cannot be removed; the next collection tries again', { ...one })
+      for (const object of error.kept) {
+        this.#log.write('warn', 'an object cannot be removed; the next collection tries again', { ...object })
+      }
       return { ...error.collected, kept: error.count }
     })
     this.#log.write('info', 'garbage collected', { ...collected })
   }
 
-  #tellOfDisk(): void {
+  /** Logs when a disk reaches its reserve, and when it has space again. */
+  #reportDisk(): void {
     const { disk } = this.#built
     const isLow = disk.isLow()
     if (isLow === this.#isDiskLow) return
     this.#isDiskLow = isLow
+    const disks = disk.describe()
     if (isLow)
-      this.#log.write('error', 'pushes are refused: a disk has less free space than storage.min_free', {
-        disks: disk.describe(),
-      })
-    else this.#log.write('info', 'pushes are taken again: the disk has free space', { disks: disk.describe() })
+      this.#log.write('error', 'pushes are refused: a disk has less free space than storage.min_free', { disks })
+    else this.#log.write('info', 'pushes are accepted again: the disk has free space', { disks })
   }
 
-  /** Once for all servers of the store: each looks at it through everything that is there. */
+  /** Lists the whole blob store, so one server does it for all. */
   async #sweep(): Promise<void> {
     const { app } = this.#built
     const swept = await sweepInTurn(
       app,
-      { ageMs: strayAgeMs(this.#config), everyMs: this.#config.sweepEveryMs },
-      // Once more than at the start: what is another's now must not be taken for strays.
-      async () => ownBlobs(app, await nameStore(app.metadata)),
+      { ageMs: orphanMinAgeMs(this.#config), everyMs: this.#config.sweepEveryMs },
+      // The store may have got another owner since the start: its objects must not be taken for orphans.
+      async () => claimBlobStore(app, await nameStore(app.metadata)),
       () => this.#isStopped,
     )
     if (swept?.isWhole) this.#log.write('info', 'blob store swept', { trashed: swept.trashed })
   }
 
-  /** Waits for the steps that are running; every step can be repeated, so none has to be finished. */
+  /** Waits for the current step of each job. The next server or start repeats what was not finished. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    for (const end of this.#endings) end()
+    for (const stopTimer of this.#timers) stopTimer()
     await Promise.all(this.#running)
   }
 
-  /** Each by itself, and never twice at once: a tick that finds its work still running is left out. 0 is never. */
+  /** Runs the work periodically, but never twice at once: a tick is skipped while the work still runs. A period of 0 means never. */
   #every(periodMs: number, what: string, work: () => Promise<void>): void {
     if (periodMs === 0) return
     const attempt = async (): Promise<void> => {
@@ -99,7 +104,7 @@ export class Jobs {
       try {
         await work()
       } catch (error) {
-        // The next tick tries again; none of this loses anything by waiting.
+        // The next tick tries again. No job loses anything by the delay.
         this.#log.write('warn', `${what} failed`, { error })
       }
     }
@@ -113,6 +118,6 @@ export class Jobs {
       running = started
       this.#running.add(started)
     }
-    this.#endings.push(repeatEvery(periodMs, tick))
+    this.#timers.push(repeatEvery(periodMs, tick))
   }
 }

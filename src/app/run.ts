@@ -5,26 +5,40 @@ import { type Log, openLog } from '../lib/log.ts'
 import { type Built, buildApplication } from './build.ts'
 import type { Welcome } from './identity.ts'
 import { Jobs } from './jobs.ts'
-import { forgetServerAddress, localAddress, noteServerAddress, publicHost } from './server-address.ts'
+import { localAddress, publicHost, removeServerAddress, writeServerAddress } from './server-address.ts'
 import type { Config } from './settings.ts'
 import { describeListenFault } from './start-errors.ts'
 import { version } from './version.ts'
 
-/** A server that runs: what operators start is what tests start. */
+/**
+ * Start:                                       Stop:
+ *   1. lock the data folder                      1. report "not ready"; wait for server.shutdown_delay
+ *   2. open the stores, migrate the schema       2. close the port; refuse new connections
+ *   3. claim the blob store                      3. wait for running requests, at most server.drain
+ *   4. read the time of the database             4. remove server.address; end the uploads that still run
+ *   5. open the identity service                 5. close the remaining connections
+ *   6. open the port                             6. stop the background jobs
+ *   7. create the first API key                  7. record the last uses of API keys
+ *   8. start the background jobs                 8. close the stores
+ *   9. write server.address                      9. release the lock of the data folder
+ *
+ * Steps 1 to 5 of the start and 7 to 9 of the stop are in `build.ts`, the rest is here. Steps 4 to 9 of the stop have
+ * `closingMs` together.
+ */
 export interface RunningServer {
-  /** Where this machine reaches the server. */
+  /** The address of the server on this machine. */
   readonly url: string
   readonly version: string
-  /** What users log in to. */
+  /** The host and port for `docker login`. */
   readonly loginHost: string
   readonly welcome: Welcome
   readonly log: Log
-  /** Drains and stops; the second call waits for the first. */
+  /** Waits for running requests and stops. A second call waits for the first. */
   stop(): Promise<void>
 }
 
 const drainPollMs = 20
-/** For what is left when no request runs any more. Whoever stops us has to wait for it too. */
+/** Limit for the steps that close the server. The grace period of a service manager must include it. */
 export const closingMs = 10_000
 
 export async function runServer(config: Config): Promise<RunningServer> {
@@ -39,13 +53,13 @@ export async function runServer(config: Config): Promise<RunningServer> {
   if (config.anonymousPull.length > 0 && config.challenge === 'basic') {
     log.write('warn', 'docker does not pull without credentials unless auth.challenge is bearer')
   }
-  // The first API key is made only now: had the port not opened, nobody would have seen it.
+  // Not before the port is open: if the start failed after this, nobody would ever see the key.
   const welcome = await built.welcome()
   const jobs = new Jobs(built, log, config)
   jobs.start()
   const address = localAddress(config, http.port)
   const loginHost = publicHost(config) ?? address
-  noteServerAddress(config, loginHost)
+  writeServerAddress(config, loginHost)
   let stopping: Promise<void> | undefined
   return {
     url: `http://${address}`,
@@ -72,40 +86,39 @@ async function listen(built: Built, log: Log, config: Config): Promise<HttpServe
       connectionsMax: config.connectionsMax,
     })
   } catch (error) {
-    // The port is the fault to mend: a store that cannot be closed must not hide it.
+    // The operator has to see the error of the port, not one of closing a store.
     await built.close().catch(() => undefined)
     throw describeListenFault(error, config)
   }
 }
 
-/** Not ready, then no new connections; running requests finish or are cut with what they have, and nothing is left. */
 async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, config: Config): Promise<void> {
   log.write('info', 'stopping', { pending: http.pending })
-  // Load balancers need a moment to see that we are not ready; until then their requests still come, and are served.
+  // Load balancers need a moment to notice. Requests that arrive until then are served.
   built.leave()
   await Bun.sleep(config.shutdownDelayMs)
-  // A connection that is refused tells a balancer that nothing was sent: it asks another server, whatever the request is.
-  // An answer of 503 would be passed on for every request that must not be repeated.
+  // A load balancer repeats every request whose connection was refused, because nothing was sent. It would pass an answer of
+  // 503 on to the client if the request must not be repeated.
   http.refuseNew()
   built.app.running.stopWaiting()
   const deadline = performance.now() + config.drainMs
   while (http.pending > 0 && performance.now() < deadline) await Bun.sleep(drainPollMs)
-  // Uploads that are still running keep what they received; their clients can go on elsewhere. A store that does not answer
-  // must not keep us: what is cut here is as after a crash, which loses nothing.
+  // Uploads that still run keep the bytes that they have; their clients can continue on another server. A store that does not
+  // answer must not stop the process from ending: the result is that of a crash, which loses nothing.
   await within(closingMs, closeAll(built, http, jobs, config))
   log.write('info', 'stopped')
   await log.close()
 }
 
 async function closeAll(built: Built, http: HttpServer, jobs: Jobs, config: Config): Promise<void> {
-  forgetServerAddress(config)
+  removeServerAddress(config)
   await built.app.running.stopAll()
   await http.close()
   await jobs.stop()
   await built.close()
 }
 
-/** Resolves when the work is done, or has had its time. */
+/** Resolves when the work is done or the time is over. */
 async function within(ms: number, work: Promise<void>): Promise<void> {
   const over = Promise.withResolvers<void>()
   const timer = setTimeout(over.resolve, ms)

@@ -4,7 +4,7 @@ import { formatHostAndPort } from '../lib/host-and-port.ts'
 import { rootCauseOf } from '../lib/root-cause.ts'
 import type { Config } from './settings.ts'
 
-// Why a server cannot start: what happened, which setting it is about, and what to do next.
+// Explains why a server cannot start: what happened, which setting is involved, and what to do next.
 
 const unprivilegedPortMin = 1_024
 
@@ -25,12 +25,12 @@ function listenReason(code: string | undefined, port: number): string | undefine
   return `this user may not open a port below ${unprivilegedPortMin}; set server.port to ${unprivilegedPortMin} or more behind a proxy, or give the process the capability CAP_NET_BIND_SERVICE`
 }
 
-/** What SQLite says when it cannot create, read or write a file. It does not say why. */
+/** SQLite could not create, read or write a file. It does not say why. */
 const sqliteFaults = /^SQLITE_(?:FULL|CANTOPEN|IOERR|READONLY|PERM)/
-/** With less free space, SQLite cannot even make its files. */
+/** With less free space, SQLite cannot create its files. */
 const fullBelowBytes = 256 * 1024
 
-/** Explains an error about the folder `data_dir`. Others stay as they are: their path is elsewhere, or they have none. */
+/** Explains an error about the folder `data_dir`. Returns other errors as they are: they name another path, or none. */
 export function describeDataFault(error: unknown, { dataDir }: Pick<Config, 'dataDir'>): unknown {
   const reason = dataReason(error, dataDir)
   return reason === undefined ? error : new Error(`cannot use the data folder ${dataDir} (data_dir): ${reason}`)
@@ -39,15 +39,13 @@ export function describeDataFault(error: unknown, { dataDir }: Pick<Config, 'dat
 function dataReason(error: unknown, dataDir: string): string | undefined {
   const code = codeOf(error) ?? ''
   const path = pathOf(error)
-  if (path !== undefined && !isOnWay(path, dataDir)) return undefined
+  if (path !== undefined && !isRelated(path, dataDir)) return undefined
   if (['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(code) || (sqliteFaults.test(code) && isFull(dataDir))) {
     return 'its disk is full; free some space, or set data_dir to a folder on another disk'
   }
-  // Calls to sockets fail with the same codes, and name no path.
+  // Socket calls fail with the same codes, but name no path.
   if (path === undefined) return undefined
-  if (code === 'ENOTDIR' || code === 'EEXIST') {
-    return describeFile(path, dataDir)
-  }
+  if (code === 'ENOTDIR' || code === 'EEXIST') return describeFile(path, dataDir)
   if (code === 'EROFS') {
     return 'its file system is read-only; mount it writable, or set data_dir to a folder on another file system'
   }
@@ -57,7 +55,7 @@ function dataReason(error: unknown, dataDir: string): string | undefined {
   return `the user with the id ${process.getuid?.()} may not write to ${describeOwned(path)}; ${advice}`
 }
 
-/** Names the file that stands in the place of a folder: the path itself, or what leads to it. */
+/** Names the file that is in the place of a folder: the path itself or one of its parents. */
 function describeFile(path: string, dataDir: string): string {
   const file = [path, ...parentsOf(path)].find(isFile)
   if (file === undefined) return `${path} is not a folder`
@@ -74,26 +72,26 @@ function isFile(path: string): boolean {
   try {
     return statSync(path).isFile()
   } catch {
-    // It does not exist, or something that leads to it is a file.
+    // It does not exist, or one of its parents is a file.
     return false
   }
 }
 
-/** Whether the path is the folder, lies in it, or leads to it. */
-function isOnWay(path: string, folder: string): boolean {
+/** Whether the path is the folder, is in it, or is one of its parents. */
+function isRelated(path: string, folder: string): boolean {
   return isWithin(path, folder) || isWithin(folder, path)
 }
 
 function isWithin(path: string, folder: string): boolean {
-  const way = relative(resolve(folder), resolve(path))
-  return way !== '..' && !way.startsWith('../') && !isAbsolute(way)
+  const inside = relative(resolve(folder), resolve(path))
+  return inside !== '..' && !inside.startsWith('../') && !isAbsolute(inside)
 }
 
 function describeOwned(path: string): string {
   try {
     return `${path}, which belongs to the user with the id ${statSync(path).uid}`
   } catch {
-    // It does not exist, or this user may not even see it.
+    // It does not exist, or this user may not read its folder.
     return path
   }
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { ownBlobs } from '../app/build.ts'
-import { garbageAges, strayAgeMs } from '../app/garbage-ages.ts'
+import { orphanMinAgeMs, toGarbageAges } from '../app/registry-settings.ts'
 import { nameStore } from '../app/store-move/move-state.ts'
+import { claimBlobStore } from '../app/stores.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import { type Collected, collectGarbage, forecastGarbage, ObjectsKept, sweepStrays } from '../registry/garbage.ts'
@@ -47,12 +47,12 @@ export function addGcCommand(program: Command): void {
 async function collect(options: Options): Promise<void> {
   await withStores(options.config, async ({ config, ...stores }) => {
     const ages = {
-      ...garbageAges(config),
+      ...toGarbageAges(config),
       ...(options.lease === undefined ? {} : { leaseMs: options.lease }),
       ...(options.uploadIdle === undefined ? {} : { uploadIdleMs: options.uploadIdle }),
       ...(options.quarantine === undefined ? {} : { quarantineMs: options.quarantine }),
     }
-    await ownBlobs(stores, await nameStore(stores.metadata))
+    await claimBlobStore(stores, await nameStore(stores.metadata))
     if (options.dryRun) {
       const { blobs, bytes, uploads, trashed } = await forecastGarbage(stores, ages)
       console.log(
@@ -61,7 +61,8 @@ async function collect(options: Options): Promise<void> {
       return
     }
     if (await isReadOnly(stores)) throw new RegistryRefusal('read-only')
-    if (options.sweep) console.log(`put ${await sweepStrays(stores, strayAgeMs(config))} stray objects into the trash`)
+    if (options.sweep)
+      console.log(`put ${await sweepStrays(stores, orphanMinAgeMs(config))} stray objects into the trash`)
     printTotals(await collectGarbage(stores, ages).catch(printKept))
   })
 }

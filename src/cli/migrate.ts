@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { migrateSchema } from '../app/build.ts'
 import { readConfig } from '../app/config.ts'
+import { migrateSchema } from '../app/stores.ts'
 import { configOption } from './stores.ts'
 
 export function addMigrateCommand(program: Command): void {

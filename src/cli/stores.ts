@@ -1,5 +1,5 @@
-import { openStores, type Stores } from '../app/build.ts'
 import { readConfig } from '../app/config.ts'
+import { openStores, type Stores } from '../app/stores.ts'
 import { changing } from '../registry/read-only.ts'
 
 type Config = ReturnType<typeof readConfig>

@@ -1,5 +1,5 @@
-import { ownBlobs } from '../build.ts'
 import type { Config } from '../settings.ts'
+import { claimBlobStore } from '../stores.ts'
 import { closeEnd, type MoveEnd, openSource } from './move-ends.ts'
 import { type Freeze, markAborted, nameStore, thaw } from './move-state.ts'
 
@@ -23,7 +23,7 @@ export async function abortAt(source: MoveEnd, isForced: boolean): Promise<Freez
     if (!isForced) requireHarmless(found)
   })
   if (frozen === undefined) return undefined
-  if (frozen.keepsBlobStore) await ownBlobs(source, await nameStore(source.metadata), frozen.to)
+  if (frozen.keepsBlobStore) await claimBlobStore(source, await nameStore(source.metadata), frozen.to)
   await thaw(source.metadata, frozen.move)
   return frozen
 }

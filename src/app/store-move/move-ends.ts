@@ -1,11 +1,11 @@
 import { SchemaMismatch } from '../../adapters/metadata-sql/migrate.ts'
 import { rootCauseOf } from '../../lib/root-cause.ts'
-import { type MovableStores, openMovableStores } from '../build.ts'
 import type { Config } from '../settings.ts'
+import { openMovableStores, type Stores } from '../stores.ts'
 import { describeBlobs, describeMetadata } from './store-places.ts'
 
 /** The stores at one end of a move, and where they are: in words for people, and equal where the places are. */
-export interface MoveEnd extends MovableStores {
+export interface MoveEnd extends Stores {
   readonly metadataPlace: string
   readonly blobsPlace: string
 }

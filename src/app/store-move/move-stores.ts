@@ -2,8 +2,8 @@ import { systemClock } from '../../adapters/clock-system/system-clock.ts'
 import type { RowCounts } from '../../adapters/metadata-sql/store-move/copy-rows.ts'
 import type { SigningKeys } from '../../ports/signing-keys.ts'
 import type { Amount } from '../../ports/store-move.ts'
-import { ownBlobs } from '../build.ts'
 import type { Config } from '../settings.ts'
+import { claimBlobStore } from '../stores.ts'
 import { type CopyOutcome, copyBlobs, type DamagedBlob } from './copy-blobs.ts'
 import { closeEnd, type MoveEnd, openSource, openTarget, probeBlobs } from './move-ends.ts'
 import {
@@ -132,7 +132,7 @@ async function claimTarget({ source, target, sourceId, targetId, keepsBlobStore 
   if (occupied.length > 0) {
     throw new Error(`the target is not empty: it has ${occupied.join(', ')}; name stores that are empty`)
   }
-  if (!keepsBlobStore) await ownBlobs(target, targetId)
+  if (!keepsBlobStore) await claimBlobStore(target, targetId)
   if (claimedBy === undefined) await target.metadata.transaction(({ marks }) => marks.put('move-from', sourceId))
 }
 
@@ -196,11 +196,11 @@ async function finish(move: Move): Promise<MoveResult> {
 async function handOver({ source, target, sourceId, targetId, keepsBlobStore }: Move, { move }: Freeze): Promise<void> {
   try {
     await beginPhase(source.metadata, move, 'moved')
-    await ownBlobs(target, targetId, sourceId)
+    await claimBlobStore(target, targetId, sourceId)
     await checkStillOn(source.metadata, move)
   } catch (error) {
     if (!(error instanceof MoveAborted)) throw error
-    if (keepsBlobStore) await ownBlobs(source, sourceId, targetId)
+    if (keepsBlobStore) await claimBlobStore(source, sourceId, targetId)
     throw new MoveAborted(`${error.message}: the copy is of no use, and no server starts on it`, { cause: error })
   }
   await target.metadata.transaction(({ marks }) => marks.remove('move-from'))

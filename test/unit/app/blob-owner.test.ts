@@ -2,9 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
-import { buildApplication, openStores } from '../../../src/app/build.ts'
+import { buildApplication } from '../../../src/app/build.ts'
 import { readConfig } from '../../../src/app/config.ts'
 import { freeze, markAborted, nameStore, thaw } from '../../../src/app/store-move/move-state.ts'
+import { openStores } from '../../../src/app/stores.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 
 const temporaryFolder = useTemporaryFolders('owner')

@@ -1,11 +1,11 @@
-// What a server takes for the time of the metadata store: which of its looks count, and by how much each can be wrong.
+// The time that a server takes from the database: which readings count, and how wrong each can be.
 import { describe, expect, test } from 'bun:test'
 import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
-import { SharedClock } from '../../../src/app/shared-clock.ts'
+import { DatabaseClock } from '../../../src/app/database-clock.ts'
 
 const hourMs = 3_600_000
 
-/** A machine and a store whose clocks are apart; the ways there and back take as long as the test says. */
+/** A machine and a database whose clocks differ. The test says how long the request and the answer take. */
 function setUp() {
   const world = { at: 5_000, machineOffMs: 1_700_000_000_000, storeOffMs: 1_700_000_000_000, toMs: 0, backMs: 0 }
   const machine = { ...systemClock, now: () => world.at + world.machineOffMs, steadyNow: () => world.at }
@@ -17,33 +17,36 @@ function setUp() {
       return told
     },
   }
-  const wrongMs = (clock: SharedClock) => clock.now() - (world.at + world.storeOffMs)
-  return { world, wrongMs, start: () => SharedClock.start(machine, metadata) }
+  const wrongMs = (clock: DatabaseClock) => clock.now() - (world.at + world.storeOffMs)
+  return { world, wrongMs, start: () => DatabaseClock.start(machine, metadata) }
 }
 
-describe('the shared clock', () => {
-  test.each([hourMs, -hourMs])('is that of the store, however wrong the machine is: %d ms', async (offMs) => {
-    const { world, start, wrongMs } = setUp()
-    world.machineOffMs += offMs
+describe('the clock of the database', () => {
+  test.each([hourMs, -hourMs])(
+    'has the time of the database, whatever the time of the machine: %d ms',
+    async (offMs) => {
+      const { world, start, wrongMs } = setUp()
+      world.machineOffMs += offMs
 
-    const clock = await start()
-    world.at += 10_000
+      const clock = await start()
+      world.at += 10_000
 
-    expect(wrongMs(clock)).toBe(0)
-  })
+      expect(wrongMs(clock)).toBe(0)
+    },
+  )
 
-  test('is right again after a look, when the machine was set', async () => {
+  test('is right again after the next reading, if the clock of the machine was set', async () => {
     const { world, start, wrongMs } = setUp()
     const clock = await start()
     world.machineOffMs -= 30_000
     expect(wrongMs(clock)).toBe(-30_000)
 
-    await clock.look()
+    await clock.synchronize()
 
     expect(wrongMs(clock)).toBe(0)
   })
 
-  test('is wrong by no more than half of what a look takes', async () => {
+  test('is wrong by at most half of the time that a reading takes', async () => {
     const { world, start, wrongMs } = setUp()
     Object.assign(world, { toMs: 900, backMs: 100 })
 
@@ -52,17 +55,17 @@ describe('the shared clock', () => {
     expect(Math.abs(wrongMs(clock))).toBe(400)
   })
 
-  test('does not believe a look that took long', async () => {
+  test('ignores a reading that took too long', async () => {
     const { world, start, wrongMs } = setUp()
     const clock = await start()
     Object.assign(world, { toMs: 10_000 })
 
-    await clock.look()
+    await clock.synchronize()
 
     expect(wrongMs(clock)).toBe(0)
   })
 
-  test('believes the first one, however long it took, and mends it with the next', async () => {
+  test('accepts the first reading, however long it took, and corrects it with the next', async () => {
     const { world, start, wrongMs } = setUp()
     world.machineOffMs += hourMs
     Object.assign(world, { toMs: 10_000 })
@@ -70,33 +73,33 @@ describe('the shared clock', () => {
     expect(Math.abs(wrongMs(clock))).toBe(5_000)
     Object.assign(world, { toMs: 0 })
 
-    await clock.look()
+    await clock.synchronize()
 
     expect(wrongMs(clock)).toBe(0)
   })
 
   test.each([30_000, -30_000])(
-    'is right after a look in whose middle the machine was set by %d ms, and that look counts',
+    'is right after a reading during which the clock of the machine was set by %d ms',
     async (setByMs) => {
       const { world, start, wrongMs } = setUp()
       const clock = await start()
       world.storeOffMs += 7_000
-      const looking = clock.look()
-      // The question is on its way: the answer is taken in behind this line.
+      const reading = clock.synchronize()
+      // The request was sent; the answer is handled after this line.
       world.machineOffMs += setByMs
-      await looking
+      await reading
 
       expect(wrongMs(clock)).toBe(0)
     },
   )
 
-  test('measures distances by the machine, and none of this moves them', async () => {
+  test('measures durations by the machine, whatever its clock or the database says', async () => {
     const { world, start } = setUp()
     const clock = await start()
     const before = clock.steadyNow()
     world.machineOffMs += hourMs
     world.storeOffMs += hourMs
-    await clock.look()
+    await clock.synchronize()
     world.at += 250
 
     expect(clock.steadyNow() - before).toBe(250)

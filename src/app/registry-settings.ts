@@ -1,0 +1,49 @@
+import type { GarbageAges } from '../ports/garbage.ts'
+import type { RegistrySettings } from '../registry/settings.ts'
+import type { Config } from './settings.ts'
+
+// What the rules of the registry need of the configuration.
+
+const dayMs = 86_400_000
+
+/** How long a finished upload is kept, so that a client that lost the answer can repeat the request. */
+const uploadDoneMs = 3_600_000
+
+/**
+ * How long a collector reserves a batch of objects that it removes. A healthy blob store needs much less. If it needs more,
+ * another collector removes the rest of the batch too. That costs time and harms nothing.
+ */
+const holdMs = 300_000
+
+export function toRegistrySettings(config: Config): RegistrySettings {
+  return {
+    autoEnable: config.autoEnable,
+    missingContent: config.missingContent,
+    additionalMediaTypes: config.additionalMediaTypes,
+    manifestBytesMax: config.manifestBytes,
+    jsonDepthMax: config.jsonDepth,
+    descriptorsMax: config.descriptors,
+    annotationsMax: config.annotations,
+    annotationBytesMax: config.annotationBytes,
+    referrersBytesMax: config.referrersBytes,
+    blobBytesMax: config.blobBytes,
+    uploadsPerRepositoryMax: config.uploadsPerRepository,
+    uploadsPerPrincipalMax: config.uploadsPerPrincipal,
+    tagsPerPushMax: config.tagsPerPush,
+    pageDefault: config.pageDefault,
+    pageMax: config.pageMax,
+    leaseMs: config.leaseMs,
+    quarantineMs: config.quarantineMs,
+    uploadIdleMs: config.uploadIdleMs,
+    uploadMaxMs: config.uploadMaxMs,
+  }
+}
+
+export function toGarbageAges({ leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs }: Config): GarbageAges {
+  return { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs, holdMs }
+}
+
+/** The age from which an object without a row counts as orphaned. A younger one may belong to an upload that has no row yet. */
+export function orphanMinAgeMs({ uploadMaxMs }: Config): number {
+  return uploadMaxMs + dayMs
+}
