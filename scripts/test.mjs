@@ -1,14 +1,15 @@
-// `npm test`: install what is missing, then format and lint, types, and every test that needs no server of others.
+// `npm test`: installs what is missing, then checks format, lint and types, and runs every test that needs no other server.
 import './node-version.mjs'
 import { spawn } from 'node:child_process'
-import fs, { closeSync, mkdtempSync, openSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bunPath, ensureInstalled, root } from './install.mjs'
 
 ensureInstalled({ dev: true })
 
 const bun = bunPath()
+const memoryDisk = '/dev/shm'
 const checks = [
   [
     'format and lint (biome)',
@@ -21,6 +22,33 @@ const tests = [
   ['house.test.ts', 'docs', 'deploy', 'unit', 'contract', 'api', 'conformance', 'bad-input', 'fuzz'],
   ['faults', 'replicas'],
 ].map((folders) => bunTest(folders.map((name) => `./test/${name}`)))
+
+/** Less than this leaves no room for the tests of large blobs. */
+const memoryBytesMin = 6 * 1024 ** 3
+
+/**
+ * The folder of all temporary files. It is in memory, because tests on a disk spend most of their time in fsync. CI runs the
+ * same tests on the disk, and so does `TMPDIR=/tmp npm test`.
+ */
+const folder = makeFolder()
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+
+function makeFolder() {
+  const made = mkdtempSync(join(hasMemoryDisk() ? memoryDisk : tmpdir(), 'berth-npm-test-'))
+  // PostgreSQL runs as another user and must get through.
+  chmodSync(made, 0o711)
+  return made
+}
+
+function hasMemoryDisk() {
+  if (process.env.CI || process.env.TMPDIR || process.platform !== 'linux') return false
+  const mount = readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .find((line) => line.split(' ')[1] === memoryDisk)
+  if (mount === undefined || /[ ,]noexec[ ,]/.test(mount)) return false
+  const { bavail, bsize } = statfsSync(memoryDisk)
+  return Math.min(bavail * bsize, process.availableMemory?.() ?? freemem()) >= memoryBytesMin
+}
 
 let failed = 0
 const filters = process.argv.slice(2)
@@ -41,7 +69,7 @@ function bunTest(paths) {
 
 function run(name, args, output) {
   console.error(`\n--- ${name}`)
-  const env = { ...process.env, NODE_ENV: 'test' }
+  const env = { ...process.env, NODE_ENV: 'test', TMPDIR: folder }
   const child = spawn(bun, args, { cwd: root, stdio: ['inherit', output, output], env })
   const ended = new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message))
@@ -58,7 +86,6 @@ function run(name, args, output) {
 
 /** The first is seen while it runs; what the others print follows when it has ended, so that no lines are mixed. */
 async function sideBySide([first, ...others]) {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-npm-test-'))
   const hidden = others.map(([name, args], index) => {
     const file = join(folder, String(index))
     const descriptor = openSync(file, 'w')
@@ -75,7 +102,6 @@ async function sideBySide([first, ...others]) {
   const giveUp = () => {
     for (const { child } of [seen, ...hidden]) child.kill()
     hidden.forEach(show)
-    fs.rmSync(folder, { recursive: true, force: true })
     process.exit(1)
   }
   process.once('SIGTERM', giveUp).once('SIGINT', giveUp)
@@ -84,5 +110,4 @@ async function sideBySide([first, ...others]) {
     await one.ended
     show(one)
   }
-  fs.rmSync(folder, { recursive: true, force: true })
 }
