@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import { runBerth } from '../../support/server/berth-command.ts'
+import { runBerthHere } from '../../support/server/berth-here.ts'
 import { layEmptyData } from '../../support/stores/empty-data.ts'
 
 const newFolder = useTemporaryFolders('command-accounts')
@@ -9,7 +9,7 @@ const newFolder = useTemporaryFolders('command-accounts')
 async function newWorkplace(environment: Readonly<Record<string, string>> = {}) {
   const folder = newFolder()
   await layEmptyData(join(folder, 'data'))
-  const run = (...args: string[]) => runBerth(args, environment, folder)
+  const run = (...args: string[]) => runBerthHere(args, environment, folder)
   const answer = async (...args: string[]) => {
     const { exitCode, stdout, stderr } = await run(...args, '--json')
     expect([exitCode, stderr]).toEqual([0, ''])

@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { pushImage } from '../../support/clients/registry-client.ts'
-import { runBerth } from '../../support/server/berth-command.ts'
-import { runBerthWith } from '../../support/server/berth-input.ts'
+import { runBerthHere, runBerthHereWith } from '../../support/server/berth-here.ts'
 import { type BerthProcess, startBerth } from '../../support/server/berth-process.ts'
 
 const newFolder = useTemporaryFolders('command-beside')
@@ -26,14 +25,14 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 async function run(...args: string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await runBerth(args, { BERTH_DATA_DIR: dataDir }, folder)
+  const { exitCode, stdout, stderr } = await runBerthHere(args, { BERTH_DATA_DIR: dataDir }, folder)
   if (exitCode !== 0) throw new Error(`berth ${args.join(' ')}: ${exitCode} ${stderr}`)
   return stdout.trim()
 }
 
 async function setPassword(name: string, password: string): Promise<void> {
   const args = ['user', 'passwd', name, '--password-stdin']
-  expect((await runBerthWith(password, args, { BERTH_DATA_DIR: dataDir }, folder)).exitCode).toBe(0)
+  expect((await runBerthHereWith(password, args, { BERTH_DATA_DIR: dataDir }, folder)).exitCode).toBe(0)
 }
 
 function ask(method: string, path: string, key: string): Promise<Response> {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import { runBerth } from '../../support/server/berth-command.ts'
+import { runBerthHere } from '../../support/server/berth-here.ts'
 
 const folder = useTemporaryFolders('command-help')()
-const run = (...args: string[]) => runBerth(args, {}, folder)
+const run = (...args: string[]) => runBerthHere(args, {}, folder)
 
 const commands: Readonly<Record<string, readonly string[]>> = {
   '': ['serve', 'gc', 'upload', 'config', 'migrate', 'migrate-store', 'user', 'key', 'account', 'signing-key'],

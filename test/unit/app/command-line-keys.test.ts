@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { runBerth } from '../../support/server/berth-command.ts'
+import { runBerthHere } from '../../support/server/berth-here.ts'
 
 const newFolder = useTemporaryFolders('command-keys')
 const wholeKey = /^berth_[A-Za-z0-9_-]{43}\n$/
@@ -17,10 +18,10 @@ interface ShownKey {
 /** A data folder with the user bob, who may pull and push. */
 async function newWorkplace(environment: Readonly<Record<string, string>> = {}) {
   const folder = newFolder()
-  const run = (...args: string[]) => runBerth(args, environment, folder)
+  const run = (...args: string[]) => runBerthHere(args, environment, folder)
   await run('user', 'add', 'bob', '--account', 'home', '--role', 'writer')
   const keys = async () => JSON.parse((await run('key', 'list', 'bob', '--json')).stdout) as ShownKey[]
-  return { run, keys }
+  return { folder, run, keys }
 }
 
 describe('berth key create', () => {
@@ -136,8 +137,10 @@ describe('berth key create', () => {
   })
 
   test('of several at once by the same name, one makes a key', async () => {
-    const { run, keys } = await newWorkplace()
-    const made = await Promise.all([1, 2, 3, 4].map(() => run('key', 'create', 'bob', '--name', 'same')))
+    const { folder, keys } = await newWorkplace()
+    const made = await Promise.all(
+      [1, 2, 3, 4].map(() => runBerth(['key', 'create', 'bob', '--name', 'same'], {}, folder)),
+    )
     expect(made.map(({ exitCode }) => exitCode).sort()).toEqual([0, 1, 1, 1])
     expect(made.filter(({ stdout }) => wholeKey.test(stdout))).toHaveLength(1)
     expect(await keys()).toHaveLength(1)

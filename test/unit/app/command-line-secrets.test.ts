@@ -6,14 +6,9 @@ import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-databa
 import { hashApiKey } from '../../../src/identity/api-keys.ts'
 import { testNeeding } from '../../support/basics/needs.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import { type CommandRun, runBerth } from '../../support/server/berth-command.ts'
-import {
-  runAtTerminal,
-  runBerthAtTerminal,
-  runBerthWith,
-  type Typing,
-  terminal,
-} from '../../support/server/berth-input.ts'
+import type { CommandRun } from '../../support/server/berth-command.ts'
+import { runBerthHere, runBerthHereWith } from '../../support/server/berth-here.ts'
+import { runAtTerminal, runBerthAtTerminal, type Typing, terminal } from '../../support/server/berth-input.ts'
 
 const newFolder = useTemporaryFolders('command-secrets')
 const password = 'canary pass word'
@@ -21,8 +16,8 @@ const password = 'canary pass word'
 /** A data folder with the user bob in it. */
 async function newWorkplace() {
   const folder = newFolder()
-  const run = (...args: string[]) => runBerth(args, {}, folder)
-  const told = (input: string, ...args: string[]) => runBerthWith(input, args, {}, folder)
+  const run = (...args: string[]) => runBerthHere(args, {}, folder)
+  const told = (input: string, ...args: string[]) => runBerthHereWith(input, args, {}, folder)
   const typed = (typing: Typing, ...args: string[]) => runBerthAtTerminal(args, typing, {}, folder)
   await run('user', 'add', 'bob', '--account', 'home', '--role', 'admin')
   return { folder, run, told, typed }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { testAdminPassword } from '../../support/basics/test-project.ts'
 import { until } from '../../support/clocks/until.ts'
-import { runBerth } from '../../support/server/berth-command.ts'
+import { runBerthHere } from '../../support/server/berth-here.ts'
 import { type BerthProcess, startBerth } from '../../support/server/berth-process.ts'
 import { layEmptyData } from '../../support/stores/empty-data.ts'
 
@@ -18,7 +18,7 @@ interface ShownKey {
 async function newWorkplace(dataDir: string) {
   const folder = newFolder()
   await layEmptyData(dataDir)
-  const run = (...args: string[]) => runBerth(['signing-key', ...args], { BERTH_DATA_DIR: dataDir }, folder)
+  const run = (...args: string[]) => runBerthHere(['signing-key', ...args], { BERTH_DATA_DIR: dataDir }, folder)
   const keys = async () => JSON.parse((await run('list', '--json')).stdout) as ShownKey[]
   const states = async () => (await keys()).map(({ state }) => state)
   return { run, keys, states }
@@ -56,7 +56,7 @@ describe('berth signing-key', () => {
     const dataDir = newFolder()
     await layEmptyData(dataDir)
     const settings = { BERTH_DATA_DIR: dataDir, BERTH_AUTH__URL: 'http://127.0.0.1:9' }
-    expect((await runBerth(['signing-key', 'rotate'], settings, newFolder())).exitCode).toBe(0)
+    expect((await runBerthHere(['signing-key', 'rotate'], settings, newFolder())).exitCode).toBe(0)
   })
 })
 

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import { runBerth } from '../../support/server/berth-command.ts'
-import { runBerthWith } from '../../support/server/berth-input.ts'
+import { runBerthHere, runBerthHereWith } from '../../support/server/berth-here.ts'
 import { layEmptyData } from '../../support/stores/empty-data.ts'
 
 const newFolder = useTemporaryFolders('command-users')
@@ -20,8 +19,8 @@ interface ShownUser {
 async function newWorkplace(environment: Readonly<Record<string, string>> = {}) {
   const folder = newFolder()
   await layEmptyData(join(folder, 'data'))
-  const run = (...args: string[]) => runBerth(args, environment, folder)
-  const told = (input: string, ...args: string[]) => runBerthWith(input, args, environment, folder)
+  const run = (...args: string[]) => runBerthHere(args, environment, folder)
+  const told = (input: string, ...args: string[]) => runBerthHereWith(input, args, environment, folder)
   const users = async (...args: string[]) => {
     const { stdout, stderr, exitCode } = await run('user', 'list', '--json', ...args)
     expect([exitCode, stderr]).toEqual([0, ''])
@@ -284,7 +283,7 @@ test.each([[['user', 'list']], [['key', 'list', 'bob']], [['account', 'list']], 
   async (args) => {
     const folder = newFolder()
 
-    expect(await runBerth(args, {}, folder)).toEqual({
+    expect(await runBerthHere(args, {}, folder)).toEqual({
       exitCode: 1,
       stdout: '',
       stderr: line('there is no data in ./data (setting data_dir)'),
