@@ -1,17 +1,14 @@
-// An account is disabled while somebody pushes to it: decisions.md 4. Each test forces one interleaving.
+// An account is disabled while a request that writes to it is under way. Each test forces one interleaving.
+// The same on two replicas: test/replicas/push-interleavings.test.ts; under load: postgres-disable.test.ts.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { digestOf, imageOf, ociManifest, pushBlob, putManifest, startUpload } from '../support/api/api-images.ts'
-import { type ApiServer, api, identity, type Reply } from '../support/api/api-server.ts'
+import { type ApiServer, api, type Reply } from '../support/api/api-server.ts'
 import { type WiredRegistry, type Wiring, wireRegistry } from '../support/api/wired-registry.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
-import { after, before, Gate } from '../support/clocks/gates.ts'
+import { after, before, beforeTransaction, Gate } from '../support/clocks/gates.ts'
 import { holdBody } from '../support/clocks/held-body.ts'
-import { setStateElsewhere } from '../support/server/set-account-state.ts'
-import { collect, grow, openWorld, scopeOf } from '../support/stores/deed-world.ts'
 import { ignoringStates } from '../support/stores/lying-stores.ts'
-import { hourMs } from '../support/stores/metadata-rows.ts'
 import { auditStores, countRows } from '../support/stores/store-audit.ts'
-import { damageMetadata } from '../support/stores/store-damage.ts'
 
 const temporaryFolder = useTemporaryFolders('account-races')
 const opened: ApiServer[] = []
@@ -28,8 +25,6 @@ async function open(wiring: Wiring = {}): Promise<WiredRegistry> {
 
 const image = imageOf()
 const switchTo = (registry: ApiServer, verb: 'enable' | 'disable') => registry.ask('POST', `${api}/${verb}`)
-const accountOf = async (server: ApiServer) =>
-  (await server.ask('GET', `${identity}/me`)).json<{ account: string }>().account
 
 function codeOf(reply: Reply): string {
   return reply.text === '' ? String(reply.status) : `${reply.status} ${reply.json<{ msg: string }>().msg}`
@@ -74,24 +69,6 @@ describe('a manifest on its way in', () => {
     expect(visible(registry)).toBe(2)
   })
 
-  test('is there when its transaction came first: disable answers only after it', async () => {
-    const gate = new Gate()
-    const registry = await open({ wrap: (metadata) => before(metadata, 'accounts', 'addImages', gate.pass) })
-    await pushBlob(registry, 'app', '{}')
-    const pushing = putManifest(registry, 'app', 'latest', image)
-    await gate.reached
-
-    const order: string[] = []
-    const disabling = switchTo(registry, 'disable').then(() => order.push('disabled'))
-    gate.open()
-    await pushing.then(() => order.push('pushed'))
-    await disabling
-
-    expect([(await pushing).status, order]).toEqual([201, ['pushed', 'disabled']])
-    expect(visible(registry)).toBe(2)
-    expect((await registry.ask('GET', '/v2/app/manifests/latest')).status).toBe(403)
-  })
-
   test('is there when the account was enabled again before its transaction', async () => {
     const registry = await open()
     await pushBlob(registry, 'app', '{}')
@@ -103,21 +80,6 @@ describe('a manifest on its way in', () => {
     letGo()
 
     expect((await pushing).status).toBe(201)
-  })
-
-  test('that was refused is pushed again as it was, once the account is enabled', async () => {
-    const registry = await open()
-    await pushBlob(registry, 'app', '{}')
-    const { pushing, reached, letGo } = pushSlowly(registry, 'latest')
-    await reached
-    await switchTo(registry, 'disable')
-    letGo()
-    await pushing
-
-    await switchTo(registry, 'enable')
-
-    expect((await putManifest(registry, 'app', 'latest', image)).status).toBe(201)
-    expect((await registry.ask('GET', '/v2/app/manifests/latest')).text).toBe(image.bytes)
   })
 })
 
@@ -210,58 +172,55 @@ test('a mount is refused when disable has answered before its transaction, and l
   expect(countRows(registry.dataDir, 'blob_links')).toBe(1)
 })
 
-describe('the collector', () => {
-  const all = { leaseMs: 0, quarantineMs: 0, uploadIdleMs: 0, uploadMaxMs: 0, uploadDoneMs: 0, holdMs: 0 }
+const loose = 'a blob that no manifest names'
+const deletions = [
+  ['a blob', `/v2/app/blobs/${digestOf(loose)}`],
+  ['a tag', '/v2/app/manifests/latest'],
+  ['a manifest', `/v2/app/manifests/${image.digest}`],
+] as const
 
-  test('leaves a disabled account alone, and comes to it when it is enabled', async () => {
-    const registry = await open()
-    await pushBlob(registry, 'app', 'nobody names this')
-    await startUpload(registry, 'app')
-    await startUpload(registry, 'empty')
-    const world = await openWorld(registry.dataDir)
-    await world.metadata.repositories.ensure(await scopeOf(world, 'bare', await accountOf(registry)))
-    damageMetadata(registry.dataDir, `UPDATE repositories SET created_at = created_at - ${2 * hourMs}`)
-    grow(world)
-    // Two sessions are open, and the blob's own is remembered.
-    const rows = () =>
-      ['blobs', 'blob_links', 'uploads', 'repositories'].map((table) => countRows(registry.dataDir, table))
-    const before = rows()
-
-    await switchTo(registry, 'disable')
-    const nothing = await collect(world, all)
-    const kept = rows()
-    await switchTo(registry, 'enable')
-    const something = await collect(world, all)
-    await world.metadata.close()
-
-    expect(nothing).toEqual({ uploads: 0, blobs: 0, bytes: 0, repositories: 0, purged: 0 })
-    expect([before, kept]).toEqual([
-      [1, 1, 3, 3],
-      [1, 1, 3, 3],
-    ])
-    expect(something).toMatchObject({ uploads: 3, blobs: 1, repositories: 3, purged: 3 })
-    expect(rows()).toEqual([0, 0, 0, 0])
-  })
-})
-
-describe('another process on the same data folder', () => {
-  test('disables for the very next request, also for one that stands before its transaction, and enables', async () => {
-    const registry = await open()
+describe.each(deletions)('the deletion of %s whose rights were checked before the account was disabled', (_, path) => {
+  /** The deletion waits before its transaction until `goOn` is called. The account is disabled meanwhile. */
+  async function deleteAroundDisable(wrap: Wiring['wrap'] = (metadata) => metadata) {
+    const gate = new Gate()
+    let isArmed = false
+    const passOnce = async () => {
+      if (!isArmed) return
+      isArmed = false
+      await gate.pass()
+    }
+    const registry = await open({ wrap: (metadata) => beforeTransaction(wrap(metadata), passOnce) })
     await pushBlob(registry, 'app', '{}')
-    const account = await accountOf(registry)
-    const session = await startUpload(registry, 'app')
-    const { pushing, reached, letGo } = pushSlowly(registry, 'held')
-    await reached
+    await pushBlob(registry, 'app', loose)
+    expect((await putManifest(registry, 'app', 'latest', image)).status).toBe(201)
+    const before = rowsOf(registry)
+    isArmed = true
+    const deleting = registry.ask('DELETE', path)
+    await gate.reached
+    expect((await switchTo(registry, 'disable')).status).toBe(200)
+    gate.open()
+    const deleted = await deleting
+    const after = rowsOf(registry)
+    await switchTo(registry, 'enable')
+    return { registry, deleted, isUnchanged: before === after }
+  }
 
-    await setStateElsewhere(registry.dataDir, account, 'disabled')
-    const next = await registry.ask('GET', '/v2/_catalog')
-    letGo()
+  const rowsOf = ({ dataDir }: ApiServer) =>
+    ['blob_links', 'tags', 'manifests'].map((table) => countRows(dataDir, table)).join()
 
-    expect([codeOf(next), codeOf(await pushing)]).toEqual([disabled, disabled])
-    expect(visible(registry)).toBe(0)
+  test('is refused, and everything is there after enable', async () => {
+    const { registry, deleted, isUnchanged } = await deleteAroundDisable()
 
-    await setStateElsewhere(registry.dataDir, account, 'enabled')
-    expect((await registry.ask('PATCH', session, { body: 'goes on' })).status).toBe(202)
-    expect((await putManifest(registry, 'app', 'held', image)).status).toBe(201)
+    expect([codeOf(deleted), isUnchanged]).toEqual([disabled, true])
+    for (const [, each] of deletions) expect((await registry.ask('GET', each)).status).toBe(200)
+    expect(await auditStores(registry.dataDir)).toEqual([])
+    expect((await registry.ask('DELETE', path)).status).toBe(202)
+  })
+
+  test('control: is done where the transaction does not look at the state', async () => {
+    const { registry, deleted } = await deleteAroundDisable(ignoringStates)
+
+    expect(deleted.status).toBe(202)
+    expect((await registry.ask('GET', path)).status).toBe(404)
   })
 })

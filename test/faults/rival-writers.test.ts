@@ -57,18 +57,6 @@ function dripFeed(request: { send(bytes: Uint8Array): Promise<void> }, bytes: Ui
 }
 
 describe('two PATCHes at once', () => {
-  test('of the same bytes: one is taken, the other refused, and the digest is right', async () => {
-    const bytes = freshBytes()
-    const session = await openSession(server, repository)
-
-    const answers = await Promise.all([patch(server, session, bytes, 0), patch(server, session, bytes, 0)])
-
-    expect(answers.map((answer) => answer.status).toSorted()).toEqual([202, 416])
-    expect(await receivedBytes(server, session)).toBe(bytes.length)
-    await completeUpload(server, session, bytes)
-    expect(await checkBlob(server, repository, digestOf(bytes))).toBe('whole')
-  })
-
   test('of different bytes, many times: never a mixture', async () => {
     for (let round = 0; round < 10; round += 1) {
       const [one, other] = [freshBytes(200_000), freshBytes(200_000)]
@@ -115,34 +103,9 @@ describe('two PATCHes at once', () => {
     await expectStatus(201, finish(server, session, digestOf(bytes)))
     expect(await checkBlob(server, repository, digestOf(bytes))).toBe('whole')
   })
-
-  test('one that is out of order is told where the upload stands', async () => {
-    const bytes = freshBytes()
-    const session = await openSession(server, repository)
-    await expectStatus(202, patch(server, session, bytes.subarray(0, 1_000), 0))
-
-    for (const first of [0, 999, 1_001]) {
-      const answer = await patch(server, session, bytes.subarray(first, first + 100), first)
-      expect([answer.status, answer.headers.get('range')]).toEqual([416, '0-999'])
-      expect(answer.headers.get('location')).toBe(session)
-    }
-  })
 })
 
 describe('a PATCH and a PUT at once', () => {
-  test('the PUT is refused while the PATCH writes, and succeeds after it', async () => {
-    const bytes = freshBytes()
-    const session = await openSession(server, repository)
-    const writing = await beginPatch(session, bytes, 100_000)
-
-    expect((await finish(server, session, digestOf(bytes))).status).toBe(416)
-
-    await writing.send(bytes.subarray(100_000))
-    expect(await writing.status()).toBe(202)
-    await expectStatus(201, finish(server, session, digestOf(bytes)))
-    expect(await checkBlob(server, repository, digestOf(bytes))).toBe('whole')
-  })
-
   test('whoever wins, a blob is either right or not there', async () => {
     for (let round = 0; round < 10; round += 1) {
       const [whole, more] = [freshBytes(100_000), freshBytes(1_000)]
@@ -179,30 +142,6 @@ describe('a PATCH and a DELETE at once', () => {
 })
 
 describe('two PUTs at once', () => {
-  test('of the same digest: both are acknowledged, and the blob is there once', async () => {
-    const bytes = freshBytes()
-    const session = await openSession(server, repository)
-    await expectStatus(202, patch(server, session, bytes))
-
-    const answers = await Promise.all([1, 2].map(() => finish(server, session, digestOf(bytes))))
-
-    expect(answers.map((answer) => answer.status)).toEqual([201, 201])
-    expect(countRows(server.dataDir, 'blobs', `digest = '${digestOf(bytes)}'`)).toBe(1)
-    await expectStatus(201, finish(server, session, digestOf(bytes)))
-    expect(await checkBlob(server, repository, digestOf(bytes))).toBe('whole')
-  })
-
-  test('of the same digest, each with the whole body: the bytes are there once', async () => {
-    const bytes = freshBytes()
-    const session = await openSession(server, repository)
-
-    const answers = await Promise.all([1, 2].map(() => finish(server, session, digestOf(bytes), bytes)))
-
-    expect(answers.map((answer) => answer.status)).toEqual([201, 201])
-    expect(countRows(server.dataDir, 'blobs', `digest = '${digestOf(bytes)}'`)).toBe(1)
-    expect(await checkBlob(server, repository, digestOf(bytes))).toBe('whole')
-  })
-
   test('of different digests: the right one or none, and never the wrong one', async () => {
     const [bytes, wrong] = [freshBytes(), freshBytes(10)]
     const session = await openSession(server, repository)
@@ -212,21 +151,6 @@ describe('two PUTs at once', () => {
 
     expect(await checkBlob(server, repository, digestOf(wrong))).toBe('status 404')
     expect(['whole', 'status 404']).toContain(await checkBlob(server, repository, digestOf(bytes)))
-  })
-})
-
-describe('fifty uploads of one blob that finish at once', () => {
-  test('are all acknowledged, and the blob is stored once', async () => {
-    const bytes = freshBytes(50_000)
-    const sessions = await Promise.all(Array.from({ length: 50 }, () => openSession(server, repository)))
-    await Promise.all(sessions.map((session) => expectStatus(202, patch(server, session, bytes))))
-    const trashed = countRows(server.dataDir, 'trash')
-
-    const answers = await Promise.all(sessions.map((session) => finish(server, session, digestOf(bytes))))
-
-    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([201]))
-    expect(countRows(server.dataDir, 'blobs', `digest = '${digestOf(bytes)}'`)).toBe(1)
-    expect(countRows(server.dataDir, 'trash')).toBe(trashed + 49)
   })
 })
 

@@ -42,17 +42,20 @@ export function after(metadata: MetadataStore, noun: Noun, method: string, act: 
   })
 }
 
-/** The same store, whose transactions are committed and then something else happens before anybody is told. */
+/** The same store, where something else happens before each transaction begins. */
+export function beforeTransaction(metadata: MetadataStore, act: () => Promise<void>): MetadataStore {
+  return wrappedNoun(metadata, 'transaction', async (call) => {
+    await act()
+    return call()
+  })
+}
+
+/** The same store, where something else happens after each commit and before the caller hears of it. */
 export function afterCommit(metadata: MetadataStore, act: () => Promise<void>): MetadataStore {
-  return new Proxy(metadata, {
-    get(target, key) {
-      if (key !== 'transaction') return bound(target, key)
-      return async (work: (tables: Tables) => Promise<unknown>) => {
-        const result = await target.transaction(work)
-        await act()
-        return result
-      }
-    },
+  return wrappedNoun(metadata, 'transaction', async (call) => {
+    const result = await call()
+    await act()
+    return result
   })
 }
 
