@@ -3,9 +3,13 @@ import { tokenLifetimeSeconds } from '../../identity/tokens.ts'
 import { findByPassword } from '../../identity/users.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
 import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
-import { readJsonObject, textOf } from '../json-body.ts'
+import { jsonBody, readJson } from '../json-body.ts'
 import { identityPrefix } from '../mounts.ts'
 import { json, type Route } from '../route.ts'
+
+/** The longest password, with each of its letters escaped as `\uXXXX`, and a name. */
+const bodyBytesMax = 8_192
+const login = jsonBody('TokenRequest', bodyBytesMax)
 
 export const tokenRoutes: readonly Route[] = [
   {
@@ -16,7 +20,7 @@ export const tokenRoutes: readonly Route[] = [
     handle: postToken,
     summary: 'Get a bearer token for a user name and a password',
     onlyWith: 'embedded identity',
-    requestBody: { required: true, content: json('TokenRequest') },
+    requestBody: login,
     answers: {
       200: {
         description: 'The token, valid for 86400 seconds.',
@@ -28,15 +32,11 @@ export const tokenRoutes: readonly Route[] = [
   },
 ]
 
-// The longest password, with each of its letters escaped as `\uXXXX`, and a name.
-const bodyBytesMax = 8_192
-
 async function postToken(exchange: Exchange): Promise<Answer> {
   const { app, request, authenticator } = exchange
   const { embedded, metadata } = app
   if (embedded === undefined) throw new RegistryRefusal('route-unknown')
-  const body = await readJsonObject(exchange, bodyBytesMax)
-  const [username, password] = [textOf(body, 'username'), textOf(body, 'password')]
+  const { username, password } = await readJson(exchange, login)
   const user = await authenticator.attempt(request, { credential: `${username}\n${password}`, target: username }, () =>
     findByPassword(metadata, username, password).catch(tellFull),
   )

@@ -12,18 +12,21 @@ import {
 } from '../../identity/users.ts'
 import { toPage } from '../../registry/pages.ts'
 import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
-import { optionalFlagOf, optionalTextOf, optionalTextsOf, readJsonObject, textOf } from '../json-body.ts'
+import { jsonBody, readJson } from '../json-body.ts'
 import { nextPage } from '../links.ts'
 import { identityPrefix } from '../mounts.ts'
 import { parsePage } from '../pages.ts'
 import { type DocumentedAnswer, json, type Route } from '../route.ts'
-import { bodyBytesMax, embeddedOf, findManaged, forNobodyElse, managedBy } from './managing.ts'
+import { bodyBytesMax, checkManagedBy, embeddedOf, getManagedUser, noStore } from './user-management.ts'
 
 const userAnswer: DocumentedAnswer = {
   description: 'The user.',
   headers: { 'Cache-Control': 'always' },
   content: json('UserResponse'),
 }
+
+const newUser = jsonBody('NewUserRequest', bodyBytesMax)
+const userChange = jsonBody('UserChangeRequest', bodyBytesMax)
 
 export const userRoutes: readonly Route[] = [
   {
@@ -56,7 +59,7 @@ export const userRoutes: readonly Route[] = [
     description:
       'Refused for roles with rights that the caller lacks. An API key that expires cannot set a password. The setting `limits.users_per_account` limits the number of users of an account.',
     onlyWith: 'embedded identity',
-    requestBody: { required: true, content: json('NewUserRequest') },
+    requestBody: newUser,
     answers: { 201: { ...userAnswer, headers: { 'Cache-Control': 'always', Location: 'always' } } },
     refusals: ['body-invalid', 'identity-invalid', 'user-exists', 'too-many-users'],
   },
@@ -83,7 +86,7 @@ export const userRoutes: readonly Route[] = [
     description:
       'A new password and a disabled user end all tokens of the user. Refused for users with rights that the caller lacks, and if no user of the account would be left with the right `operate`. An API key that expires cannot set a password.',
     onlyWith: 'embedded identity',
-    requestBody: { required: true, content: json('UserChangeRequest') },
+    requestBody: userChange,
     answers: { 200: userAnswer },
     refusals: ['body-invalid', 'identity-invalid', 'user-unknown', 'last-operator'],
   },
@@ -99,17 +102,17 @@ async function getUsers({ app, principal, target }: CallerExchange): Promise<Ans
   return jsonAnswer(
     200,
     { users: items.map(showUser) },
-    link ? { ...forNobodyElse, link: nextPage(`${identityPrefix}/users`, { n: String(limit), last }) } : forNobodyElse,
+    link ? { ...noStore, link: nextPage(`${identityPrefix}/users`, { n: String(limit), last }) } : noStore,
   )
 }
 
 async function postUser(exchange: CallerExchange): Promise<Answer> {
   const { app, principal } = exchange
   const { roles: map, usersPerAccountMax } = embeddedOf(exchange)
-  const body = await readJsonObject(exchange, bodyBytesMax, { members: ['name', 'roles', 'password'] })
-  const name = parseUserName(textOf(body, 'name'))
-  const roles = parseRoles(optionalTextsOf(body, 'roles') ?? [])
-  const password = optionalTextOf(body, 'password')
+  const body = await readJson(exchange, newUser)
+  const name = parseUserName(body.name)
+  const roles = parseRoles(body.roles ?? [])
+  const { password } = body
   checkMayManage(unlimitedRightsOf(principal), roles, map)
   if (password !== undefined) checkMaySetPassword(principal)
   const request = {
@@ -119,37 +122,30 @@ async function postUser(exchange: CallerExchange): Promise<Answer> {
     password: password === undefined ? undefined : parsePassword(password),
   }
   const user = await addUser(app, request, usersPerAccountMax)
-  return jsonAnswer(201, showUser(user), { ...forNobodyElse, location: `${identityPrefix}/users/${user.name}` })
+  return jsonAnswer(201, showUser(user), { ...noStore, location: `${identityPrefix}/users/${user.name}` })
 }
 
 async function getUser({ app, principal, path }: CallerExchange): Promise<Answer> {
   embeddedOf({ app })
-  return jsonAnswer(
-    200,
-    showUser(await findUserOrRefuse(app.metadata, path['user'] ?? '', principal.account)),
-    forNobodyElse,
-  )
+  return jsonAnswer(200, showUser(await findUserOrRefuse(app.metadata, path['user'] ?? '', principal.account)), noStore)
 }
 
 async function patchUser(exchange: CallerExchange): Promise<Answer> {
   const { app, principal, path } = exchange
   const { roles: map } = embeddedOf(exchange)
-  const body = await readJsonObject(exchange, bodyBytesMax, { members: ['roles', 'disabled', 'password'] })
-  // Only now: who the user is may have changed while the body came.
-  await findManaged(exchange)
-  const given = optionalTextsOf(body, 'roles')
+  const { roles: given, disabled: isDisabled, password } = await readJson(exchange, userChange)
+  // After the body: the user may have changed while it arrived.
+  await getManagedUser(exchange)
   const roles = given === undefined ? undefined : parseRoles(given)
   if (roles !== undefined) checkMayManage(unlimitedRightsOf(principal), roles, map)
-  const password = optionalTextOf(body, 'password')
   if (password !== undefined) checkMaySetPassword(principal)
-  const isDisabled = optionalFlagOf(body, 'disabled')
   const change = {
     ...(roles === undefined ? {} : { roles }),
     ...(isDisabled === undefined ? {} : { isDisabled }),
     ...(password === undefined ? {} : { password: parsePassword(password) }),
   }
   const needs = { metadata: app.metadata, roles: map }
-  const changed = await changeUser(needs, path['user'] ?? '', change, managedBy(exchange))
+  const changed = await changeUser(needs, path['user'] ?? '', change, checkManagedBy(exchange))
   app.identity.forgetAll()
-  return jsonAnswer(200, showUser(changed), forNobodyElse)
+  return jsonAnswer(200, showUser(changed), noStore)
 }

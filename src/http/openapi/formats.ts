@@ -1,4 +1,4 @@
-import { type TSchema, Type } from 'typebox'
+import { Type } from 'typebox'
 import { keyNamePattern } from '../../identity/api-keys.ts'
 import { rolePattern, userNamePattern } from '../../identity/users.ts'
 import { digestLengthMax, hexLength, wellFormedDigestPattern } from '../../oci/digest.ts'
@@ -7,7 +7,7 @@ import { chunkRange } from '../ranges.ts'
 
 // Schemas of single texts, made of the very patterns that the parsers use, so that the document promises what they take.
 
-function matching(pattern: RegExp, maxLength?: number): TSchema {
+function matching(pattern: RegExp, maxLength?: number) {
   return Type.String({ pattern: pattern.source, ...(maxLength === undefined ? {} : { maxLength }) })
 }
 

@@ -1,4 +1,6 @@
-import { type TSchema, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
+import { passwordLengthMax, passwordLengthMin } from '../../identity/passwords.ts'
+import { allRights } from '../../identity/rights.ts'
 import { rolesMax } from '../../identity/users.ts'
 import { dockerManifest, ociIndex, ociManifest } from '../../oci/media-types.ts'
 import { errorTable } from '../error-body.ts'
@@ -6,9 +8,9 @@ import { anyDigest, keyName, roleName, userName } from './formats.ts'
 
 export type Schema = TSchema
 
-const right = Type.Enum(['pull', 'push', 'delete', 'operate'])
+const right = Type.Enum([...allRights])
 
-function orNull(schema: TSchema, description: string): TSchema {
+function orNull<Schema extends TSchema>(schema: Schema, description: string) {
   return Type.Union([schema, Type.Null()], { description })
 }
 
@@ -111,23 +113,28 @@ const roles = Type.Array(roleName, {
   maxItems: rolesMax,
   description: 'What they give is said by the setting `identity.roles`.',
 })
-const password = Type.String({ minLength: 12, maxLength: 1024 })
+const password = Type.String({ minLength: passwordLengthMin, maxLength: passwordLengthMax })
 
-const NewUserRequest = Type.Object({
-  name: userName,
-  roles: Type.Optional(roles),
-  password: Type.Optional(password),
-})
+/** A member that the server does not know is refused: it may be a misspelt limit. */
+const noOthers = { additionalProperties: false }
 
-const UserChangeRequest = Type.Object(
-  { roles: Type.Optional(roles), password: Type.Optional(password), disabled: Type.Optional(Type.Boolean()) },
-  { description: 'What is absent stays.' },
+const NewUserRequest = Type.Object(
+  { name: userName, roles: Type.Optional(roles), password: Type.Optional(password) },
+  noOthers,
 )
 
+const UserChangeRequest = Type.Object(
+  { roles: Type.Optional(roles), disabled: Type.Optional(Type.Boolean()), password: Type.Optional(password) },
+  { ...noOthers, description: 'Absent members are not changed.' },
+)
+
+const repositoriesMeaning =
+  'Names of repositories, in which `*` stands for any text. Null means all repositories of the account.'
+
 const limits = {
-  expiresAt: orNull(Type.String({ format: 'date-time' }), 'Never, if null.'),
-  rights: orNull(Type.Array(right), 'Of its user’s rights these; all of them, if null.'),
-  repositories: orNull(Type.Array(Type.String()), 'Names, with `*` for any text; all of the account, if null.'),
+  expiresAt: orNull(Type.String({ format: 'date-time' }), 'Null means never.'),
+  rights: orNull(Type.Array(right), 'The rights of its user that the key has. Null means all of them.'),
+  repositories: orNull(Type.Array(Type.String()), repositoriesMeaning),
 }
 
 const ApiKeyResponse = Type.Object({
@@ -139,12 +146,15 @@ const ApiKeyResponse = Type.Object({
 
 const ApiKeysResponse = Type.Object({ keys: Type.Array(Type.Ref('#/components/schemas/ApiKeyResponse')) })
 
-const NewApiKeyRequest = Type.Object({
-  name: keyName,
-  expiresAt: Type.Optional(limits.expiresAt),
-  rights: Type.Optional(limits.rights),
-  repositories: Type.Optional(limits.repositories),
-})
+const NewApiKeyRequest = Type.Object(
+  {
+    name: keyName,
+    expiresAt: Type.Optional(limits.expiresAt),
+    rights: Type.Optional(limits.rights),
+    repositories: Type.Optional(orNull(Type.Array(Type.String(), { maxItems: 64 }), repositoriesMeaning)),
+  },
+  noOthers,
+)
 
 const NewApiKeyResponse = Type.Object({
   name: Type.String(),
@@ -156,8 +166,10 @@ const KeySet = Type.Object({ keys: Type.Array(Type.Object({})) }, { description:
 
 const ScopedTokenForm = Type.Object({
   grant_type: Type.Literal('password'),
-  username: Type.String({ description: '`apikey` or `bearer`' }),
-  password: Type.String({ description: 'The key, or the token.' }),
+  username: Type.Optional(
+    Type.String({ description: '`apikey`, `bearer` or the name of a user. Without it, the other credentials count.' }),
+  ),
+  password: Type.Optional(Type.String({ description: 'The API key, the token or the password.' })),
   scope: Type.Optional(Type.String()),
   service: Type.Optional(Type.String()),
 })
@@ -268,6 +280,9 @@ export const schemas = {
 } as const
 
 export type SchemaName = keyof typeof schemas
+
+/** The type of a body that the schema accepts. */
+export type BodyOf<Name extends SchemaName> = Static<(typeof schemas)[Name]>
 
 export function schemaRef(name: SchemaName): { readonly $ref: string } {
   return { $ref: `#/components/schemas/${name}` }

@@ -5,8 +5,9 @@ import type { Principal } from '../../ports/identity.ts'
 import { findListable, isAllowed, isGrantable } from '../../registry/access.ts'
 import { type PresentedCredential, toLogin } from '../credentials.ts'
 import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
-import { bodyInvalid, readSmallBody } from '../json-body.ts'
+import { readSmallBody } from '../json-body.ts'
 import { type DocumentedAnswer, json, type Route } from '../route.ts'
+import { bodyInvalid } from '../strict-json.ts'
 
 const tokenAnswer: DocumentedAnswer = {
   description: 'The token. It may grant less than the request asked for.',

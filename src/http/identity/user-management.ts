@@ -4,21 +4,21 @@ import { RegistryRefusal } from '../../oci/errors.ts'
 import type { User } from '../../ports/users.ts'
 import type { CallerExchange, EmbeddedIdentityService } from '../exchange.ts'
 
-// What the handlers of users and of keys have in common.
+// Shared by the handlers of users and of API keys.
 
 export const bodyBytesMax = 16_384
 
-/** Users and keys are nobody's business but the caller's: no cache may keep them. */
-export const forNobodyElse = { 'cache-control': 'no-store' }
+/** Answers about users and keys are for the caller alone: no cache may store them. */
+export const noStore = { 'cache-control': 'no-store' }
 
-/** Users exist where the identity service is ours; elsewhere nothing is at these addresses. */
+/** Only the embedded identity service has users and keys. With another identity service, these paths are unknown. */
 export function embeddedOf({ app }: Pick<CallerExchange, 'app'>): EmbeddedIdentityService {
   if (app.embedded === undefined) throw new RegistryRefusal('route-unknown')
   return app.embedded
 }
 
-/** Refuses users of other accounts as if there were none, and those who have more rights than the caller. */
-export function managedBy({ app, principal }: Pick<CallerExchange, 'app' | 'principal'>): UserCheck {
+/** A user of another account is refused as unknown. A user with more rights than the caller is refused, too. */
+export function checkManagedBy({ app, principal }: Pick<CallerExchange, 'app' | 'principal'>): UserCheck {
   const { roles } = embeddedOf({ app })
   return (user) => {
     if (user.account !== principal.account) throw userUnknown(user.name)
@@ -26,9 +26,9 @@ export function managedBy({ app, principal }: Pick<CallerExchange, 'app' | 'prin
   }
 }
 
-/** The user that the path names, of the caller's account, whom the caller may manage. */
-export async function findManaged(exchange: CallerExchange): Promise<User> {
-  const check = managedBy(exchange)
+/** The user in the path. Refused unless the caller may manage this user. */
+export async function getManagedUser(exchange: CallerExchange): Promise<User> {
+  const check = checkManagedBy(exchange)
   const user = await getUser(exchange.app.metadata, exchange.path['user'] ?? '', exchange.principal.account)
   check(user)
   return user
