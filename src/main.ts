@@ -1,6 +1,6 @@
 import { runCli } from './cli/cli.ts'
 
-// What this process makes is for its own user: key and password hashes stand in the metadata.
+// Files are readable only for the user of this process, because the metadata contains hashes of keys and passwords.
 process.umask(0o077)
 
 process.exit(await runCli(process.argv.slice(2)))

@@ -3,17 +3,17 @@ import { findMemoryContradictions } from './memory-settings.ts'
 import type { Setting } from './setting-kinds.ts'
 import { type Config, settingsTable } from './settings.ts'
 
-/**
- * The settings in force: defaults, then the file, then the environment. This is the only reader of the environment. All
- * that is wrong is found and told at once, before a port opens.
- */
-export class ConfigFault extends Error {
-  override readonly name = 'ConfigFault'
-  readonly faults: readonly string[]
+// Reads the settings: the environment overrides the file, and the file overrides the defaults. No other file reads the
+// environment.
 
-  constructor(faults: readonly string[]) {
-    super(`the configuration is wrong:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`)
-    this.faults = faults
+/** Contains every invalid setting, so that an operator can correct all of them at once. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(`the configuration is invalid:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
+    this.problems = problems
   }
 }
 
@@ -21,7 +21,7 @@ const defaultFile = 'berth.yaml'
 const prefix = 'BERTH_'
 const targetPrefix = 'BERTH_TO_'
 
-/** Kubernetes puts these into every pod beside a Service that is named `berth`. No setting has such a name. */
+/** Kubernetes sets these variables in every pod of a namespace with a Service named `berth`. No setting has such a name. */
 const fromKubernetes =
   /^BERTH_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/
 
@@ -29,38 +29,38 @@ type Environment = Readonly<Record<string, string | undefined>>
 const settings: readonly [string, Setting<unknown>][] = Object.entries(settingsTable)
 
 export function readConfig(file: string | undefined, environment: Environment = process.env): Config {
-  const faults: string[] = []
-  const fromFile = readSettingsFile(file, faults)
+  const problems: string[] = []
+  const fromFile = readSettingsFile(file, problems)
   const known = new Set(settings.map(([, { name }]) => name))
   for (const name of fromFile.keys()) {
-    if (!known.has(name)) faults.push(`${name} (in the file) is not a setting`)
+    if (!known.has(name)) problems.push(`${name} (in the settings file) is not a setting`)
   }
   const variables = new Set(settings.map(([, { variable }]) => variable))
   for (const variable of Object.keys(environment)) {
-    // Those of a move say where it goes: they may be there while a server starts, or while a move is aborted.
+    // Variables of the target of a move may be set while a server starts or while a move is aborted.
     if (variable.startsWith(targetPrefix) || fromKubernetes.test(variable)) continue
     if (variable.startsWith(prefix) && !variables.has(variable)) {
-      faults.push(`${variable} (in the environment) is not a setting`)
+      problems.push(`${variable} (in the environment) is not a setting`)
     }
   }
   const entries = settings.map(([key, setting]) => [
     key,
-    readSetting(withoutStrangers(setting, fromFile, environment), fromFile, environment, faults),
+    readSetting(withoutForeignVariable(setting, fromFile, environment), fromFile, environment, problems),
   ])
   const config: Config = Object.freeze(Object.fromEntries(entries))
-  if (faults.length === 0) faults.push(...findContradictions(config))
-  if (faults.length > 0) throw new ConfigFault(faults)
+  if (problems.length === 0) problems.push(...findContradictions(config))
+  if (problems.length > 0) throw new ConfigError(problems)
   return config
 }
 
-/** Whether a script of npm started this process. Images and system services start it without npm. */
+/** Whether npm started this process. Container images and system services start it without npm. */
 export function isStartedByNpm(environment: Environment = process.env): boolean {
   return Boolean(environment['npm_execpath'])
 }
 
 /**
- * For a move: the settings in force, and those of the file that says where it goes. Of those the environment speaks with
- * `BERTH_TO_` in place of `BERTH_`; the usual variables of others count for both.
+ * The settings of the two registries of a move. In the environment, settings of the target begin with `BERTH_TO_` instead
+ * of `BERTH_`. Variables of other programs, such as AWS_REGION, apply to both.
  */
 export function readMoveConfigs(
   file: string | undefined,
@@ -77,13 +77,13 @@ export function readMoveConfigs(
   try {
     return { source, target: readConfig(targetFile, Object.fromEntries(others)) }
   } catch (error) {
-    if (!(error instanceof ConfigFault)) throw error
-    const faults = error.faults.map((fault) => fault.replace(/^BERTH_/, targetPrefix))
-    throw new ConfigFault(faults.map((fault) => `where it goes: ${fault}`))
+    if (!(error instanceof ConfigError)) throw error
+    const problems = error.problems.map((problem) => problem.replace(/^BERTH_/, targetPrefix))
+    throw new ConfigError(problems.map((problem) => `target of the move: ${problem}`))
   }
 }
 
-/** Settings that are right each for itself, and wrong together. */
+/** Finds settings that are valid one by one, but contradict each other. */
 function findContradictions(config: Config): string[] {
   return [
     ...findIdentityContradictions(config),
@@ -94,52 +94,53 @@ function findContradictions(config: Config): string[] {
 
 function findStorageContradictions(config: Config): string[] {
   const { bucket, s3AccessKey, s3SecretKey, s3RoleArn, s3TokenFile, s3Encryption, s3KmsKey, redirect } = config
-  // The usual variables of S3 may be there for other programs.
-  if (bucket === undefined) return redirect ? ['storage.redirect leads nowhere without storage.s3.bucket'] : []
-  const faults: string[] = []
+  // Without a bucket, AWS variables in the environment belong to other programs.
+  if (bucket === undefined) return redirect ? ['storage.redirect needs storage.s3.bucket'] : []
+  const problems: string[] = []
   if ((s3AccessKey === undefined) !== (s3SecretKey === undefined)) {
-    faults.push('storage.s3.access_key_id and storage.s3.secret_access_key belong together')
+    problems.push('storage.s3.access_key_id and storage.s3.secret_access_key must be set together')
   }
   if (s3RoleArn !== undefined && s3TokenFile === undefined) {
-    faults.push('storage.s3.role_arn is of no use without storage.s3.token_file')
+    problems.push('storage.s3.role_arn needs storage.s3.token_file')
   }
   if (s3KmsKey !== undefined && s3Encryption !== 'aws:kms') {
-    faults.push('storage.s3.kms_key_id is of no use unless storage.s3.encryption is aws:kms')
+    problems.push('storage.s3.kms_key_id needs storage.s3.encryption to be aws:kms')
   }
   if (redirect && config.redirectLifetimeMs > config.quarantineMs) {
-    faults.push('garbage.quarantine must be at least storage.redirect_lifetime: clients may still be on their way')
+    problems.push(
+      'garbage.quarantine must be at least storage.redirect_lifetime, because redirected clients may still read the bytes',
+    )
   }
-  return faults
+  return problems
 }
 
 function findIdentityContradictions({ authUrl, jwksUrl, jwtIssuer, jwtAudience }: Config): string[] {
   if (jwksUrl === undefined) {
-    const idle = { 'auth.issuer': jwtIssuer, 'auth.audience': jwtAudience }
-    return Object.entries(idle)
+    const unused = { 'auth.issuer': jwtIssuer, 'auth.audience': jwtAudience }
+    return Object.entries(unused)
       .filter(([, value]) => value !== undefined)
-      .map(([name]) => `${name} checks nothing without auth.jwks_url`)
+      .map(([name]) => `${name} needs auth.jwks_url`)
   }
   const missing = { 'auth.url': authUrl, 'auth.issuer': jwtIssuer, 'auth.audience': jwtAudience }
-  // Without both, a token that the same issuer gave for something else would open this registry.
+  // Without issuer and audience, a token that was issued for another service would be accepted here.
   return Object.entries(missing)
     .filter(([, value]) => value === undefined)
-    .map(([name]) => `${name} is needed where auth.jwks_url is set`)
+    .map(([name]) => `auth.jwks_url needs ${name}`)
 }
 
 /**
- * The usual variables of S3 credentials belong together: where one of these settings is given by its own name, what other
- * programs look for counts for none of them. A token of somebody else would be sent where it must not go. Nor do they count
- * where there is no bucket: then they are there for others, and no fault of ours.
+ * S3 credentials come either from Berth's own settings or from the AWS variables of other programs, never from a mixture:
+ * a mixture could send a session token to the wrong service. Without a bucket, the AWS variables are ignored.
  */
-function withoutStrangers(
+function withoutForeignVariable(
   setting: Setting<unknown>,
   fromFile: ReadonlyMap<string, unknown>,
   environment: Environment,
 ): Setting<unknown> {
   const isGiven = ({ name, variable }: Setting<unknown>) => fromFile.has(name) || Boolean(environment[variable])
   if (!credentials.includes(setting)) return setting
-  const mayBeMeant = isGiven(settingsTable.bucket) && !credentials.some(isGiven)
-  return mayBeMeant ? setting : { ...setting, usualVariable: undefined }
+  const isForBerth = isGiven(settingsTable.bucket) && !credentials.some(isGiven)
+  return isForBerth ? setting : { ...setting, usualVariable: undefined }
 }
 
 const credentials: readonly Setting<unknown>[] = [
@@ -158,46 +159,45 @@ function readSetting(
   { name, variable, usualVariable = '', kind }: Setting<unknown>,
   fromFile: ReadonlyMap<string, unknown>,
   environment: Environment,
-  faults: string[],
+  problems: string[],
 ): unknown {
-  // An empty variable is how compose files and shells write one that is not set.
+  // Compose files and shells write an unset variable as an empty one.
   const inEnvironment = environment[variable] || undefined
   const given = inEnvironment ?? fromFile.get(name) ?? (environment[usualVariable] || undefined)
   if (given === undefined || given === null) return kind.fallback
   const parsed = kind.parse(given)
   if (parsed !== undefined) return parsed.value
-  // What stands before an @ in an address is a password, although none belongs there.
+  // The part of an address before an @ may be a password.
   const isSecret = kind.isSecret || String(given).includes('@')
-  const shown = isSecret ? 'its value (not shown)' : JSON.stringify(given)
-  faults.push(`${inEnvironment === undefined ? name : variable}: ${shown} must be ${kind.allowed}`)
+  const shown = isSecret ? 'the value (not shown)' : JSON.stringify(given)
+  problems.push(`${inEnvironment === undefined ? name : variable}: ${shown} must be ${kind.allowed}`)
   return kind.fallback
 }
 
-/** `server: { port: 5000 }` -> `server.port`. A file that was named must be there; the usual one may be. */
-function readSettingsFile(file: string | undefined, faults: string[]): ReadonlyMap<string, unknown> {
+/** `server: { port: 5000 }` -> `server.port`. A file that was given explicitly must exist; the default file may be absent. */
+function readSettingsFile(file: string | undefined, problems: string[]): ReadonlyMap<string, unknown> {
   const path = file ?? defaultFile
   if (file === undefined && !existsSync(path)) return new Map()
   let content: unknown
   try {
     content = Bun.YAML.parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    faults.push(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+    problems.push(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
     return new Map()
   }
   if (content === null || content === undefined) return new Map()
   if (typeof content !== 'object' || Array.isArray(content)) {
-    faults.push(`${path} must hold settings by name`)
+    problems.push(`${path} must contain a map of settings`)
     return new Map()
   }
   return new Map(Object.entries(content).flatMap(([name, value]) => flatten(name, value)))
 }
 
-/** The text of a settings file. */
 export function formatSettingsFile(tree: object): string {
   return Bun.YAML.stringify(tree, null, 2)
 }
 
-/** `storage.s3.bucket` stands in the sections `storage` and `storage.s3`. */
+/** `storage.s3.bucket` is in the sections `storage` and `storage.s3`. */
 const sections = new Set(
   settings.flatMap(([, { name }]) => {
     const parts = name.split('.').slice(0, -1)

@@ -6,22 +6,24 @@ import { parseByteCount, parseDuration, writeByteCount, writeDuration } from '..
 import { parseRepositoryPattern, type RepositoryPattern } from '../oci/repository-pattern.ts'
 import type { Right } from '../ports/identity.ts'
 
-/** How one kind of setting is read. `parse` gives the value, or says in words what would be allowed. */
+/** How settings of one kind are parsed, described and written. */
 export interface Kind<T> {
   readonly fallback: T
-  /** The default as the reference shows it. */
+  /** The default, as the reference page shows it. */
   readonly fallbackText: string
+  /** The allowed values, for error messages: `must be <allowed>`. */
   readonly allowed: string
   readonly isSecret: boolean
+  /** Undefined if the value is not allowed. */
   parse(given: unknown): { readonly value: T } | undefined
-  /** The value as `parse` takes it, where that is not the value itself. */
+  /** Turns the value into what `parse` accepts, if that differs from the value. */
   write?(value: T): unknown
 }
 
 export interface Setting<T> {
   readonly name: string
   readonly variable: string
-  /** Where other programs look for the same; ours goes before it. */
+  /** The variable that other programs use for the same setting. Our own variable takes precedence. */
   readonly usualVariable: string | undefined
   readonly meaning: string
   readonly kind: Kind<T>
@@ -51,15 +53,18 @@ function kind<T>(
   }
 }
 
+const allowedText = 'a text that is not empty'
+const parseText = (given: string): string | undefined => (given === '' ? undefined : given)
+
 export function text(fallback: string): Kind<string> {
-  return kind(fallback, fallback, 'a text', (given) => (given === '' ? undefined : given))
+  return kind(fallback, fallback, allowedText, parseText)
 }
 
 export function userName(fallback: string): Kind<string> {
   return kind(
     fallback,
     fallback,
-    '1 to 128 letters, digits and . _ @ + -, beginning with a letter or a digit; not apikey or bearer',
+    '1 to 128 characters: letters, digits and . _ @ + -. It must begin with a letter or a digit, and must not be apikey or bearer',
     (given) => (isUserName(given) ? given : undefined),
   )
 }
@@ -74,7 +79,7 @@ export function secret(): Kind<string | undefined> {
   )
 }
 
-// Every carrier can transport these characters. A comma would make a header value look repeated.
+// Every way to send a credential can transport these characters. A comma would make a header look repeated.
 const apiKeyPattern = /^[\x21-\x2b\x2d-\x7e]{20,1024}$/
 
 /** An API key that the operator chooses. */
@@ -82,16 +87,16 @@ export function apiKey(): Kind<string | undefined> {
   return {
     fallback: undefined,
     fallbackText: '',
-    allowed: 'a text of 20 to 1024 printable ASCII characters, without spaces and commas',
+    allowed: '20 to 1024 printable ASCII characters, without spaces and commas',
     isSecret: true,
-    // YAML reads a text of digits as a number and rounds it.
+    // YAML parses digits as a number and rounds it.
     parse: (given) => (typeof given === 'string' && apiKeyPattern.test(given) ? { value: given } : undefined),
   }
 }
 
-/** A secret that somebody else has made, of whatever length. */
+/** A secret of another service, of any length. */
 export function foreignSecret(): Kind<string | undefined> {
-  return kind<string | undefined>(undefined, '', 'a text', (given) => (given === '' ? undefined : given), true)
+  return kind<string | undefined>(undefined, '', allowedText, parseText, true)
 }
 
 export function flag(fallback: boolean): Kind<boolean> {
@@ -108,7 +113,7 @@ export function wholeNumber(fallback: number, min: number, max = Number.MAX_SAFE
   })
 }
 
-/** A hundred years: dates that are so far away can still be computed with. */
+/** A hundred years. Dates this far away can still be computed. */
 const longestDuration = '36500d'
 
 export function duration(fallback: string, min = '0s', max = longestDuration): Kind<number> {
@@ -117,13 +122,13 @@ export function duration(fallback: string, min = '0s', max = longestDuration): K
 }
 
 export function byteCount(fallback: string, min = '1B', max?: string): Kind<number> {
-  const allowed = `an amount such as 4MiB or 50GiB, at least ${min}${max === undefined ? '' : ` and at most ${max}`}`
+  const allowed = `a size such as 4MiB or 50GiB, at least ${min}${max === undefined ? '' : ` and at most ${max}`}`
   return { ...bounded(fallback, allowed, parseByteCount, min, max), write: writeByteCount }
 }
 
-/** What must stay free on a disk: an amount, 0 for nothing, or `auto`. */
+/** The space that must stay free on a disk. */
 export function diskReserve(): Kind<number | 'auto'> {
-  const allowed = 'auto, 0, or an amount such as 500MiB or 10GiB'
+  const allowed = 'auto, 0, or a size such as 500MiB or 10GiB'
   return kind<number | 'auto'>('auto', 'auto', allowed, (given) => (given === 'auto' ? given : parseByteCount(given)))
 }
 
@@ -148,7 +153,7 @@ export function choice<const T extends string>(...options: readonly [T, ...T[]])
   )
 }
 
-/** An http(s) address without a path, as `docker login` takes it. */
+/** An http(s) address without a path, as `docker login` accepts it. */
 export function optionalUrl(): Kind<string | undefined> {
   const allowed = 'an address such as https://registry.example.com'
   return kind<string | undefined>(undefined, '', allowed, (given) => {
@@ -158,7 +163,7 @@ export function optionalUrl(): Kind<string | undefined> {
   })
 }
 
-/** An http(s) address that may have a path, such as the one of a service that we call. */
+/** An http(s) address of another service. It may have a path. */
 export function serviceUrl(example = 'https://identity.example.com'): Kind<string | undefined> {
   const allowed = `an http or https address without credentials and query, such as ${example}`
   return kind<string | undefined>(undefined, '', allowed, (given) => {
@@ -169,21 +174,21 @@ export function serviceUrl(example = 'https://identity.example.com'): Kind<strin
   })
 }
 
-/** Where a container asks for its credentials: asked as it stands, and not in the clear beyond this machine. */
+/** The address from which a container gets credentials. Plain http is allowed only on this machine. */
 export function credentialsUrl(): Kind<string | undefined> {
   const allowed =
-    'an https address, or an http one of this machine or of the agents of ECS and EKS (169.254.170.2, 169.254.170.23, [fd00:ec2::23])'
+    'an https address, or an http address of this machine or of the agents of ECS and EKS (169.254.170.2, 169.254.170.23, [fd00:ec2::23])'
   return kind<string | undefined>(undefined, '', allowed, (given) => (isCredentialsAddress(given) ? given : undefined))
 }
 
-/** A path that no reader takes for another host. */
+/** A path that cannot be mistaken for another host (`//host`). */
 export function credentialsPath(): Kind<string | undefined> {
   return kind<string | undefined>(undefined, '', 'a path such as /v2/credentials/task', (given) =>
     /^\/(?!\/)[\w.~!$&'()*+,;=:@/?%-]*$/.test(given) ? given : undefined,
   )
 }
 
-/** A PostgreSQL address, which may hold a password. */
+/** A PostgreSQL address. It may contain a password. */
 export function postgresUrl(): Kind<string | undefined> {
   const allowed = 'an address such as postgres://berth@db.example.com/berth?sslmode=require'
   const read = (given: string): string | undefined => {
@@ -194,7 +199,7 @@ export function postgresUrl(): Kind<string | undefined> {
   return kind<string | undefined>(undefined, '', allowed, read, true)
 }
 
-/** Letters, digits and a few signs that no store, proxy or signature sees differently; no part may be `.` or `..`. */
+/** Only characters that stores, proxies and signatures treat alike. No segment may be `.` or `..`. */
 export function keyPrefix(): Kind<string> {
   const allowed = 'letters, digits, dots, hyphens and underscores, with slashes between them'
   return kind('', '', allowed, (given) => {
@@ -205,31 +210,33 @@ export function keyPrefix(): Kind<string> {
 }
 
 export function optionalText(): Kind<string | undefined> {
-  return kind<string | undefined>(undefined, '', 'a text', (given) => (given === '' ? undefined : given))
+  return kind<string | undefined>(undefined, '', allowedText, parseText)
 }
 
-/** A list in the file, or texts with commas between them in the environment. */
+/** A list in the file, or texts separated by commas in the environment. */
 export function textList(...fallback: readonly string[]): Kind<readonly string[]> {
   return listOf(fallback, 'a list of texts', (item) => item)
 }
 
-// Signatures by public keys alone: a public key that passed for a shared secret would be everybody's.
+// Only algorithms with public keys. With HMAC, an attacker could use the public key as the shared secret.
 const algorithms = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
 
 export function algorithmList(...fallback: readonly string[]): Kind<readonly string[]> {
-  return listOf(fallback, 'a list of RS256, ES256, EdDSA and their like', (item) =>
-    algorithms.test(item) ? item : undefined,
+  return listOf(
+    fallback,
+    'a list of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or Ed25519',
+    (item) => (algorithms.test(item) ? item : undefined),
   )
 }
 
-/** Repositories by name, or with `*` for any text. */
+/** Names of repositories, in which `*` stands for any text. */
 export function patternList(): Kind<readonly RepositoryPattern[]> {
-  return listOf([], 'a list of repository names, with `*` for any text', parseRepositoryPattern)
+  return listOf([], 'a list of repository names, in which `*` stands for any text', parseRepositoryPattern)
 }
 
-/** Addresses and ranges of addresses: `10.0.0.0/8`, `::1`. */
+/** IP addresses and networks: `10.0.0.0/8`, `::1`. */
 export function addressList(): Kind<readonly string[]> {
-  return listOf([], 'a list of addresses or ranges such as 10.0.0.0/8', (item) =>
+  return listOf([], 'a list of IP addresses or networks such as 10.0.0.0/8', (item) =>
     isAddressRange(item) ? item : undefined,
   )
 }
@@ -264,7 +271,7 @@ export function roleMap(fallback: RoleMap, rights: readonly Right[]): Kind<RoleM
   return {
     fallback,
     fallbackText: [...fallback].map(([role, its]) => `${role}=${its.join('+')}`).join(','),
-    allowed: `role=right+right,..., with the rights ${rights.join(', ')}`,
+    allowed: `a map from roles to lists of the rights ${rights.join(', ')} (in the environment: role=right+right,...)`,
     isSecret: false,
     parse(given) {
       const entries = typeof given === 'string' ? rolesFromText(given) : rolesFromObject(given)
@@ -278,7 +285,7 @@ export function roleMap(fallback: RoleMap, rights: readonly Right[]): Kind<RoleM
 function rolesFromText(given: string): [string, string[]][] {
   return given.split(',').map((entry) => {
     const [role = '', its] = entry.trim().split('=')
-    // An entry without `=` is a mistake. It gets a right that does not exist.
+    // An entry without `=` is invalid. It gets a right that does not exist, so that `parse` rejects it.
     return [role, its?.split('+').filter((right) => right !== '') ?? ['']]
   })
 }

@@ -1,23 +1,23 @@
 import type { Setting } from './setting-kinds.ts'
 import { type Config, settingsTable } from './settings.ts'
 
-/** Settings as a file holds them: by sections. */
+/** Settings as in a settings file: nested by section. */
 export interface SettingsTree {
   [name: string]: unknown
 }
 
 export interface WrittenSettings {
   readonly tree: SettingsTree
-  /** The names of settings that have a value which is not in the tree. */
+  /** Names of settings that have a value but are not in the tree. */
   readonly leftOut: readonly string[]
 }
 
-/** An access key is of no use without its secret, and the two may not be set one by one. */
+/** An access key and its secret must be set together, so they are left out together. */
 const companions: Readonly<Partial<Record<keyof Config, keyof Config>>> = { s3AccessKey: 's3SecretKey' }
 
 /**
- * The settings in force as a settings file that gives the same configuration when it is read. Without `withSecrets` the
- * secrets are left out, so that nothing in the file stands for them by mistake; of the database's address only the password.
+ * The current settings as a settings file. Reading the file gives the same configuration. Without `withSecrets`, secrets
+ * are left out. The address of the database is kept without its password.
  */
 export function writeSettings(config: Config, { withSecrets = false } = {}): WrittenSettings {
   const tree: SettingsTree = {}
@@ -39,7 +39,7 @@ function writeValue({ kind }: Setting<unknown>, value: unknown): unknown {
   return value instanceof Map ? Object.fromEntries(value) : value
 }
 
-/** Without its address, a server would make a new database where it should use the one that is there. */
+/** Keeps the address of the database: without it, a server would create a new SQLite database. */
 function withoutSecret(key: keyof Config, { databaseUrl }: Config): string | undefined {
   if (key !== 'databaseUrl' || databaseUrl === undefined) return undefined
   const url = new URL(databaseUrl)

@@ -14,51 +14,51 @@ interface Options {
 export function addAccountCommand(program: Command): void {
   const account = program
     .command('account')
-    .summary('enable, disable and suspend the registries of accounts, and show what they hold')
+    .summary('list, show, enable, disable and suspend accounts')
     .description(
-      'The registries of accounts. A running server follows from the next request on. To shut an account out, use `suspend`: a disabled account can enable itself.',
+      'List, show, enable, disable and suspend accounts. A running server applies a change from the next request on. A disabled account can enable itself again; a suspended account cannot.',
     )
   account
     .command('list')
     .description('list accounts')
     .option(...configOption)
-    .option('--json', 'as JSON')
+    .option('--json', 'print JSON')
     .action(list)
   account
     .command('show <account>')
-    .description('show the state of an account, what it holds and who belongs to it')
+    .description('show the state, the content and the users of an account')
     .option(...configOption)
-    .option('--json', 'as JSON')
+    .option('--json', 'print JSON')
     .action(show)
   account
     .command('enable')
-    .argument('<account>', 'its name, or that of a new one', parseAccount)
-    .description('switch the registry of an account on; refused while it is suspended')
+    .argument('<account>', 'name of an account; a new one is created', parseAccount)
+    .description('enable the registry of an account; refused while the account is suspended')
     .option(...configOption)
     .action(enable)
   account
     .command('disable')
-    .argument('<account>', 'its name', parseAccount)
-    .description('switch the registry of an account off; nothing is deleted, and the account can enable itself again')
+    .argument('<account>', 'name of the account', parseAccount)
+    .description('disable the registry of an account; nothing is deleted, and the account can enable itself again')
     .option(...configOption)
     .action(disable)
   account
     .command('suspend')
-    .argument('<account>', 'its name', parseAccount)
+    .argument('<account>', 'name of the account', parseAccount)
     .description(
-      'switch the registry of an account off until `resume`; nothing is deleted, and the account cannot enable itself',
+      'disable the registry of an account until `resume`; nothing is deleted, and the account cannot enable itself',
     )
     .option(...configOption)
     .action(suspend)
   account
     .command('resume')
-    .argument('<account>', 'its name', parseAccount)
-    .description('lift the suspension of an account, which is then enabled or disabled as it was before')
+    .argument('<account>', 'name of the account', parseAccount)
+    .description('end the suspension of an account; it is then enabled or disabled as before')
     .option(...configOption)
     .action(resume)
 }
 
-/** Where another service keeps the users, nobody here knows who belongs to what. */
+/** With a remote identity service, Berth does not know which users belong to an account. */
 function hasOwnUsers({ config }: Workplace): boolean {
   return config.authUrl === undefined
 }
@@ -92,7 +92,7 @@ async function show(name: string, options: Options): Promise<void> {
         ['manifests', String(manifests)],
         ['tags', String(tags)],
         ['blobs', `${blobs} (${formatBytes(blobBytes)})`],
-        ['users', users === undefined ? `kept by ${place.config.authUrl}` : describeUsers(users)],
+        ['users', users === undefined ? `managed by ${place.config.authUrl}` : describeUsers(users)],
       ],
     )
   })
@@ -110,11 +110,12 @@ async function enable(name: string, options: Options): Promise<void> {
     asChange(async (place) => {
       const report = await findAccount(place, name, hasOwnUsers(place))
       if (report?.state === 'suspended') {
-        throw new Error(`${name} is suspended: to lift the suspension, run \`berth account resume ${name}\``)
+        throw new Error(`${name} is suspended: run \`berth account resume ${name}\` first`)
       }
       await enableAccount(place, name)
       console.log(`enabled ${name}`)
-      if (report === undefined && hasOwnUsers(place)) warn('nobody belongs to it yet: see `berth user add --account`')
+      if (report === undefined && hasOwnUsers(place))
+        warn('the account has no users yet: see `berth user add --account`')
     }),
   )
 }
@@ -123,7 +124,7 @@ async function disable(name: string, options: Options): Promise<void> {
   await withStores(
     options.config,
     asChange(async (place) => {
-      const before = await findToSwitchOff(place, name)
+      const before = await findForChange(place, name)
       await disableAccount(place, name)
       const note = before?.state === 'suspended' ? '; it stays suspended until `berth account resume`' : ''
       console.log(`disabled ${name}${note}`)
@@ -135,7 +136,7 @@ async function suspend(name: string, options: Options): Promise<void> {
   await withStores(
     options.config,
     asChange(async (place) => {
-      await findToSwitchOff(place, name)
+      await findForChange(place, name)
       await suspendAccount({ metadata: place.metadata, settings: place.config }, name)
       console.log(`suspended ${name}`)
     }),
@@ -153,8 +154,8 @@ async function resume(name: string, options: Options): Promise<void> {
   )
 }
 
-/** Where the users are ours, an unknown account is a misspelt name, and the account that was meant would stay on. */
-async function findToSwitchOff(place: Workplace, name: string) {
+/** With the embedded identity service, all accounts are known. An unknown name is misspelt, and is refused. */
+async function findForChange(place: Workplace, name: string) {
   const report = await findAccount(place, name, hasOwnUsers(place))
   if (report === undefined && hasOwnUsers(place)) throw new Error(`no such account: ${name}`)
   return report

@@ -5,9 +5,9 @@ import { parseRepositoryPattern, type RepositoryPattern } from '../oci/repositor
 
 type Right = (typeof allRights)[number]
 
-// Parsers of what is given on the command line; commander says which argument it was.
+// Parsers of command-line arguments. Commander adds the name of the argument to the message.
 
-/** For options that can be given more than once. */
+/** For repeatable options. */
 export function gather(given: string, before: readonly string[] = []): readonly string[] {
   return [...before, given]
 }
@@ -21,15 +21,16 @@ const patternsMax = 64
 
 export function gatherPatterns(given: string, before: readonly RepositoryPattern[] = []): readonly RepositoryPattern[] {
   const pattern = parseRepositoryPattern(given)
-  if (pattern === undefined) throw new InvalidArgumentError('It must be a repository, with * for any text.')
+  if (pattern === undefined)
+    throw new InvalidArgumentError('It must be the name of a repository, in which * stands for any text.')
   if (before.length >= patternsMax) throw new InvalidArgumentError(`At most ${patternsMax} can be given.`)
   return [...before, pattern]
 }
 
-// A Date holds no later one.
+// The latest time that a Date can represent.
 const timeMax = 8_640_000_000_000_000
 
-/** Milliseconds since 1970 that many from now. */
+/** A duration from now -> the time in milliseconds since 1970. */
 export function parseExpiry(given: string): number {
   const time = Date.now() + (parseDuration(given) ?? Number.NaN)
   if (time <= timeMax) return time
@@ -42,14 +43,14 @@ export function parseEnd(given: string): number {
   throw new InvalidArgumentError('It must be a time such as 2030-01-31T12:00:00Z.')
 }
 
-/** Milliseconds, for lengths of time that may be none. */
+/** A duration, in milliseconds. It may be zero. */
 export function parseAge(given: string): number {
   const value = parseDuration(given)
   if (value !== undefined) return value
   throw new InvalidArgumentError('It must be a duration such as 0s, 30m or 24h.')
 }
 
-/** What an account can be called. Another identity service may call it nearly anything. */
+/** The name of an account. Remote identity services may use almost any text. */
 export function parseAccount(given: string): string {
   const isName = given.length > 0 && given.length <= 255 && given.isWellFormed() && !/\p{Cc}/u.test(given)
   if (isName && given.trim() === given) return given

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander'
-import { ConfigFault } from '../app/config.ts'
+import { ConfigError } from '../app/config.ts'
 import { version } from '../app/version.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import { addAccountCommand } from './account.ts'
@@ -15,11 +15,11 @@ import { addSigningKeyCommand } from './signing-key.ts'
 import { addUploadCommand } from './upload.ts'
 import { addUserCommand } from './user.ts'
 
-/** Exit codes: 0 done, 1 failed, 2 asked for in a way that cannot be (arguments, settings). */
-const failed = 1
-const misused = 2
+// Exit codes: 0 success, 1 failure, 2 invalid arguments or settings.
+const exitFailure = 1
+const exitUsage = 2
 
-/** argv -> a command -> the exit code. */
+/** Runs the command that the arguments name, and returns the exit code. */
 export async function runCli(argv: readonly string[]): Promise<number> {
   const program = new Command('berth')
     .description('A container registry.')
@@ -27,15 +27,18 @@ export async function runCli(argv: readonly string[]): Promise<number> {
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(`berth: ${onOneLine(text)}\n`) })
     .configureHelp({ subcommandTerm: termOf })
-    .addHelpText('after', '\n`berth <command> --help` tells more. Settings come from berth.yaml and the environment.')
-  program.commandsGroup('The server:')
+    .addHelpText(
+      'after',
+      '\nRun `berth <command> --help` for the options of a command.\nSettings come from berth.yaml and the environment.',
+    )
+  program.commandsGroup('Server:')
   addServeCommand(program)
   addGcCommand(program)
   addUploadCommand(program)
   addConfigCommand(program)
   addMigrateCommand(program)
   addMigrateStoreCommand(program)
-  program.commandsGroup('Who may do what (beside a running server or without one):')
+  program.commandsGroup('Users and accounts (the server may be running or stopped):')
   addUserCommand(program)
   addKeyCommand(program)
   addAccountCommand(program)
@@ -44,29 +47,29 @@ export async function runCli(argv: readonly string[]): Promise<number> {
     await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
-    return tellFailure(error)
+    return printFailure(error)
   }
 }
 
-/** In a list of commands: what it takes, without the options that all have. */
+/** A command in the list of commands: its name and arguments, without options. */
 function termOf(command: Command): string {
-  const takes = command.commands.length > 0 ? '<command>' : command.usage().replace('[options]', '').trim()
-  return `${command.name()} ${takes}`.trim()
+  const args = command.commands.length > 0 ? '<command>' : command.usage().replace('[options]', '').trim()
+  return `${command.name()} ${args}`.trim()
 }
 
-function tellFailure(error: unknown): number {
-  // Commander has said it already.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : misused
-  if (error instanceof ConfigFault) {
+function printFailure(error: unknown): number {
+  // Commander has already printed the message.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitUsage
+  if (error instanceof ConfigError) {
     console.error(`berth: ${error.message}`)
-    return misused
+    return exitUsage
   }
   console.error(`berth: ${withoutControls(describeError(error))}`)
-  return error instanceof RegistryRefusal && error.refusal === 'identity-invalid' ? misused : failed
+  return error instanceof RegistryRefusal && error.refusal === 'identity-invalid' ? exitUsage : exitFailure
 }
 
-/** What commander complains of; a value that was given to an option by mistake may be a secret. */
-function onOneLine(complaint: string): string {
-  const words = complaint.replace(/^error: /, '').replace(/(unknown option '--[^=]*=).*'/s, "$1...'")
+/** A message of commander. The value of an unknown option is removed, because it may be a secret. */
+function onOneLine(message: string): string {
+  const words = message.replace(/^error: /, '').replace(/(unknown option '--[^=]*=).*'/s, "$1...'")
   return withoutControls(words.trim().replace(/\s*\n\s*/g, ' '))
 }

@@ -12,14 +12,16 @@ interface Options {
 }
 
 export function addConfigCommand(program: Command): void {
-  const output = new Option('--output <format>', 'a list for people, or a settings file that `--config` reads')
+  const output = new Option('--output <format>', 'text: a list for people; yaml and json: a settings file for --config')
   program
     .command('config')
-    .summary('print the settings in force')
-    .description('Print the settings in force without their secrets, or say what is wrong with them.')
+    .summary('print the current settings')
+    .description(
+      'Print the current settings without secrets. If settings are invalid, print the problems and exit with status 2.',
+    )
     .option(...configOption)
     .addOption(output.choices(['text', 'yaml', 'json']).default('text'))
-    .option('--show-secrets', 'print the secrets too')
+    .option('--show-secrets', 'also print secrets')
     .action(print)
 }
 
@@ -37,7 +39,7 @@ function print({ config: file, output, showSecrets }: Options): void {
   const { tree, leftOut } = writeSettings(config, { withSecrets })
   if (output === 'json') printJson(tree)
   else console.log(formatSettingsFile(tree))
-  if (leftOut.length > 0) tell(`left out because they are secret (see --show-secrets): ${leftOut.join(', ')}`)
+  if (leftOut.length > 0) tell(`secrets were left out (use --show-secrets to print them): ${leftOut.join(', ')}`)
 }
 
 function show(value: unknown): string {

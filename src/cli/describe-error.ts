@@ -1,7 +1,7 @@
 import { rootCauseOf } from '../lib/root-cause.ts'
 import { describeRefusal, RegistryRefusal } from '../oci/errors.ts'
 
-/** An error in one line, for people: what could not be done, and why. */
+/** An error in one line: what failed, and why. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof RegistryRefusal && error.details.length > 0) {

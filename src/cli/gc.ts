@@ -22,25 +22,28 @@ interface Options {
 export function addGcCommand(program: Command): void {
   program
     .command('gc')
-    .description('collect garbage once, beside a running server if there is one')
+    .summary('collect garbage once')
+    .description(
+      'Collect garbage once: blobs that no manifest uses, unfinished uploads and removed objects. The server may be running.',
+    )
     .option(...configOption)
-    .option('--dry-run', 'say what would go, and change nothing')
+    .option('--dry-run', 'print what would be removed, and change nothing')
     .option(
       '--lease <duration>',
-      'treat blobs without a manifest as garbage after this long (default: as configured)',
+      'collect blobs without a manifest after this long (default: the setting garbage.lease)',
       parseAge,
     )
     .option(
       '--quarantine <duration>',
-      'remove the bytes of collected blobs after this long (default: as configured)',
+      'remove the bytes of collected blobs after this long (default: the setting garbage.quarantine)',
       parseAge,
     )
     .option(
       '--upload-idle <duration>',
-      'remove unfinished uploads that nobody continued for this long (default: as configured)',
+      'remove unfinished uploads that received no request for this long (default: the setting garbage.upload_idle)',
       parseAge,
     )
-    .option('--sweep', 'look through the whole blob store for what no row names, too')
+    .option('--sweep', 'also search the whole blob store for orphaned objects, and move them to the trash')
     .action(collect)
 }
 
@@ -56,24 +59,24 @@ async function collect(options: Options): Promise<void> {
     if (options.dryRun) {
       const { blobs, bytes, uploads, trashed } = await forecastGarbage(stores, ages)
       console.log(
-        `would collect ${blobs} blobs (${formatBytes(bytes)}), drop ${uploads} unfinished uploads, purge ${trashed} objects`,
+        `would collect ${blobs} blobs (${formatBytes(bytes)}), remove ${uploads} unfinished uploads, purge ${trashed} objects`,
       )
       return
     }
     if (await isReadOnly(stores)) throw new RegistryRefusal('read-only')
     if (options.sweep)
-      console.log(`put ${await sweepStrays(stores, orphanMinAgeMs(config))} stray objects into the trash`)
+      console.log(`moved ${await sweepStrays(stores, orphanMinAgeMs(config))} orphaned objects to the trash`)
     printTotals(await collectGarbage(stores, ages).catch(printKept))
   })
 }
 
 function printTotals({ blobs, bytes, uploads, repositories, purged }: Collected): void {
   console.log(
-    `collected ${blobs} blobs (${formatBytes(bytes)}), dropped ${uploads} unfinished uploads and ${repositories} empty repositories, purged ${purged} objects`,
+    `collected ${blobs} blobs (${formatBytes(bytes)}), removed ${uploads} unfinished uploads and ${repositories} empty repositories, purged ${purged} objects`,
   )
 }
 
-/** The totals are still printed; the command ends with an error. */
+/** Prints the totals although some objects could not be removed. The command then fails. */
 function printKept(fault: unknown): never {
   if (!(fault instanceof ObjectsKept)) throw fault
   printTotals(fault.collected)

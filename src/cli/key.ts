@@ -30,36 +30,42 @@ export function addKeyCommand(program: Command): void {
     .command('key')
     .summary('manage the API keys of users')
     .description(
-      'Manage the API keys of users. A new key works at once; a running server forgets a revoked one within the time of the setting identity.cache (10 s).',
+      'Manage the API keys of users. A new key works at once. A running server refuses a revoked key within the time of the setting identity.cache (10 s).',
     )
   key
     .command('create <user>')
-    .summary('make a key and print it')
-    .description('Make a key and print it, and nothing else, to standard output. It is never seen again.')
+    .summary('create a key and print it')
+    .description(
+      'Create a key and print it to standard output. The key is shown only once, because Berth stores only its hash.',
+    )
     .option(...configOption)
     .requiredOption('--name <key>', 'the name of the key, unique for the user')
     .option(
       '--expires <duration>',
-      'how long it is good, such as 12h or 90d (default: until it is revoked)',
+      'how long the key is valid, such as 12h or 90d (default: until it is revoked)',
       parseExpiry,
     )
-    .option('--expires-at <time>', 'until when it is good, such as 2030-01-31T12:00:00Z', parseEnd)
+    .option('--expires-at <time>', 'when the key expires, such as 2030-01-31T12:00:00Z', parseEnd)
     .option(
       '--right <right>',
       'limit the key to this right of the user: pull, push, delete or operate (repeatable)',
       gatherRights,
     )
-    .option('--repository <pattern>', "only these repositories, such as 'team/*' (repeatable)", gatherPatterns)
+    .option(
+      '--repository <pattern>',
+      "limit the key to these repositories, such as 'team/*' (repeatable)",
+      gatherPatterns,
+    )
     .action(create)
   key
     .command('list <user>')
-    .description('list the keys of a user; the keys themselves nobody knows')
+    .description('list the names and limits of the keys of a user')
     .option(...configOption)
-    .option('--json', 'as JSON')
+    .option('--json', 'print JSON')
     .action(list)
   key
     .command('revoke <user> <key>')
-    .description('end a key, by its name')
+    .description('revoke a key by its name')
     .option(...configOption)
     .action(revoke)
 }
@@ -67,7 +73,7 @@ export function addKeyCommand(program: Command): void {
 async function create(userName: string, options: CreateOptions, command: Command): Promise<void> {
   const { expires, expiresAt = expires, right: rights, repository: repositories } = options
   if (expires !== undefined && options.expiresAt !== undefined) {
-    command.error('error: --expires and --expires-at exclude each other')
+    command.error('error: use either --expires or --expires-at, not both')
   }
   const name = parseKeyName(options.name)
   await withUsers(
@@ -78,7 +84,7 @@ async function create(userName: string, options: CreateOptions, command: Command
       const needs = { metadata, clock: presentClock }
       const key = await createApiKey(needs, userName, { name, expiresAt, rights, repositories }, config.keysPerUser)
       console.log(key)
-      tell('this is the only time that the key is shown. It is the password of:')
+      tell('this is the only time that the key is shown. Use it as the password of:')
       process.stderr.write(`\n  docker login ${findLoginHost(config)} -u apikey\n\n`)
       warnOfLimits(place, user, rights)
     }),
@@ -122,7 +128,7 @@ async function revoke(userName: string, name: string, options: { config?: string
       await revokeApiKey(metadata, await getUser(metadata, userName), name)
       console.log(`revoked ${name} of ${userName}`)
       if (userName === config.adminName && name === presetKeyName && config.adminApiKey !== undefined) {
-        warn('the setting identity.admin_api_key brings it back when the server starts')
+        warn('the setting identity.admin_api_key restores this key when the server starts')
       }
     }),
   )

@@ -6,16 +6,18 @@ import { configOption } from './stores.ts'
 export function addMigrateCommand(program: Command): void {
   program
     .command('migrate')
-    .summary('bring the schema of the metadata up to date')
-    .description('Bring the schema of the metadata up to date, beside running servers if there are any.')
+    .summary('upgrade the database schema')
+    .description(
+      'Upgrade the database schema to the version of this program. On PostgreSQL, servers may be running; on SQLite, they must be stopped.',
+    )
     .option(...configOption)
-    .option('--dry-run', 'say what is missing, and change nothing')
-    .action(bringUpToDate)
+    .option('--dry-run', 'print the missing migrations, and change nothing')
+    .action(migrate)
 }
 
-async function bringUpToDate(options: { config?: string; dryRun?: true }): Promise<void> {
+async function migrate(options: { config?: string; dryRun?: true }): Promise<void> {
   const isDryRun = options.dryRun === true
   const versions = await migrateSchema(readConfig(options.config), { isDryRun })
-  if (versions.length === 0) console.log('nothing to do')
+  if (versions.length === 0) console.log('the schema is up to date')
   else console.log(`${isDryRun ? 'would apply' : 'applied'} ${versions.join(', ')}`)
 }

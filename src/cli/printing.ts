@@ -1,4 +1,4 @@
-/** What a program wants to read: the answer alone, on standard output. */
+/** Output for programs: only the JSON, on standard output. */
 export function printJson(value: unknown): void {
   console.log(JSON.stringify(value, null, 2))
 }
@@ -17,7 +17,7 @@ export function printTable(headings: readonly string[], rows: readonly (readonly
   }
 }
 
-/** For whoever sits there, and in no pipe's way. Not by console.error, which paints a terminal red. */
+/** A message for people, on standard error. console.error would print in red on a terminal. */
 export function tell(text: string): void {
   process.stderr.write(`berth: ${text}\n`)
 }
@@ -26,12 +26,12 @@ export function warn(text: string): void {
   tell(`warning: ${text}`)
 }
 
-/** `2030-01-31 12:00Z`, or what stands there when there is no time. */
+/** `2030-01-31 12:00Z`, or `otherwise` if there is no time. */
 export function showTime(ms: number | undefined, otherwise: string): string {
   return ms === undefined ? otherwise : `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')}Z`
 }
 
-/** Names from elsewhere must neither end a line nor steer a terminal. */
+/** Replaces control characters, which could end a line or control the terminal. */
 export function withoutControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, '?')
 }

@@ -1,10 +1,10 @@
 import { parsePassword } from '../identity/users.ts'
 import { withoutControls } from './printing.ts'
 
-// Passwords come by standard input or from a terminal: an argument would stand in the list of processes and in the
-// history of the shell.
+// Passwords are read from standard input or a terminal. Arguments would appear in the process list and in the history of
+// the shell.
 
-/** Where passwords come from; `process.stdin` is one. */
+/** A source of passwords, such as `process.stdin`. */
 export interface SecretInput extends AsyncIterable<Uint8Array | string> {
   readonly isTTY?: boolean
   setRawMode?(isRaw: boolean): unknown
@@ -12,7 +12,7 @@ export interface SecretInput extends AsyncIterable<Uint8Array | string> {
 
 const lineBytesMax = 65_536
 
-/** All of standard input, without the line's end that most programs write. A terminal would show it, so there we ask. */
+/** Reads all of standard input, without the newline at the end. A terminal would show the input, so there it asks instead. */
 export async function readPassword(whose: string, input: SecretInput = process.stdin): Promise<string> {
   if (input.isTTY) return askPassword(whose, input)
   const chunks: Uint8Array[] = []
@@ -36,7 +36,7 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Asks twice, and shows nothing of what is typed. */
+/** Asks twice. The typed characters are not shown. */
 export async function askPassword(
   whose: string,
   input: SecretInput = process.stdin,
@@ -46,7 +46,7 @@ export async function askPassword(
   if (!input.isTTY || setRawMode === undefined) {
     throw new Error('there is no terminal to ask for a password: use --password-stdin')
   }
-  // Before the question is shown: who answers it at once must not see the answer either.
+  // Raw mode begins before the question is shown, so that no typed character can appear.
   setRawMode.call(input, true)
   try {
     const typed = new TypedLines(input)
@@ -59,7 +59,7 @@ export async function askPassword(
       }
     }
     const password = parsePassword(await ask(`Password for ${withoutControls(whose)}: `))
-    if ((await ask('The same again: ')) !== password) throw new Error('the two passwords are not the same')
+    if ((await ask('Repeat the password: ')) !== password) throw new Error('the two passwords are different')
     return password
   } finally {
     setRawMode.call(input, false)
@@ -85,10 +85,10 @@ class TypedLines {
     for (;;) {
       const before = this.#last
       const character = await this.#read()
-      // A pasted line may end with both.
+      // A pasted line may end with \r\n.
       if (character === '\n' && before === '\r') continue
       if (character === '\r' || character === '\n') return line.join('')
-      if (character === interrupt || (character === endOfInput && line.length === 0)) throw new Error('given up')
+      if (character === interrupt || (character === endOfInput && line.length === 0)) throw new Error('interrupted')
       if (character === escapeKey) await this.#skipKey()
       else if (backspaces.has(character)) line.pop()
       else if (character === eraseLine) line.length = 0
@@ -96,7 +96,7 @@ class TypedLines {
     }
   }
 
-  /** Arrows and the like send an escape and some more, which is nobody's password. */
+  /** Arrow keys send an escape sequence, which is not part of the password. */
   async #skipKey(): Promise<void> {
     const kind = await this.#read()
     if (kind === 'O') await this.#read()
@@ -106,7 +106,7 @@ class TypedLines {
   async #read(): Promise<string> {
     while (this.#characters.length === 0) {
       const { value, done } = await this.#chunks.next()
-      if (done) throw new Error('the terminal is gone')
+      if (done) throw new Error('the terminal was closed')
       this.#characters = [...(typeof value === 'string' ? value : this.#decoder.decode(value, { stream: true }))]
     }
     this.#last = this.#characters.shift() ?? ''

@@ -16,23 +16,23 @@ export function addSigningKeyCommand(program: Command): void {
     .command('signing-key')
     .summary('manage the keys that sign tokens')
     .description(
-      'Manage the keys that sign tokens. They change by themselves as often as the setting identity.key_rotation says.',
+      'Manage the keys that sign tokens. They are replaced automatically, as often as the setting identity.key_rotation says.',
     )
   signingKey
     .command('list')
-    .description('list the keys: which one signs, and which count beside it')
+    .description('list the keys and their states')
     .option(...configOption)
-    .option('--json', 'as JSON')
+    .option('--json', 'print JSON')
     .action(list)
   signingKey
     .command('rotate')
-    .description('make the next key; tokens that were signed before go on')
+    .description('create the next key; tokens that are already issued stay valid')
     .option(...configOption)
-    .option('--now', 'end every token that was ever issued: for when a key was stolen')
+    .option('--now', 'replace all keys at once, which ends all tokens; use it if a key was stolen')
     .action(rotate)
 }
 
-/** Where there is no data there are no keys, and none shall come to be by looking. */
+/** The stores must exist: a command that only looks must not create keys. */
 async function withRing(file: string | undefined, work: (ring: KeyRing) => Promise<void>): Promise<void> {
   await withStores(file, async ({ signingKeys, config }) => work(await openKeys(signingKeys, config)))
 }
@@ -48,7 +48,7 @@ function printKeys(ring: KeyRing, isJson: boolean): void {
   const keys = all.map(({ kid, createdAt }, index) => ({
     kid,
     createdAt,
-    state: index === at ? 'signs' : index < at ? 'still counts' : 'next',
+    state: index === at ? 'signs' : index < at ? 'verifies only' : 'next',
   }))
   if (isJson) {
     printJson(keys.map(({ createdAt, ...rest }) => ({ ...rest, createdAt: formatTime(createdAt) })))
@@ -67,15 +67,15 @@ function printKeys(ring: KeyRing, isJson: boolean): void {
 function rotate(options: Options): Promise<void> {
   return withStores(
     options.config,
-    asChange(async ({ signingKeys, config }) => makeNext(await openKeys(signingKeys, config), options.now === true)),
+    asChange(async ({ signingKeys, config }) => replaceKey(await openKeys(signingKeys, config), options.now === true)),
   )
 }
 
-async function makeNext(ring: KeyRing, isNow: boolean): Promise<void> {
+async function replaceKey(ring: KeyRing, isNow: boolean): Promise<void> {
   if (isNow) {
     const { kid } = await ring.replaceAll()
-    console.log(`${kid} signs now, and all tokens that were issued before are good no more`)
-    tell('a running server notices within about a minute')
+    console.log(`${kid} signs now; all tokens that were issued before are invalid`)
+    tell('a running server applies this within about a minute')
     return
   }
   const { kid, createdAt } = await ring.rotate()

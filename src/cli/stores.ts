@@ -4,18 +4,18 @@ import { changing } from '../registry/read-only.ts'
 
 type Config = ReturnType<typeof readConfig>
 
-/** What a command works with: the settings in force, and the stores that they name. */
+/** The settings and the opened stores that a command works with. */
 export interface Workplace extends Stores {
   readonly config: Config
 }
 
 /** The option that every command has. */
-export const configOption = ['--config <file>', 'settings file (default: berth.yaml, if it is there)'] as const
+export const configOption = ['--config <file>', 'settings file (default: berth.yaml, if it exists)'] as const
 
-/** Commands live in the present: nobody has to move their clock. */
+/** Commands use the clock of the system. */
 export const presentClock = { now: () => Date.now() }
 
-/** Opens the stores for the work, and closes them however it ends. There must be some, unless the work is to begin with. */
+/** Opens the stores, runs the work and closes the stores. With `mustBeThere`, the stores must already exist. */
 export async function withStores(
   file: string | undefined,
   work: (place: Workplace) => Promise<void>,
@@ -31,18 +31,19 @@ export async function withStores(
   }
 }
 
-/** Work that changes something: refused while the registry is being moved. */
+/** Work that changes something. It is refused while the registry is moved to other stores. */
 export function asChange(work: (place: Workplace) => Promise<void>): (place: Workplace) => Promise<void> {
   return (place) => changing(place, () => work(place))
 }
 
-/** As `withStores`, where users and their keys are ours. */
+/** As `withStores`, for commands that need the embedded identity service. */
 export async function withUsers(
   file: string | undefined,
   work: (place: Workplace) => Promise<void>,
   options?: { readonly mustBeThere: boolean },
 ): Promise<void> {
   const { authUrl } = readConfig(file)
-  if (authUrl !== undefined) throw new Error(`users and their keys are kept by the identity service at ${authUrl}`)
+  if (authUrl !== undefined)
+    throw new Error(`users and API keys are managed by the identity service at ${authUrl} (auth.url)`)
   await withStores(file, work, options)
 }

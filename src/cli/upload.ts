@@ -11,25 +11,24 @@ interface ListOptions {
   readonly json?: true
 }
 
-/** A longer list is not read by anybody; the filters make it shorter. */
 const listedMax = 1_000
 
 export function addUploadCommand(program: Command): void {
   const upload = program
     .command('upload')
     .summary('list and cancel unfinished uploads')
-    .description('List and cancel unfinished uploads, beside a running server if there is one.')
+    .description('List and cancel unfinished uploads. The server may be running.')
   upload
     .command('list')
-    .description(`list unfinished uploads, those first that were idle longest (at most ${listedMax})`)
+    .description(`list unfinished uploads, the longest idle first (at most ${listedMax})`)
     .option(...configOption)
-    .option('--account <account>', 'only those of this account')
-    .option('--repository <repository>', 'only those of this repository')
-    .option('--json', 'as JSON')
+    .option('--account <account>', 'list only uploads of this account')
+    .option('--repository <repository>', 'list only uploads of this repository')
+    .option('--json', 'print JSON')
     .action(list)
   upload
     .command('cancel <id>')
-    .description('cancel an upload; its bytes go to the trash, and its client has to begin again')
+    .description('cancel an upload; its bytes are moved to the trash, and the client must start again')
     .option(...configOption)
     .action(cancel)
 }
@@ -50,7 +49,8 @@ async function list({ config, account, repository, json }: ListOptions): Promise
         isWritten ? 'in use' : formatDuration(idleMs),
       ]),
     )
-    if (uploads.length === listedMax) tell(`there may be more than these ${listedMax}: use --account or --repository`)
+    if (uploads.length === listedMax)
+      tell(`there may be more than ${listedMax} uploads; filter them with --account or --repository`)
   })
 }
 

@@ -27,57 +27,57 @@ export function addUserCommand(program: Command): void {
     .command('user')
     .summary('manage users')
     .description(
-      'Manage the users of the embedded identity service. A running server notices within the time of the setting identity.cache (10 s).',
+      'Manage the users of the embedded identity service. A running server applies a change within the time of the setting identity.cache (10 s).',
     )
   user
     .command('add <name>')
     .summary('add a user')
-    .description('Add a user. Without a password, API keys alone let him in: see `berth key create`.')
+    .description('Add a user. A user without a password needs an API key: see `berth key create`.')
     .option(...configOption)
     .option(
       '--role <role>',
       'a role of the setting identity.roles, such as reader, writer or admin (repeatable)',
       gather,
     )
-    .option('--account <account>', 'the account of the user (default: that of the first user)', parseAccount)
-    .option('--password', 'ask for a password, twice')
+    .option('--account <account>', 'the account of the user (default: the account of the first user)', parseAccount)
+    .option('--password', 'ask for a password (twice)')
     .option('--password-stdin', 'read the password from standard input')
     .action(add)
   user
     .command('list')
     .description('list users')
     .option(...configOption)
-    .option('--account <account>', 'only those of this account')
-    .option('--json', 'as JSON')
+    .option('--account <account>', 'list only users of this account')
+    .option('--json', 'print JSON')
     .action(list)
   user
     .command('disable <name>')
-    .description('let a user in no more; API keys rest, tokens end')
+    .description('disable a user; the API keys are refused until `enable`, and all tokens end')
     .option(...configOption)
     .action((name: string, options: { config?: string }) => switchUser(name, true, options.config))
   user
     .command('enable <name>')
-    .description('let a disabled user in again, with the same keys')
+    .description('enable a disabled user; the API keys work again')
     .option(...configOption)
     .action((name: string, options: { config?: string }) => switchUser(name, false, options.config))
   user
     .command('passwd <name>')
-    .description('ask twice for a new password, which ends all tokens of the user')
+    .description('set a new password, which ends all tokens of the user')
     .option(...configOption)
-    .option('--password-stdin', 'read it from standard input')
+    .option('--password-stdin', 'read the password from standard input')
     .action(setPassword)
   user
     .command('roles <name> [roles...]')
     .usage('[options] <name> <role>...')
     .description('replace the roles of a user')
     .option(...configOption)
-    .option('--none', 'take all roles away')
+    .option('--none', 'remove all roles')
     .action(setRoles)
 }
 
 async function add(givenName: string, options: AddOptions, command: Command): Promise<void> {
   if (options.password && options.passwordStdin)
-    command.error('error: --password and --password-stdin exclude each other')
+    command.error('error: use either --password or --password-stdin, not both')
   const name = parseUserName(givenName)
   const roles = parseRoles(options.role ?? [])
   const work = async (place: Workplace): Promise<void> => {
@@ -87,10 +87,11 @@ async function add(givenName: string, options: AddOptions, command: Command): Pr
     await addUser(place, { name, account, roles, password })
     console.log(`added ${name} to the account ${account}, ${describeRoles(roles)}`)
     warnOfRoles(place, roles)
-    if (isNewAccount) tell(`${account} is a new account: ${howItBegins(place)}`)
-    if (password === undefined) tell(`without a password the user needs a key: berth key create ${name} --name <key>`)
+    if (isNewAccount) tell(`${account} is a new account: ${describeFirstUse(place)}`)
+    if (password === undefined)
+      tell(`the user has no password and needs an API key: berth key create ${name} --name <key>`)
   }
-  // This may be the first user of all.
+  // This may be the first user, so the stores need not exist yet.
   await withUsers(options.config, asChange(work), { mustBeThere: false })
 }
 
@@ -103,7 +104,7 @@ async function accountOfFirstUser({ metadata, config }: Workplace): Promise<stri
   const first = await metadata.users.find(config.adminName)
   if (first !== undefined) return first.account
   throw new Error(
-    `there is no user ${config.adminName} yet whose account it could be: start the server once, or name an account with --account`,
+    `the user ${config.adminName}, whose account is the default, does not exist yet: start the server once, or name an account with --account`,
   )
 }
 
@@ -112,8 +113,8 @@ async function isAccountKnown({ metadata }: Workplace, account: string): Promise
   return (await metadata.users.list(account, undefined, 1)).length > 0
 }
 
-function howItBegins({ config }: Workplace): string {
-  return config.autoEnable ? 'its registry comes into being on its first use' : 'see `berth account enable`'
+function describeFirstUse({ config }: Workplace): string {
+  return config.autoEnable ? 'its registry is created when it is first used' : 'enable it with `berth account enable`'
 }
 
 async function list(options: { config?: string; account?: string; json?: true }): Promise<void> {
@@ -146,8 +147,8 @@ async function switchUser(name: string, isDisabled: boolean, file: string | unde
 }
 
 /**
- * Over HTTP the last user with the right `operate` keeps it. The operator of the machine can take it away, as from an
- * administrator whose key was stolen, and is warned by what this returns.
+ * Changes the user even if no user of the account has the right `operate` afterwards. Over HTTP this is refused. An
+ * operator may need it, for example after the key of the only administrator was stolen. The result prints a warning.
  */
 async function changeAsOperator(
   { metadata, config }: Workplace,
@@ -162,7 +163,7 @@ async function changeAsOperator(
   return () => {
     if (account === undefined) return
     warn(
-      `no user of the account ${account} has the right operate any more; see \`berth user roles\` and \`berth user enable\``,
+      `no user of the account ${account} has the right operate now; see \`berth user roles\` and \`berth user enable\``,
     )
   }
 }
@@ -171,13 +172,13 @@ async function setPassword(name: string, options: { config?: string; passwordStd
   await withUsers(
     options.config,
     asChange(async ({ metadata, config }) => {
-      // Nobody shall type a password for a user who is not there.
+      // Fails before it asks for the password of a user who does not exist.
       await getUser(metadata, name)
       const password = options.passwordStdin ? await readPassword(name) : await askPassword(name)
       await changeUser({ metadata, roles: config.roles }, name, { password })
       console.log(`set the password of ${name}; earlier tokens no longer work`)
       if (name === config.adminName && config.adminPassword !== undefined) {
-        warn('the setting identity.admin_password sets it back when the server starts')
+        warn('the setting identity.admin_password restores the old password when the server starts')
       }
     }),
   )
@@ -189,7 +190,7 @@ interface RolesOptions {
 }
 
 async function setRoles(name: string, given: string[], options: RolesOptions, command: Command): Promise<void> {
-  if ((given.length === 0) !== (options.none === true)) command.error('error: name one or more roles, or give --none')
+  if ((given.length === 0) !== (options.none === true)) command.error('error: name one or more roles, or use --none')
   const roles = parseRoles(given)
   await withUsers(
     options.config,
@@ -208,8 +209,8 @@ function describeRoles(roles: readonly string[]): string {
 }
 
 function warnOfRoles({ config }: Workplace, roles: readonly string[]): void {
-  if (roles.length === 0) warn('without a role the user has no rights')
+  if (roles.length === 0) warn('a user without a role has no rights')
   for (const role of roles) {
-    if (!config.roles.has(role)) warn(`the role ${role} gives nothing: it is not in the setting identity.roles`)
+    if (!config.roles.has(role)) warn(`the role ${role} has no rights: it is not in the setting identity.roles`)
   }
 }

@@ -95,7 +95,7 @@ describe('berth gc beside a server', () => {
     const output = await gc('--dry-run', '--lease', '0s', '--quarantine', '0s')
 
     expect(everything()).toEqual(before)
-    expect(output).toContain('would collect 1 blobs (2.9 KiB), drop 0 unfinished uploads, purge 1 objects')
+    expect(output).toContain('would collect 1 blobs (2.9 KiB), remove 0 unfinished uploads, purge 1 objects')
     await gc()
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { ConfigFault, readConfig } from '../../src/app/config.ts'
+import { ConfigError, readConfig } from '../../src/app/config.ts'
 import { roleMap, textList } from '../../src/app/setting-kinds.ts'
 import { settingsTable } from '../../src/app/settings.ts'
 import { allRights, defaultRoles } from '../../src/identity/rights.ts'
@@ -84,10 +84,10 @@ describe('every setting', () => {
       try {
         readConfig(undefined, { [variable]: text })
       } catch (error) {
-        expect(error).toBeInstanceOf(ConfigFault)
-        const { faults } = error as ConfigFault
-        expect(faults.length).toBe(1)
-        if (kind.isSecret) expect(faults[0]).toBe(`${variable}: its value (not shown) must be ${kind.allowed}`)
+        expect(error).toBeInstanceOf(ConfigError)
+        const { problems } = error as ConfigError
+        expect(problems.length).toBe(1)
+        if (kind.isSecret) expect(problems[0]).toBe(`${variable}: the value (not shown) must be ${kind.allowed}`)
       }
     })
   })

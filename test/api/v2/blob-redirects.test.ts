@@ -150,7 +150,7 @@ describe('a configuration', () => {
   const bucket = { BERTH_STORAGE__S3__BUCKET: 'layers', BERTH_STORAGE__REDIRECT: 'true' }
 
   test.each([
-    ['that leads nowhere is refused', { BERTH_STORAGE__REDIRECT: 'true' }, 'leads nowhere'],
+    ['that leads nowhere is refused', { BERTH_STORAGE__REDIRECT: 'true' }, 'storage.redirect needs storage.s3.bucket'],
     [
       'whose addresses outlive the bytes is refused',
       { ...bucket, BERTH_STORAGE__REDIRECT_LIFETIME: '2h', BERTH_GARBAGE__QUARANTINE: '1h' },

@@ -90,7 +90,7 @@ describe('berth account enable and disable', () => {
     expect(await answer('account', 'list')).toEqual([])
     const begun = await run('account', 'enable', 'home')
     expect([begun.exitCode, begun.stdout]).toEqual([0, 'enabled home\n'])
-    expect(begun.stderr).toContain('nobody belongs to it yet')
+    expect(begun.stderr).toContain('the account has no users yet')
     expect(await answer('account', 'show', 'home')).toEqual({ name: 'home', state: 'enabled', ...empty, users: [] })
     expect((await run('account', 'disable', 'home')).exitCode).toBe(0)
   })
@@ -105,7 +105,7 @@ describe('berth account enable and disable', () => {
       ...empty,
       users: null,
     })
-    expect((await run('account', 'show', 'theirs')).stdout).toContain('users         kept by http://127.0.0.1:9\n')
+    expect((await run('account', 'show', 'theirs')).stdout).toContain('users         managed by http://127.0.0.1:9\n')
     expect((await run('account', 'show', 'nobody')).exitCode).toBe(1)
   })
 
@@ -135,10 +135,7 @@ describe('berth account suspend and resume', () => {
     }
 
     expect(await told('suspend')).toEqual([0, 'suspended home\n'])
-    expect(await told('enable')).toEqual([
-      1,
-      'berth: home is suspended: to lift the suspension, run `berth account resume home`\n',
-    ])
+    expect(await told('enable')).toEqual([1, 'berth: home is suspended: run `berth account resume home` first\n'])
     expect(await stateOf()).toBe('suspended')
     expect(await told('resume')).toEqual([0, 'resumed home, which is enabled\n'])
 

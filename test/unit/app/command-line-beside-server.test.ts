@@ -199,8 +199,8 @@ describe('an unfinished upload', () => {
 
     await run('upload', 'cancel', one?.id ?? '')
     expect(await statusOf('GET', `/v2/idle/one/blobs/uploads/${one?.id}`, server.apiKey)).toBe(404)
-    expect(await run('gc', '--dry-run')).toContain('drop 0 unfinished uploads')
-    expect(await run('gc', '--dry-run', '--upload-idle', '0s')).not.toContain('drop 0 unfinished uploads')
+    expect(await run('gc', '--dry-run')).toContain('remove 0 unfinished uploads')
+    expect(await run('gc', '--dry-run', '--upload-idle', '0s')).not.toContain('remove 0 unfinished uploads')
     expect(await list('idle/two')).toHaveLength(1)
     await run('gc', '--upload-idle', '0s')
     expect(await list('idle/two')).toEqual([])

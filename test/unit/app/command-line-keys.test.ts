@@ -160,9 +160,13 @@ describe('berth key create', () => {
     ['an end at once', ['bob', '--name', 'x', '--expires', '0s'], 'expiresAt: must be in the future'],
     ['a day and no time', ['bob', '--name', 'x', '--expires-at', '2090-01-01'], 'a time such as'],
     ['a time without a zone', ['bob', '--name', 'x', '--expires-at', '2090-01-01T00:00:00'], 'a time such as'],
-    ['two ends', ['bob', '--name', 'x', '--expires', '1d', '--expires-at', '2090-01-01T00:00:00Z'], 'exclude'],
+    ['two ends', ['bob', '--name', 'x', '--expires', '1d', '--expires-at', '2090-01-01T00:00:00Z'], 'not both'],
     ['a right that is none', ['bob', '--name', 'x', '--right', 'fly'], 'one of pull, push, delete, operate'],
-    ['a repository that can be none', ['bob', '--name', 'x', '--repository', 'UPPER'], 'must be a repository'],
+    [
+      'a repository that can be none',
+      ['bob', '--name', 'x', '--repository', 'UPPER'],
+      'must be the name of a repository',
+    ],
     [
       '65 repositories',
       ['bob', '--name', 'x', ...Array.from({ length: 65 }, (_, n) => `--repository=r${n}`)],

@@ -44,7 +44,7 @@ describe('berth migrate', () => {
     const { migrate: bringUp } = workIn(dataDir)
 
     expect(await bringUp()).toEqual(done(`applied ${all}`))
-    expect(await bringUp()).toEqual(done('nothing to do'))
+    expect(await bringUp()).toEqual(done('the schema is up to date'))
   })
 
   test('with --dry-run says what is missing, and makes nothing, not even a folder', async () => {
@@ -55,7 +55,7 @@ describe('berth migrate', () => {
     expect(existsSync(dataDir)).toBe(false)
 
     await bringUp()
-    expect(await dryRun()).toEqual(done('nothing to do'))
+    expect(await dryRun()).toEqual(done('the schema is up to date'))
   })
 
   test('with --dry-run takes a file without anything in it for a new database, and leaves it so', async () => {
@@ -80,7 +80,7 @@ describe('berth migrate', () => {
 
   test('works beside a server that runs', async () => {
     const server = await startBerth()
-    expect(await workIn(server.dataDir).migrate()).toEqual(done('nothing to do'))
+    expect(await workIn(server.dataDir).migrate()).toEqual(done('the schema is up to date'))
     expect(await server.stop()).toBe(0)
   })
 
@@ -128,7 +128,7 @@ describe('berth migrate', () => {
 
       const both = await Promise.all([bringUp(), bringUp()])
       expect(both.map(({ exitCode }) => exitCode)).toEqual([0, 0])
-      expect(both.map(({ stdout }) => stdout).toSorted()).toEqual([`applied ${all}\n`, 'nothing to do\n'])
+      expect(both.map(({ stdout }) => stdout).toSorted()).toEqual([`applied ${all}\n`, 'the schema is up to date\n'])
       await database.close()
     },
   )

@@ -159,9 +159,9 @@ describe('berth migrate-store', () => {
     const { exitCode, stderr } = await runBerth(['migrate-store', '--to', file], environment, from.dataDir)
     expect(exitCode).toBe(2)
     for (const words of [
-      'where it goes: zzz',
+      'target of the move: zzz',
       'BERTH_TO_SERVER__PORT',
-      'BERTH_TO_METADATA__URL: its value (not shown)',
+      'BERTH_TO_METADATA__URL: the value (not shown)',
     ]) {
       expect(stderr).toContain(words)
     }

@@ -99,7 +99,7 @@ describe('secrets', () => {
 describe('at a terminal', () => {
   const twice: Typing = [
     ['Password for bob: ', `${password}\r`],
-    ['The same again: ', `${password}\r`],
+    ['Repeat the password: ', `${password}\r`],
   ]
 
   testNeeding(terminal, 'the harness shows what is echoed', async () => {
@@ -141,10 +141,10 @@ describe('at a terminal', () => {
     const { folder, typed } = await newWorkplace()
     const [first] = twice
     if (first === undefined) throw new Error('nothing is typed')
-    const differ = await typed([first, ['The same again: ', 'something else\r']], 'user', 'passwd', 'bob')
-    expect([differ.exitCode, differ.screen.includes('the two passwords are not the same')]).toEqual([1, true])
+    const differ = await typed([first, ['Repeat the password: ', 'something else\r']], 'user', 'passwd', 'bob')
+    expect([differ.exitCode, differ.screen.includes('the two passwords are different')]).toEqual([1, true])
     const interrupted = await typed([['Password for bob: ', `${password}\u0003`]], 'user', 'passwd', 'bob')
-    expect([interrupted.exitCode, interrupted.screen.includes('berth: given up')]).toEqual([1, true])
+    expect([interrupted.exitCode, interrupted.screen.includes('berth: interrupted')]).toEqual([1, true])
     expect(differ.screen + interrupted.screen).not.toContain(password)
     expect(await passwordHashOf(folder, 'bob')).toBeUndefined()
   })

@@ -39,7 +39,7 @@ test('the operator may take the right operate from the last user of an account, 
   await run('user', 'add', 'bob', '--account', 'home', '--role', 'admin')
   await run('user', 'add', 'eve', '--account', 'home', '--role', 'reader')
   const warning = line(
-    'warning: no user of the account home has the right operate any more; see `berth user roles` and `berth user enable`',
+    'warning: no user of the account home has the right operate now; see `berth user roles` and `berth user enable`',
   )
 
   expect(await run('user', 'disable', 'bob')).toEqual({ exitCode: 0, stdout: 'disabled bob\n', stderr: warning })
@@ -72,7 +72,7 @@ describe('berth user add', () => {
     const { run, users } = await newWorkplace()
     const { exitCode, stdout, stderr } = await run('user', 'add', 'bob')
     expect([exitCode, stdout]).toEqual([1, ''])
-    expect(stderr).toMatch(/^berth: there is no user admin yet .*start the server once.*--account\n$/)
+    expect(stderr).toMatch(/^berth: the user admin, .* does not exist yet: start the server once.*--account\n$/)
     expect(await users()).toEqual([])
   })
 
@@ -114,10 +114,10 @@ describe('berth user add', () => {
       'x',
     )
     expect(exitCode).toBe(0)
-    expect(stderr).toContain(line('warning: the role x gives nothing: it is not in the setting identity.roles'))
+    expect(stderr).toContain(line('warning: the role x has no rights: it is not in the setting identity.roles'))
     expect(stderr).not.toContain('role builder')
     expect((await run('user', 'add', 'eve', '--account', 'home')).stderr).toContain(
-      line('warning: without a role the user has no rights'),
+      line('warning: a user without a role has no rights'),
     )
   })
 
@@ -136,7 +136,7 @@ describe('berth user add', () => {
     ['a role that can be none', ['bob', '--account', 'home', '--role', 'a b'], 'roles[0]: must be 1 to 64 letters'],
     ['an account without a name', ['bob', '--account', ''], 'the name of an account'],
     ['an account of two lines', ['bob', '--account', 'a\nb'], 'the name of an account'],
-    ['two ways to a password', ['bob', '--password', '--password-stdin'], 'exclude each other'],
+    ['two ways to a password', ['bob', '--password', '--password-stdin'], 'not both'],
     ['a password that is too short', ['bob', '--account', 'home', '--password-stdin'], 'password: must be 12 to 1024'],
   ])('with %s ends with code 2 and one line, and adds nobody', async (_, args, words) => {
     const { told, users } = await newWorkplace()
@@ -182,7 +182,7 @@ describe('berth user disable, enable and roles', () => {
     const replaced = await run('user', 'roles', 'bob', 'writer', 'admin', 'writer')
     expect(replaced).toEqual({ exitCode: 0, stdout: 'bob has the roles writer, admin\n', stderr: '' })
     expect(await state()).toEqual([[false, ['writer', 'admin']]])
-    expect((await run('user', 'roles', 'bob', 'fly')).stderr).toContain('the role fly gives nothing')
+    expect((await run('user', 'roles', 'bob', 'fly')).stderr).toContain('the role fly has no rights')
     expect((await run('user', 'roles', 'bob', '--none')).stdout).toBe('bob has no roles\n')
     expect(await state()).toEqual([[false, []]])
   })
@@ -253,7 +253,7 @@ test('where another service keeps the users, every command about them says where
     ['key', 'list', 'bob'],
     ['key', 'revoke', 'bob', 'x'],
   ]) {
-    const words = 'users and their keys are kept by the identity service at http://127.0.0.1:9/identity'
+    const words = 'users and API keys are managed by the identity service at http://127.0.0.1:9/identity (auth.url)'
     expect([args, await run(...args)]).toEqual([args, { exitCode: 1, stdout: '', stderr: line(words) }])
   }
   // Whatever opens the stores lays out the blobs' folders.

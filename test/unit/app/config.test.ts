@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigFault, readConfig } from '../../../src/app/config.ts'
+import { ConfigError, readConfig } from '../../../src/app/config.ts'
 import { settingsTable } from '../../../src/app/settings.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 
@@ -18,7 +18,7 @@ function faultsOf(content: string, environment: Readonly<Record<string, string>>
     readConfig(file(content), environment)
     return []
   } catch (error) {
-    if (error instanceof ConfigFault) return error.faults
+    if (error instanceof ConfigError) return error.problems
     throw error
   }
 }
@@ -69,8 +69,8 @@ describe('what is wrong with the settings', () => {
     })
     expect(faults.length).toBe(6)
     for (const words of [
-      'server.prot (in the file) is not a setting',
-      'zzz (in the file) is not a setting',
+      'server.prot (in the settings file) is not a setting',
+      'zzz (in the settings file) is not a setting',
       'BERTH_SERVER__PROT (in the environment) is not a setting',
       'server.port: 70000 must be a whole number from 0 to 65535',
       'limits.json_depth: "deep" must be a whole number',
@@ -93,11 +93,12 @@ describe('what is wrong with the settings', () => {
     }
     const [fault, ...others] = faultsOf('', { BERTH_IDENTITY__ADMIN_API_KEY: 'hush hush, hush hush' })
     expect(others).toEqual([])
-    expect(fault).toStartWith('BERTH_IDENTITY__ADMIN_API_KEY: its value (not shown) must be a text of 20 to 1024')
+    expect(fault).toStartWith('BERTH_IDENTITY__ADMIN_API_KEY: the value (not shown) must be 20 to 1024')
   })
 
   test('is a memory of which one caller gets less than its largest request needs, with the name of the size', () => {
-    const words = (name: string) => `limits.memory must be at least 4 times ${name}: one caller gets that part of it`
+    const words = (name: string) =>
+      `limits.memory must be at least 4 times ${name}, because one caller gets at most 1/4 of limits.memory`
     const small = 'limits: { memory: 32MiB, referrers_bytes: '
     expect(faultsOf(`${small}8MiB }`)).toEqual([])
     expect(faultsOf(`${small}9MiB }`)).toEqual([words('limits.referrers_bytes')])
@@ -107,7 +108,7 @@ describe('what is wrong with the settings', () => {
   })
 
   test('a file that was named and is not there', () => {
-    expect(() => readConfig(join(newFolder(), 'nowhere.yaml'), {})).toThrow(ConfigFault)
+    expect(() => readConfig(join(newFolder(), 'nowhere.yaml'), {})).toThrow(ConfigError)
   })
 
   test.each(['- a\n- b', 'just text', '5', 'server: [', 'a: b: c', '\0'])('a file that holds %j', (content) => {
@@ -148,7 +149,7 @@ describe('settings that are right each for itself', () => {
     ['BERTH_AUTH__ISSUER', 'auth.issuer'],
     ['BERTH_AUTH__AUDIENCE', 'auth.audience'],
   ])('may be wrong together: keys that tokens are checked with, without %s', (variable, name) => {
-    expect(faultsOf('', { ...checkedHere, [variable]: '' })).toEqual([`${name} is needed where auth.jwks_url is set`])
+    expect(faultsOf('', { ...checkedHere, [variable]: '' })).toEqual([`auth.jwks_url needs ${name}`])
   })
 })
 

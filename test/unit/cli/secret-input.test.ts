@@ -27,7 +27,7 @@ describe('a password at a terminal', () => {
   test('is asked for twice, and what is typed is shown nowhere', async () => {
     const { ask, events } = typedAt(`${word}\r`, `${word}\r`)
     expect(await ask()).toBe(word)
-    expect(events).toEqual(['echo off', 'Password for alice: ', '\n', 'The same again: ', '\n', 'echo on'])
+    expect(events).toEqual(['echo off', 'Password for alice: ', '\n', 'Repeat the password: ', '\n', 'echo on'])
   })
 
   const sameWord: readonly (readonly [string, readonly (string | Uint8Array)[]])[] = [
@@ -57,12 +57,12 @@ describe('a password at a terminal', () => {
   })
 
   const refused: readonly (readonly [string, string, readonly string[]])[] = [
-    ['two that differ', 'the two passwords are not the same', [`${word}\r`, `${word}!\r`]],
+    ['two that differ', 'the two passwords are different', [`${word}\r`, `${word}!\r`]],
     ['one that is too short, before it is asked for again', 'the user or the key is not valid', ['short\r']],
-    ['an interrupt', 'given up', [`${word}\u0003`]],
-    ['an interrupt at the second question', 'given up', [`${word}\r`, '\u0003']],
-    ['an end of input at the start of the line', 'given up', ['\u0004']],
-    ['a terminal that goes away', 'the terminal is gone', [word]],
+    ['an interrupt', 'interrupted', [`${word}\u0003`]],
+    ['an interrupt at the second question', 'interrupted', [`${word}\r`, '\u0003']],
+    ['an end of input at the start of the line', 'interrupted', ['\u0004']],
+    ['a terminal that goes away', 'the terminal was closed', [word]],
   ]
   test.each(refused)('%s ends in a refusal, with the echo on again', async (_, words, chunks) => {
     const { ask, events } = typedAt(...chunks)

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigFault, readConfig, readMoveConfigs } from '../../../../src/app/config.ts'
+import { ConfigError, readConfig, readMoveConfigs } from '../../../../src/app/config.ts'
 import { describeBlobs, describeMetadata } from '../../../../src/app/store-move/store-places.ts'
 import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
 
@@ -52,11 +52,11 @@ describe('the settings of both ends of a move', () => {
     const read = () =>
       readMoveConfigs(fileWith(''), fileWith('zzz: 1'), { BERTH_TO_SERVER__PORT: 'x', BERTH_TO_NOTHING: '1' })
 
-    expect(read).toThrow(ConfigFault)
+    expect(read).toThrow(ConfigError)
     for (const words of [
-      'where it goes: zzz',
-      'where it goes: BERTH_TO_SERVER__PORT: "x"',
-      'where it goes: BERTH_TO_NOTHING',
+      'target of the move: zzz',
+      'target of the move: BERTH_TO_SERVER__PORT: "x"',
+      'target of the move: BERTH_TO_NOTHING',
     ]) {
       expect(read).toThrow(words)
     }
