@@ -22,7 +22,7 @@ export async function runCollector(server: ScaleServer, size: number, seconds: n
   const url = server.urlOf(databaseOf(size))
   const limits = { queueMax: 10, statementTimeoutMs: 60_000, lockTimeoutMs: 10_000 }
   const metadata = await SqlMetadataStore.open(new PostgresDatabase({ url, connectionsMax: 2, ...limits }))
-  const blobs = { remove: async () => undefined, listOlder: nothing }
+  const blobs = { remove: async () => undefined, listOlderThan: nothing }
   let looks = 0
   const counted = {
     garbage: metadata.garbage,

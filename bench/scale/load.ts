@@ -100,16 +100,16 @@ async function push(store: SqlMetadataStore, key: Key): Promise<void> {
   await store.accounts.find(key.account)
   const repository = await store.repositories.ensure(scope)
   await store.uploads.countOpen(repository, 'user-1')
-  const { id } = await store.uploads.begin(repository, 'user-1', crypto.randomUUID() as UploadId, storageKey, 0)
+  const { id } = await store.uploads.create(repository, 'user-1', crypto.randomUUID() as UploadId, storageKey, 0)
 
   await store.accounts.find(key.account)
   const owner = { ...scope, subject: 'user-1' }
   await store.uploads.find(owner, id)
-  const upload = await store.uploads.claim(owner, id, 60_000)
+  const upload = await store.uploads.claimTurn(owner, id, 60_000)
   if (upload === undefined) throw new Error('the turn was taken by somebody else')
   await store.transaction(async (tables) => {
-    await tables.uploads.finish(upload, digest)
-    const blob = await tables.blobs.insert(key.accountId, digest, 5_000_000, storageKey)
+    await tables.uploads.commit(upload, digest)
+    const blob = await tables.blobs.add(key.accountId, digest, 5_000_000, storageKey)
     await tables.blobs.link(repository, blob?.id ?? 0, digest)
   })
 
@@ -127,7 +127,7 @@ async function push(store: SqlMetadataStore, key: Key): Promise<void> {
     }))
     await tables.manifests.saveEntries(repository, saved.id, entries)
     await tables.manifests.fillEntries(repository, manifest.digest, saved.id)
-    await tables.repositories.addManifests(repository, 1)
+    await tables.repositories.changeManifestCount(repository, 1)
     await tables.tags.point(repository, `load-${Math.floor(Math.random() * 1000)}` as Tag, saved.id)
   })
 }

@@ -18,7 +18,7 @@ function candidateOf({ key }: Asked) {
   return { accountId: key.accountId, blobId: key.blobId, storageKey: freshKey(), sizeBytes: 1 }
 }
 
-/** As registry/garbage-rows.ts asks. */
+/** As registry/garbage-selection.ts asks. */
 const linksAtOnce = 200
 
 /** Where accounts are small: their repositories stand in as many pages, whatever the size. */
@@ -53,59 +53,59 @@ export const keepingProbes: readonly Probe[] = [
     runs: 60,
   },
   {
-    name: 'garbage.putOff',
+    name: 'garbage.requeue',
     kind: 'collector',
     async act({ tables, watch }) {
       const first = await tables.garbage.lockNextDue(ages.leaseMs, 0, linksAtOnce)
       if (first === undefined) throw new Error('nothing is due')
-      await watch(() => tables.garbage.putOff(first))
+      await watch(() => tables.garbage.requeue(first))
     },
     runs: 60,
   },
   {
-    name: 'garbage.isLive',
+    name: 'garbage.isInUse',
     kind: 'collector',
-    act: (asked) => asked.watch(() => asked.tables.garbage.isLive(candidateOf(asked), ages.leaseMs)),
+    act: (asked) => asked.watch(() => asked.tables.garbage.isInUse(candidateOf(asked), ages.leaseMs)),
   },
   {
-    name: 'garbage.isLive, nothing uses it',
+    name: 'garbage.isInUse, nothing uses it',
     kind: 'collector',
     act: ({ tables, world, watch, key }) => {
       const blobId = 3 * world.size + 1 + world.chance(world.size / 100)
       const candidate = { accountId: key.accountId, blobId, storageKey: freshKey(), sizeBytes: 1 }
-      return watch(() => tables.garbage.isLive(candidate, ages.leaseMs))
+      return watch(() => tables.garbage.isInUse(candidate, ages.leaseMs))
     },
   },
   {
-    name: 'garbage.dropUnusedLinks',
+    name: 'garbage.removeUnusedLinks',
     kind: 'collector',
     act: (asked) =>
-      asked.watch(() => asked.tables.garbage.dropUnusedLinks(candidateOf(asked), ages.leaseMs, 0, linksAtOnce)),
+      asked.watch(() => asked.tables.garbage.removeUnusedLinks(candidateOf(asked), ages.leaseMs, 0, linksAtOnce)),
   },
   {
-    name: 'garbage.dropUnusedLinks, 200 of a blob that most repositories link',
+    name: 'garbage.removeUnusedLinks, 200 of a blob that most repositories link',
     kind: 'collector',
     act: ({ tables, world, watch }) => {
       const { id: blobId, holders } = world.liked
       const candidate = { accountId: world.huge.id, blobId, storageKey: freshKey(), sizeBytes: 1 }
       const after = holders[world.chance(Math.max(1, holders.length - linksAtOnce))] ?? 0
-      return watch(() => tables.garbage.dropUnusedLinks(candidate, ages.leaseMs, after, linksAtOnce))
+      return watch(() => tables.garbage.removeUnusedLinks(candidate, ages.leaseMs, after, linksAtOnce))
     },
     runs: 60,
   },
   {
-    name: 'garbage.dropUnusedLinks, 200 of which most go',
+    name: 'garbage.removeUnusedLinks, 200 of which most go',
     kind: 'collector',
     async act({ tables, world, watch }) {
       const { id: accountId } = world.huge
       const digest = drawnDigest({ world })
-      const blob = await tables.blobs.insert(accountId, digest, 1, freshKey())
+      const blob = await tables.blobs.add(accountId, digest, 1, freshKey())
       const blobId = blob?.id ?? 0
       for (const id of world.liked.holders.slice(0, linksAtOnce)) {
         await tables.blobs.link({ accountId, id }, blobId, digest)
       }
       const candidate = { accountId, blobId, storageKey: freshKey(), sizeBytes: 1 }
-      await watch(() => tables.garbage.dropUnusedLinks(candidate, 0, 0, linksAtOnce))
+      await watch(() => tables.garbage.removeUnusedLinks(candidate, 0, 0, linksAtOnce))
     },
     runs: 9,
   },
@@ -124,17 +124,17 @@ export const keepingProbes: readonly Probe[] = [
     runs: 60,
   },
   {
-    name: 'garbage.bury',
+    name: 'garbage.moveToTrash',
     kind: 'collector',
     async act(asked) {
       const { tables, key, watch } = asked
       const storageKey = freshKey()
       const digest = `sha256:${new Bun.CryptoHasher('sha256').update(storageKey).digest('hex')}` as typeof key.digest
       const row = { accountId: key.accountId, id: key.repositoryId }
-      const blob = await tables.blobs.insert(key.accountId, digest, 1, storageKey)
+      const blob = await tables.blobs.add(key.accountId, digest, 1, storageKey)
       const blobId = blob?.id ?? 0
       await tables.blobs.link(row, blobId, digest)
-      await watch(() => tables.garbage.bury({ accountId: key.accountId, blobId, storageKey, sizeBytes: 1 }))
+      await watch(() => tables.garbage.moveToTrash({ accountId: key.accountId, blobId, storageKey, sizeBytes: 1 }))
     },
   },
   {
@@ -143,14 +143,14 @@ export const keepingProbes: readonly Probe[] = [
     act: ({ tables, watch }) => watch(() => tables.garbage.trash({ storageKey: freshKey(), notes: undefined })),
   },
   {
-    name: 'garbage.trashStrays of 100, all unknown but one',
+    name: 'garbage.trashOrphans of 100, all unknown but one',
     kind: 'collector',
     act: ({ tables, watch }) => {
       const strays = Array.from({ length: 100 }, () => {
         const storageKey = freshKey()
         return { storageKey, openedFor: storageKey, notes: undefined }
       })
-      return watch(() => tables.garbage.trashStrays(strays))
+      return watch(() => tables.garbage.trashOrphans(strays))
     },
     runs: 60,
   },
@@ -172,18 +172,18 @@ export const keepingProbes: readonly Probe[] = [
     runs: 40,
   },
   {
-    name: 'garbage.takePurgeable',
+    name: 'garbage.claimTrashed',
     kind: 'collector',
-    act: ({ tables, watch }) => watch(() => tables.garbage.takePurgeable(ages.quarantineMs, 60_000, 100)),
+    act: ({ tables, watch }) => watch(() => tables.garbage.claimTrashed(ages.quarantineMs, 60_000, 100)),
     runs: 60,
   },
   {
-    name: 'garbage.forget',
+    name: 'garbage.removeTrashed',
     kind: 'collector',
     async act({ tables, watch }) {
       const storageKey = freshKey()
       await tables.garbage.trash({ storageKey, notes: undefined })
-      await watch(() => tables.garbage.forget(storageKey))
+      await watch(() => tables.garbage.removeTrashed(storageKey))
     },
   },
   {
@@ -199,9 +199,9 @@ export const keepingProbes: readonly Probe[] = [
     runs: 60,
   },
   {
-    name: 'garbage.takeTurn',
+    name: 'garbage.claimWork',
     kind: 'collector',
-    act: ({ tables, watch }) => watch(() => tables.garbage.takeTurn('collect', 60_000)),
+    act: ({ tables, watch }) => watch(() => tables.garbage.claimWork('collect', 60_000)),
   },
   {
     name: 'garbage.forecast',
@@ -223,10 +223,10 @@ export const keepingProbes: readonly Probe[] = [
     act: ({ tables, watch }) => watch(() => tables.accounts.list('5', 100)),
   },
   {
-    name: 'uploads.endAllTurns',
+    name: 'uploads.releaseAllTurns',
     kind: 'operator',
     grows: 'reads all uploads; asked once, at the start of a server that is the only one of its stores',
-    act: ({ tables, watch }) => watch(() => tables.uploads.endAllTurns()),
+    act: ({ tables, watch }) => watch(() => tables.uploads.releaseAllTurns()),
     runs: 10,
   },
 ]

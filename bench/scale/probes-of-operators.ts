@@ -16,10 +16,10 @@ export const operatorProbes: readonly Probe[] = [
       }),
   },
   {
-    name: 'repositories.serialize',
+    name: 'repositories.lock',
     kind: 'request',
     act: ({ tables, key, watch }) =>
-      watch(() => tables.repositories.serialize({ accountId: key.accountId, id: key.repositoryId })),
+      watch(() => tables.repositories.lock({ accountId: key.accountId, id: key.repositoryId })),
   },
   {
     name: 'blobs, damaged and replaced',
@@ -44,12 +44,12 @@ export const operatorProbes: readonly Probe[] = [
       watch(() => tables.uploads.listOpen({ account: key.account, repository: key.repository }, 100)),
   },
   {
-    name: 'uploads.discardAny',
+    name: 'uploads.removeAny',
     kind: 'operator',
     async act({ tables, key, watch }) {
       const repository = { accountId: key.accountId, id: key.repositoryId }
-      const { id } = await tables.uploads.begin(repository, 'user-1', crypto.randomUUID() as UploadId, freshKey(), 0)
-      await watch(() => tables.uploads.discardAny(id))
+      const { id } = await tables.uploads.create(repository, 'user-1', crypto.randomUUID() as UploadId, freshKey(), 0)
+      await watch(() => tables.uploads.removeAny(id))
     },
     grows: 'looks for the number in each account',
     runs: 30,

@@ -211,11 +211,11 @@ export const pullProbes: readonly Probe[] = [
     act: ({ tables, world, watch }) => watch(() => tables.apiKeys.remove(1 + world.chance(world.users), 'key-1')),
   },
   {
-    name: 'apiKeys.noteUses of 100 keys',
+    name: 'apiKeys.recordUses of 100 keys',
     kind: 'collector',
     act: ({ tables, world, watch }) => {
       const ids = Array.from({ length: 100 }, () => 1 + world.chance(2 * world.users))
-      return watch(() => tables.apiKeys.noteUses(ids))
+      return watch(() => tables.apiKeys.recordUses(ids))
     },
     runs: 100,
   },

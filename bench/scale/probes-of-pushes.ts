@@ -43,9 +43,9 @@ export const pushProbes: readonly Probe[] = [
     act: ({ tables, watch }) => watch(() => tables.accounts.ensure(crypto.randomUUID())),
   },
   {
-    name: 'accounts.addImages',
+    name: 'accounts.changeImageCount',
     kind: 'request',
-    act: ({ tables, key, watch }) => watch(() => tables.accounts.addImages(key.accountId, 1)),
+    act: ({ tables, key, watch }) => watch(() => tables.accounts.changeImageCount(key.accountId, 1)),
   },
   {
     name: 'accounts.setState',
@@ -61,20 +61,20 @@ export const pushProbes: readonly Probe[] = [
     },
   },
   {
-    name: 'repositories.addManifests',
+    name: 'repositories.changeManifestCount',
     kind: 'request',
-    act: (asked) => asked.watch(() => asked.tables.repositories.addManifests(rowOf(asked), 1)),
+    act: (asked) => asked.watch(() => asked.tables.repositories.changeManifestCount(rowOf(asked), 1)),
   },
   {
-    name: 'blobs.insert',
+    name: 'blobs.add',
     kind: 'request',
     act: ({ tables, key, world, watch }) =>
-      watch(() => tables.blobs.insert(key.accountId, drawnDigest({ world }), 5_000_000, freshKey())),
+      watch(() => tables.blobs.add(key.accountId, drawnDigest({ world }), 5_000_000, freshKey())),
   },
   {
-    name: 'blobs.insert, known already',
+    name: 'blobs.add, known already',
     kind: 'request',
-    act: ({ tables, key, watch }) => watch(() => tables.blobs.insert(key.accountId, key.blob, 5_000_000, freshKey())),
+    act: ({ tables, key, watch }) => watch(() => tables.blobs.add(key.accountId, key.blob, 5_000_000, freshKey())),
   },
   {
     name: 'blobs.findLocked',
@@ -87,7 +87,7 @@ export const pushProbes: readonly Probe[] = [
     async act(asked) {
       const { tables, key, watch } = asked
       const digest = drawnDigest(asked)
-      const blob = await tables.blobs.insert(key.accountId, digest, 5_000_000, freshKey())
+      const blob = await tables.blobs.add(key.accountId, digest, 5_000_000, freshKey())
       await watch(() => tables.blobs.link(rowOf(asked), blob?.id ?? 0, digest))
     },
   },
@@ -115,7 +115,7 @@ export const pushProbes: readonly Probe[] = [
     async act(asked) {
       const { tables, key, watch } = asked
       const digest = drawnDigest(asked)
-      const blob = await tables.blobs.insert(key.accountId, digest, 5_000_000, freshKey())
+      const blob = await tables.blobs.add(key.accountId, digest, 5_000_000, freshKey())
       await tables.blobs.link(rowOf(asked), blob?.id ?? 0, digest)
       await watch(() => tables.blobs.unlink(rowOf(asked), blob?.id ?? 0))
     },

@@ -8,7 +8,7 @@ const ownerOf = ({ key }: Asked) => ({ accountId: key.accountId, repository: key
 
 function begin(asked: Asked, turnMs = 0): Promise<Upload> {
   const { uploads } = asked.tables
-  return uploads.begin(rowOf(asked), 'user-1', crypto.randomUUID() as UploadId, freshKey(), turnMs)
+  return uploads.create(rowOf(asked), 'user-1', crypto.randomUUID() as UploadId, freshKey(), turnMs)
 }
 
 export const uploadProbes: readonly Probe[] = [
@@ -17,7 +17,7 @@ export const uploadProbes: readonly Probe[] = [
     kind: 'request',
     act: (asked) => asked.watch(() => asked.tables.uploads.countOpen(rowOf(asked), 'user-1')),
   },
-  { name: 'uploads.begin', kind: 'request', act: (asked) => asked.watch(() => begin(asked)) },
+  { name: 'uploads.create', kind: 'request', act: (asked) => asked.watch(() => begin(asked)) },
   {
     name: 'uploads.find',
     kind: 'request',
@@ -27,52 +27,52 @@ export const uploadProbes: readonly Probe[] = [
     },
   },
   {
-    name: 'uploads.isOpen',
+    name: 'uploads.holdsTurn',
     kind: 'request',
     async act(asked) {
       const upload = await begin(asked)
-      await asked.watch(() => asked.tables.uploads.isOpen(upload))
+      await asked.watch(() => asked.tables.uploads.holdsTurn(upload))
     },
   },
   {
-    name: 'uploads.claim',
+    name: 'uploads.claimTurn',
     kind: 'request',
     async act(asked) {
       const { id } = await begin(asked)
-      await asked.watch(() => asked.tables.uploads.claim(ownerOf(asked), id, 60_000))
+      await asked.watch(() => asked.tables.uploads.claimTurn(ownerOf(asked), id, 60_000))
     },
   },
   {
-    name: 'uploads.keepTurn',
+    name: 'uploads.renewTurn',
     kind: 'request',
     async act(asked) {
       const upload = await begin(asked, 60_000)
-      await asked.watch(() => asked.tables.uploads.keepTurn(upload, 60_000))
+      await asked.watch(() => asked.tables.uploads.renewTurn(upload, 60_000))
     },
   },
   {
-    name: 'uploads.advance',
+    name: 'uploads.releaseTurn',
     kind: 'request',
     async act(asked) {
       const upload = await begin(asked, 60_000)
       const object = { sizeBytes: 5_000_000, notes: undefined }
-      await asked.watch(() => asked.tables.uploads.advance(upload, object, drawnDigest(asked)))
+      await asked.watch(() => asked.tables.uploads.releaseTurn(upload, object, drawnDigest(asked)))
     },
   },
   {
-    name: 'uploads.finish',
+    name: 'uploads.commit',
     kind: 'request',
     async act(asked) {
       const upload = await begin(asked, 60_000)
-      await asked.watch(() => asked.tables.uploads.finish(upload, drawnDigest(asked)))
+      await asked.watch(() => asked.tables.uploads.commit(upload, drawnDigest(asked)))
     },
   },
   {
-    name: 'uploads.discard',
+    name: 'uploads.remove',
     kind: 'request',
     async act(asked) {
       const { id } = await begin(asked)
-      await asked.watch(() => asked.tables.uploads.discard(ownerOf(asked), id))
+      await asked.watch(() => asked.tables.uploads.remove(ownerOf(asked), id))
     },
   },
 ]

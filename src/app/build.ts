@@ -2,10 +2,10 @@ import { systemClock } from '../adapters/clock-system/system-clock.ts'
 import type { StatfsDiskSpace } from '../adapters/disk-space-statfs/statfs-disk-space.ts'
 import type { Application } from '../http/exchange.ts'
 import { Redirects } from '../http/redirects.ts'
+import type { KeyUseRecorder } from '../identity/api-keys.ts'
 import type { KeyRing } from '../identity/key-ring.ts'
-import type { KeyUses } from '../identity/key-uses.ts'
 import type { Clock } from '../ports/clock.ts'
-import { RunningUploads } from '../registry/running-uploads.ts'
+import { UploadWriters } from '../registry/upload-writers.ts'
 import { lockForServer, makeDataDir, type ServerLock } from './data-folder.ts'
 import { DatabaseClock } from './database-clock.ts'
 import { openIdentity, type Warn, type Welcome } from './identity.ts'
@@ -23,7 +23,7 @@ export interface Built {
   /** What the first start shows to the operator. Call it when the port is open. */
   readonly welcome: () => Promise<Welcome>
   readonly disk: StatfsDiskSpace
-  readonly uses: KeyUses
+  readonly uses: KeyUseRecorder
   readonly keys: KeyRing
   /** The clock of the database, if several servers share it. */
   readonly databaseClock: DatabaseClock | undefined
@@ -68,7 +68,7 @@ async function buildOnStores(config: Config, { stores, disk, machineClock, serve
   const { metadata, blobs } = stores
   await claimBlobStore(stores, await nameStore(metadata))
   const isOnlyServer = config.databaseUrl === undefined
-  if (isOnlyServer) await metadata.uploads.endAllTurns()
+  if (isOnlyServer) await metadata.uploads.releaseAllTurns()
   const databaseClock = isOnlyServer ? undefined : await DatabaseClock.start(machineClock, metadata)
   const clock = databaseClock ?? machineClock
   const { app: identity, keys, uses, welcome } = await openIdentity(config, stores, clock, warn)
@@ -80,7 +80,7 @@ async function buildOnStores(config: Config, { stores, disk, machineClock, serve
     disk,
     ...identity,
     redirects: config.redirect ? toRedirects(config) : undefined,
-    running: new RunningUploads(clock),
+    writers: new UploadWriters(clock),
     settings: toRegistrySettings(config),
     memory: openMemoryBudget(config),
     http: toHttpSettings(config),

@@ -1,14 +1,13 @@
 import { systemClock } from '../adapters/clock-system/system-clock.ts'
 import { RemoteIdentity } from '../adapters/identity-remote/remote-identity.ts'
 import type { Application } from '../http/exchange.ts'
-import { isGeneratedKey } from '../identity/api-keys.ts'
-import { EitherIdentity } from '../identity/either-identity.ts'
+import { isGeneratedKey, KeyUseRecorder } from '../identity/api-keys.ts'
+import { CachedIdentity, type CachePolicy } from '../identity/cached-identity.ts'
 import { EmbeddedIdentity } from '../identity/embedded-identity.ts'
 import { FailureLimits } from '../identity/failure-limits.ts'
 import { type Admin, createFirstKey, ensureAdmin } from '../identity/first-admin.ts'
+import { IdentityByCredential } from '../identity/identity-by-credential.ts'
 import { KeyRing } from '../identity/key-ring.ts'
-import { KeyUses } from '../identity/key-uses.ts'
-import { type MemoryPolicy, RememberedIdentity } from '../identity/remembered-identity.ts'
 import { rightsOf } from '../identity/rights.ts'
 import { ScopedTokens } from '../identity/scoped-tokens.ts'
 import { Tokens } from '../identity/tokens.ts'
@@ -32,7 +31,7 @@ const emptyWelcome: Welcome = { firstApiKey: undefined, missingKey: undefined }
 export interface OpenedIdentity {
   readonly app: Pick<Application, 'identity' | 'failures' | 'anonymous' | 'scopedTokens' | 'embedded'>
   readonly keys: KeyRing
-  readonly uses: KeyUses
+  readonly uses: KeyUseRecorder
   /** What the first start shows to the operator. Call it when the port is open. */
   readonly welcome: () => Promise<Welcome>
 }
@@ -50,11 +49,11 @@ export async function openIdentity(
   warn: Warn = () => undefined,
 ): Promise<OpenedIdentity> {
   const keys = await openKeys(signingKeys, config, clock)
-  const uses = new KeyUses(metadata.apiKeys)
+  const uses = new KeyUseRecorder(metadata.apiKeys)
   const scopedTokens = new ScopedTokens(keys, clock, config.scopedTokenMs)
-  const scoped = new RememberedIdentity(scopedTokens, clock, scopedPolicy)
-  const remember = (inner: Identity, policy: MemoryPolicy) =>
-    new EitherIdentity(scoped, new RememberedIdentity(inner, clock, policy), config.authUrl === undefined)
+  const scoped = new CachedIdentity(scopedTokens, clock, scopedPolicy)
+  const remember = (inner: Identity, policy: CachePolicy) =>
+    new IdentityByCredential(scoped, new CachedIdentity(inner, clock, policy), config.authUrl === undefined)
   const limitsUndecided = config.authUrl !== undefined
   const shared = { failures: new FailureLimits(failureSettings(config), clock, { limitsUndecided }), scopedTokens }
   if (config.authUrl !== undefined) {
@@ -129,7 +128,7 @@ function remoteIdentity(config: Config, url: string, clock: Clock, warn: Warn): 
   })
 }
 
-function remotePolicy(config: Config): MemoryPolicy {
+function remotePolicy(config: Config): CachePolicy {
   return {
     goodMs: config.authGoodMs,
     refreshAfterMs: config.authRefreshMs,
@@ -140,7 +139,7 @@ function remotePolicy(config: Config): MemoryPolicy {
 }
 
 /** A scoped token holds all its rights. It is verified again only because its signing key may have been removed. */
-const scopedPolicy: MemoryPolicy = {
+const scopedPolicy: CachePolicy = {
   goodMs: 60_000,
   refreshAfterMs: Number.POSITIVE_INFINITY,
   badMs: 0,
@@ -148,7 +147,7 @@ const scopedPolicy: MemoryPolicy = {
 }
 
 /** The embedded service uses the database of the registry. If that is down, cached callers would be of no use. */
-function embeddedPolicy({ identityCacheMs }: Config): MemoryPolicy {
+function embeddedPolicy({ identityCacheMs }: Config): CachePolicy {
   return { goodMs: identityCacheMs, refreshAfterMs: Number.POSITIVE_INFINITY, badMs: 0, outageMs: 0 }
 }
 

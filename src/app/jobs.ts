@@ -1,6 +1,6 @@
+import { repeatEvery } from '../lib/intervals.ts'
 import type { Log } from '../lib/log.ts'
-import { repeatEvery } from '../lib/long-interval.ts'
-import { collectGarbage, ObjectsKept, sweepInTurn } from '../registry/garbage.ts'
+import { collectGarbage, ObjectsUnremoved, sweepOrphansOnce } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
 import type { Built } from './build.ts'
 import { orphanMinAgeMs, toGarbageAges } from './registry-settings.ts'
@@ -55,7 +55,7 @@ export class Jobs {
   async #collect(): Promise<void> {
     const collecting = collectGarbage(this.#built.app, toGarbageAges(this.#config), () => this.#isStopped)
     const collected = await collecting.catch((error: unknown) => {
-      if (!(error instanceof ObjectsKept)) throw error
+      if (!(error instanceof ObjectsUnremoved)) throw error
       for (const object of error.kept) {
         this.#log.write('warn', 'an object cannot be removed; the next collection tries again', { ...object })
       }
@@ -79,7 +79,7 @@ export class Jobs {
   /** Lists the whole blob store, so one server does it for all. */
   async #sweep(): Promise<void> {
     const { app } = this.#built
-    const swept = await sweepInTurn(
+    const swept = await sweepOrphansOnce(
       app,
       { ageMs: orphanMinAgeMs(this.#config), everyMs: this.#config.sweepEveryMs },
       // The store may have got another owner since the start: its objects must not be taken for orphans.

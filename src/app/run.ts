@@ -100,7 +100,7 @@ async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, co
   // A load balancer repeats every request whose connection was refused, because nothing was sent. It would pass an answer of
   // 503 on to the client if the request must not be repeated.
   http.refuseNew()
-  built.app.running.stopWaiting()
+  built.app.writers.stopWaiting()
   const deadline = performance.now() + config.drainMs
   while (http.pending > 0 && performance.now() < deadline) await Bun.sleep(drainPollMs)
   // Uploads that still run keep the bytes that they have; their clients can continue on another server. A store that does not
@@ -112,7 +112,7 @@ async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, co
 
 async function closeAll(built: Built, http: HttpServer, jobs: Jobs, config: Config): Promise<void> {
   removeServerAddress(config)
-  await built.app.running.stopAll()
+  await built.app.writers.stopAll()
   await http.close()
   await jobs.stop()
   await built.close()

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { formatHostAndPort } from '../lib/host-and-port.ts'
+import { formatHostAndPort } from '../lib/ip-addresses.ts'
 import { isDataDirServed, usesDataDir } from './data-folder.ts'
 import type { Config } from './settings.ts'
 

@@ -1,7 +1,7 @@
 import { isCredentialsAddress } from '../adapters/blobs-s3/credential-services.ts'
 import type { RoleMap } from '../identity/rights.ts'
 import { isUserName } from '../identity/users.ts'
-import { isAddressRange } from '../lib/client-address.ts'
+import { isAddressRange } from '../lib/ip-addresses.ts'
 import { parseByteCount, parseDuration, writeByteCount, writeDuration } from '../lib/quantities.ts'
 import { parseRepositoryPattern, type RepositoryPattern } from '../oci/repository-pattern.ts'
 import type { Right } from '../ports/identity.ts'

@@ -1,6 +1,6 @@
 import { statfsSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
-import { formatHostAndPort } from '../lib/host-and-port.ts'
+import { formatHostAndPort } from '../lib/ip-addresses.ts'
 import { rootCauseOf } from '../lib/root-cause.ts'
 import type { Config } from './settings.ts'
 

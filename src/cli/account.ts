@@ -1,7 +1,13 @@
 import type { Command } from 'commander'
 import { formatBytes } from '../lib/quantities.ts'
-import { findAccount, listAccounts } from '../registry/accounts.ts'
-import { disableAccount, enableAccount, resumeAccount, suspendAccount } from '../registry/service.ts'
+import {
+  disableAccount,
+  enableAccount,
+  findAccount,
+  listAccounts,
+  resumeAccount,
+  suspendAccount,
+} from '../registry/accounts.ts'
 import { parseAccount } from './arguments.ts'
 import { printJson, printTable, warn } from './printing.ts'
 import { asChange, configOption, type Workplace, withStores } from './stores.ts'

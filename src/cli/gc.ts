@@ -4,7 +4,7 @@ import { nameStore } from '../app/store-move/move-state.ts'
 import { claimBlobStore } from '../app/stores.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
-import { type Collected, collectGarbage, forecastGarbage, ObjectsKept, sweepStrays } from '../registry/garbage.ts'
+import { type Collected, collectGarbage, forecastGarbage, ObjectsUnremoved, sweepOrphans } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
 import { parseAge } from './arguments.ts'
 import { describeError } from './describe-error.ts'
@@ -65,7 +65,7 @@ async function collect(options: Options): Promise<void> {
     }
     if (await isReadOnly(stores)) throw new RegistryRefusal('read-only')
     if (options.sweep)
-      console.log(`moved ${await sweepStrays(stores, orphanMinAgeMs(config))} orphaned objects to the trash`)
+      console.log(`moved ${await sweepOrphans(stores, orphanMinAgeMs(config))} orphaned objects to the trash`)
     printTotals(await collectGarbage(stores, ages).catch(printKept))
   })
 }
@@ -78,7 +78,7 @@ function printTotals({ blobs, bytes, uploads, repositories, purged }: Collected)
 
 /** Prints the totals although some objects could not be removed. The command then fails. */
 function printKept(fault: unknown): never {
-  if (!(fault instanceof ObjectsKept)) throw fault
+  if (!(fault instanceof ObjectsUnremoved)) throw fault
   printTotals(fault.collected)
   for (const { storageKey, error } of fault.kept) {
     console.error(`berth: cannot remove the object ${storageKey}: ${describeError(error)}`)

@@ -8,7 +8,7 @@ import {
   showUser,
   type UserChangeRequest,
 } from '../identity/users.ts'
-import { readWholeList } from '../lib/whole-list.ts'
+import { readAllPages } from '../lib/paging.ts'
 import { gather, parseAccount } from './arguments.ts'
 import { printJson, printTable, tell, warn } from './printing.ts'
 import { askPassword, readPassword } from './secret-input.ts'
@@ -119,7 +119,7 @@ function describeFirstUse({ config }: Workplace): string {
 
 async function list(options: { config?: string; account?: string; json?: true }): Promise<void> {
   await withUsers(options.config, async ({ metadata }) => {
-    const users = await readWholeList((after, limit) => metadata.users.list(options.account, after, limit))
+    const users = await readAllPages((after, limit) => metadata.users.list(options.account, after, limit))
     const shown = users.map(showUser)
     if (options.json) return printJson(shown)
     printTable(

@@ -1,15 +1,15 @@
 import { isGeneratedKey } from '../identity/api-keys.ts'
 import type { Attempt, FailureLimits } from '../identity/failure-limits.ts'
 import { isOver } from '../identity/tokens.ts'
-import { fingerprintOf } from '../lib/fingerprint.ts'
+import { fingerprintOf } from '../lib/hashing.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Credential, Origin, Principal, RememberingIdentity } from '../ports/identity.ts'
+import type { CachingIdentity, Credential, Origin, Principal } from '../ports/identity.ts'
 import { checkSameSite, type PresentedCredential } from './credentials.ts'
 import type { Peers } from './peers.ts'
 
 type Needs = {
-  readonly identity: RememberingIdentity
+  readonly identity: CachingIdentity
   readonly failures: FailureLimits
   readonly anonymous: Principal | undefined
   /** The embedded identity service, if it is in use. */
@@ -31,7 +31,7 @@ export class Authenticator {
   recall(presented: PresentedCredential | undefined): Principal | undefined {
     // A cookie alone is not enough to know; see `identify`.
     if (presented?.credential === undefined || presented.carrier === 'cookie') return undefined
-    return this.#app.identity.recall(presented.credential)
+    return this.#app.identity.findCached(presented.credential)
   }
 
   /** Who is calling: the anonymous principal where there are no credentials at all and strangers are welcome somewhere. */
@@ -60,13 +60,13 @@ export class Authenticator {
   async #authenticate(request: Request, credential: Credential | undefined): Promise<Principal | undefined> {
     const { identity, clock } = this.#app
     if (credential === undefined) return undefined
-    const remembered = identity.recall(credential)
+    const remembered = identity.findCached(credential)
     if (remembered !== undefined) return remembered
     // Its own words condemn it: there is nothing to ask, and nothing is being guessed.
     if (credential.kind === 'bearer' && isOver(credential.secret, clock.now())) return undefined
     const tried = triedBy(credential, this.#app.embedded !== undefined)
     const ask = () => identity.authenticate(credential, this.#originOf(request))
-    if (!identity.provesItself(credential)) return this.attempt(request, tried, ask)
+    if (!identity.isUnguessable(credential)) return this.attempt(request, tried, ask)
     // A good token or API key of our own is not a guess, so the limits apply only after it has turned out to be bad.
     return (await ask()) ?? this.attempt(request, tried, async () => undefined)
   }

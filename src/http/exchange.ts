@@ -8,13 +8,14 @@ import type { ByteSource } from '../lib/byte-source.ts'
 import type { LostBytes } from '../oci/errors.ts'
 import type { RepositoryName } from '../oci/names.ts'
 import type { Account } from '../ports/accounts.ts'
-import type { OutgoingBytes } from '../ports/blob-store.ts'
+import type { BlobStore, OutgoingBytes } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Principal, RememberingIdentity } from '../ports/identity.ts'
-import type { Ports } from '../ports/ports.ts'
+import type { DiskSpace } from '../ports/disk-space.ts'
+import type { CachingIdentity, Principal } from '../ports/identity.ts'
+import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Scope } from '../ports/repositories.ts'
-import type { RunningUploads } from '../registry/running-uploads.ts'
 import type { RegistrySettings } from '../registry/settings.ts'
+import type { UploadWriters } from '../registry/upload-writers.ts'
 import type { Authenticator } from './authenticator.ts'
 import type { PresentedCredential } from './credentials.ts'
 import type { RegistryMount } from './mounts.ts'
@@ -39,13 +40,16 @@ export interface HttpSettings extends PeerSettings {
 }
 
 /** All that handlers can reach; each deed takes of it what its own type names. */
-export interface Application extends Ports {
+export interface Application {
+  readonly blobs: BlobStore
+  readonly metadata: MetadataStore
+  readonly disk: DiskSpace
   readonly settings: RegistrySettings
   readonly http: HttpSettings
   /** Where clients are sent to the blob store itself. */
   readonly redirects: Redirects | undefined
-  readonly running: RunningUploads
-  readonly identity: RememberingIdentity
+  readonly writers: UploadWriters
+  readonly identity: CachingIdentity
   readonly failures: FailureLimits
   /** Who strangers are, where some repositories are open to them. */
   readonly anonymous: Principal | undefined

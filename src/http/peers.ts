@@ -1,5 +1,5 @@
 import type { Network } from '../identity/failure-limits.ts'
-import { networksOf, TrustedProxies } from '../lib/client-address.ts'
+import { networksOf, TrustedProxies } from '../lib/ip-addresses.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 
 /** The address at the other end of a request's connection, if there is one. */

@@ -1,4 +1,4 @@
-import { AddressRanges } from '../lib/client-address.ts'
+import { AddressRanges } from '../lib/ip-addresses.ts'
 import type { Peers } from './peers.ts'
 
 export interface RedirectSettings {

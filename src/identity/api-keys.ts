@@ -5,6 +5,7 @@ import type { ApiKey, ApiKeys, KeyLimits } from '../ports/api-keys.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
+import type { RowId } from '../ports/row-id.ts'
 import type { User } from '../ports/users.ts'
 import { allRights, unlimitedRightsOf } from './rights.ts'
 import { type UserCheck, userUnknown } from './users.ts'
@@ -106,6 +107,30 @@ export function showApiKey({ name, createdAt, expiresAt, lastUsedAt, rights, rep
     lastUsedAt: formatTime(lastUsedAt),
     rights: rights ?? null,
     repositories: repositories ?? null,
+  }
+}
+
+const pendingUsesMax = 10_000
+
+/** Collects which keys were used. One write records them all from time to time, so no request waits for it. */
+export class KeyUseRecorder {
+  readonly #apiKeys: Pick<ApiKeys, 'recordUses'>
+  readonly #pending = new Set<RowId>()
+
+  constructor(apiKeys: Pick<ApiKeys, 'recordUses'>) {
+    this.#apiKeys = apiKeys
+  }
+
+  add(id: RowId): void {
+    if (this.#pending.size < pendingUsesMax) this.#pending.add(id)
+  }
+
+  /** Uses that cannot be written are dropped: `lastUsedAt` is approximate. */
+  async flush(): Promise<void> {
+    if (this.#pending.size === 0) return
+    const ids = [...this.#pending]
+    this.#pending.clear()
+    await this.#apiKeys.recordUses(ids)
   }
 }
 

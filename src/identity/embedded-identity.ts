@@ -1,18 +1,18 @@
-import { fingerprintOf } from '../lib/fingerprint.ts'
+import { fingerprintOf } from '../lib/hashing.ts'
 import type { ApiKeys, FoundKey, KeyLimits } from '../ports/api-keys.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Credential, Identity, Principal } from '../ports/identity.ts'
 import type { User, Users } from '../ports/users.ts'
+import type { KeyUseRecorder } from './api-keys.ts'
 import { hashApiKey, isGeneratedKey } from './api-keys.ts'
-import type { KeyUses } from './key-uses.ts'
-import { Logins } from './logins.ts'
+import { PasswordLogins } from './password-logins.ts'
 import { grantOf, type RoleMap, rightsOf } from './rights.ts'
 import type { Tokens } from './tokens.ts'
 
 type Needs = {
   readonly users: Pick<Users, 'find'>
   readonly apiKeys: Pick<ApiKeys, 'find'>
-  readonly uses: KeyUses
+  readonly uses: KeyUseRecorder
   readonly clock: Pick<Clock, 'now'>
   readonly tokens: Tokens
   readonly roles: RoleMap
@@ -29,11 +29,11 @@ interface Found {
 /** The identity service inside Berth: API keys and tokens of its own users. */
 export class EmbeddedIdentity implements Identity {
   readonly #needs: Needs
-  readonly #logins: Logins
+  readonly #logins: PasswordLogins
 
   constructor(needs: Needs) {
     this.#needs = needs
-    this.#logins = new Logins(needs.users, needs.clock)
+    this.#logins = new PasswordLogins(needs.users, needs.clock)
   }
 
   async authenticate(credential: Credential): Promise<Principal | undefined> {
@@ -86,7 +86,7 @@ export class EmbeddedIdentity implements Identity {
 
   #byFoundKey({ key, user }: FoundKey): Found | undefined {
     if (key.expiresAt !== undefined && key.expiresAt <= this.#needs.clock.now()) return undefined
-    this.#needs.uses.note(key.id)
+    this.#needs.uses.add(key.id)
     return { user, expiresAt: key.expiresAt, limits: key }
   }
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { AttemptsUnderWay, type Place } from '../lib/attempts-under-way.ts'
+import { PendingAttempts, type Place } from '../lib/pending-attempts.ts'
 import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type AttemptKeys, drain, entriesMax, FailureTally, limitsOfMany } from './failure-tally.ts'
@@ -65,7 +65,7 @@ export class FailureLimits {
   readonly #byTarget = new LRUCache<string, TokenBucket>({ max: entriesMax })
   readonly #goodUntil = new LRUCache<string, number>({ max: entriesMax })
   readonly #all: TokenBucket
-  readonly #underWay = new AttemptsUnderWay()
+  readonly #underWay = new PendingAttempts()
 
   /** `limitsUndecided`: the credentials are judged by another service, whose trouble one network must not provoke at will. */
   constructor(settings: FailureSettings, clock: Pick<Clock, 'now'>, { limitsUndecided = false } = {}) {

@@ -1,4 +1,4 @@
-import { fingerprintOf } from '../lib/fingerprint.ts'
+import { fingerprintOf } from '../lib/hashing.ts'
 import { ownAlgorithms, readJwtType, signJwt } from '../lib/jwt.ts'
 import { isRepositoryName } from '../oci/names.ts'
 import { parseRepositoryPattern, patternOf, type RepositoryPattern } from '../oci/repository-pattern.ts'

@@ -1,4 +1,4 @@
-import { readWholeList } from '../lib/whole-list.ts'
+import { readAllPages } from '../lib/paging.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { Principal, Right } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
@@ -152,7 +152,7 @@ function canOperate({ roles, isDisabled }: Pick<User, 'roles' | 'isDisabled'>, m
 }
 
 async function isLastOperator(users: Pick<Users, 'list'>, { id, account }: User, map: RoleMap): Promise<boolean> {
-  const all = await readWholeList((after, limit) => users.list(account, after, limit))
+  const all = await readAllPages((after, limit) => users.list(account, after, limit))
   return !all.some((other) => other.id !== id && canOperate(other, map))
 }
 

@@ -20,3 +20,8 @@ export function startHash(algorithm: HashAlgorithm): RunningHash {
 export function hashHex(algorithm: HashAlgorithm, bytes: Uint8Array | string): string {
   return Bun.CryptoHasher.hash(algorithm, bytes, 'hex')
 }
+
+/** Tells credentials apart in a log. Too short to find the secret again. */
+export function fingerprintOf(secret: string): string {
+  return hashHex('sha256', `fingerprint:${secret}`).slice(0, 12)
+}

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { groupsOf, unmapped } from './client-address.ts'
+import { groupsOf, unmapped } from './ip-addresses.ts'
 
 const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6']
 const established = '01'

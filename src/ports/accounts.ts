@@ -48,5 +48,5 @@ export interface Accounts {
   measure(id: RowId): Promise<AccountContent>
 
   /** Adds to the count of repositories that have a manifest. */
-  addImages(id: RowId, change: 1 | -1): Promise<void>
+  changeImageCount(id: RowId, change: 1 | -1): Promise<void>
 }

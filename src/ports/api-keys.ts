@@ -50,5 +50,5 @@ export interface ApiKeys {
   hasAnyBeenUsed(): Promise<boolean>
 
   /** Notes that these keys were used by now. */
-  noteUses(ids: readonly RowId[]): Promise<void>
+  recordUses(ids: readonly RowId[]): Promise<void>
 }

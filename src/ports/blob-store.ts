@@ -40,7 +40,7 @@ export interface CompleteObject {
 }
 
 /** Something in the store that an upload which was not finished may have left behind. */
-export interface StrayObject extends RemovableObject {
+export interface OrphanedObject extends RemovableObject {
   /** The key that the writer was opened for: an upload that still has it may need the object. */
   readonly openedFor: StorageKey
 }
@@ -85,13 +85,13 @@ export interface BlobStore {
    * An address at which the bytes can be had from the store itself for so many seconds, by anybody who knows it; undefined
    * where the store has no such thing.
    */
-  linkTo(key: StorageKey, lifetimeSeconds: number): string | undefined
+  presignDownload(key: StorageKey, lifetimeSeconds: number): string | undefined
 
   /**
    * What has been lying here for at least `ageMs`, by the store's own clock, page by page: all of it, wanted or not. Whether
    * a row names it, the caller has to find out.
    */
-  listOlder(ageMs: number): AsyncIterable<readonly StrayObject[]>
+  listOlderThan(ageMs: number): AsyncIterable<readonly OrphanedObject[]>
 
   /**
    * Writes the owner's name into the store if it has none yet and may be new, or has the former owner's; gives the name that
@@ -133,7 +133,7 @@ export interface BlobWriter {
    *
    * After `complete`, only for who is sure that no row names the object.
    */
-  rewind(): Promise<void>
+  rollBack(): Promise<void>
 
   /** Lets go of files and sockets. Safe to call at any point and twice; what `flush` acknowledged stays. */
   close(): Promise<void>

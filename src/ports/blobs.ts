@@ -29,7 +29,7 @@ export interface BlobRow {
   readonly storageKey: StorageKey
 }
 
-export interface BlobLinks {
+export interface Blobs {
   find(scope: Scope, digest: Digest): Promise<LinkedBlob | undefined>
 
   /**
@@ -56,7 +56,7 @@ export interface BlobLinks {
   findLocked(accountId: RowId, digest: Digest): Promise<BlobRow | undefined>
 
   /** Records complete, durable, verified bytes; `undefined` when the account has this blob already. */
-  insert(accountId: RowId, digest: Digest, sizeBytes: number, key: StorageKey): Promise<BlobRow | undefined>
+  add(accountId: RowId, digest: Digest, sizeBytes: number, key: StorageKey): Promise<BlobRow | undefined>
 
   /**
    * Gives a damaged blob complete, durable, verified bytes in place of the lost ones: the mark goes, and the former key

@@ -15,8 +15,8 @@ export interface DiskSpace {
    * Announces bytes that are about to be written. Throws the refusal `disk-low`, and announces nothing, where they would
    * go into the reserve. The file system does not count these bytes yet; they count as written from now on.
    */
-  take(bytes: number): void
+  reserve(bytes: number): void
 
   /** The announced bytes are written, or never will be: the file system's own count is right again. */
-  settle(bytes: number): void
+  release(bytes: number): void
 }

@@ -1,4 +1,4 @@
-import type { RemovableObject, StorageKey, StrayObject } from './blob-store.ts'
+import type { OrphanedObject, RemovableObject, StorageKey } from './blob-store.ts'
 import type { RepositoryRow } from './repositories.ts'
 import type { RowId } from './row-id.ts'
 
@@ -20,15 +20,15 @@ export interface DueBlob extends BlobCandidate {
 }
 
 /** What became of some links of a blob. */
-export interface DroppedLinks {
+export interface LinkBatch {
   /** The last that was looked at; undefined where there are no more. */
   readonly next: RowId | undefined
   /** Some were held by pushes, which may fail: somebody has to look again. */
-  readonly hasPassedOver: boolean
+  readonly hasSkipped: boolean
 }
 
 /** What became of some repositories, and where to go on: nowhere if they were the last. */
-export interface TidiedBatch {
+export interface RepositoryBatch {
   readonly removed: number
   readonly next: RepositoryRow | undefined
 }
@@ -67,26 +67,26 @@ export interface Garbage {
   lockDue(blob: DueBlob): Promise<boolean>
 
   /** Sends a blob to the queue's end, if it is queued as it was. Gives its place there. It need not be locked. */
-  putOff(blob: DueBlob): Promise<number | undefined>
+  requeue(blob: DueBlob): Promise<number | undefined>
 
   /**
    * Whether anything needs the blob: a manifest, or a link whose lease still runs. Must be asked after the lock, as a
    * statement of its own, so that it sees what was committed while we waited for the lock.
    */
-  isLive(candidate: BlobCandidate, leaseMs: number): Promise<boolean>
+  isInUse(candidate: BlobCandidate, leaseMs: number): Promise<boolean>
 
   /**
    * Of the blob's next `limit` links, in the order of their repositories and behind `after`, those go whose repository does
    * not use the blob and whose lease is over. The blob need not be locked: a link that a push holds is passed over, and a push
    * that meets one which goes waits for it alone.
    */
-  dropUnusedLinks(candidate: BlobCandidate, leaseMs: number, after: RowId, limit: number): Promise<DroppedLinks>
+  removeUnusedLinks(candidate: BlobCandidate, leaseMs: number, after: RowId, limit: number): Promise<LinkBatch>
 
   /** Lets a live blob be: off the queue if a manifest names it (the end of that manifest queues it again), else to its end. */
   keep(candidate: BlobCandidate): Promise<void>
 
   /** Removes the blob's links and row, and moves its key to the trash. The foreign keys refuse it if it is in use. */
-  bury(candidate: BlobCandidate): Promise<void>
+  moveToTrash(candidate: BlobCandidate): Promise<void>
 
   /** Moves the keys of at most `limit` sessions that nobody continues to the trash; forgets finished ones. */
   expireUploads(ages: GarbageAges, limit: number): Promise<number>
@@ -98,10 +98,10 @@ export interface Garbage {
   trash(object: RemovableObject): Promise<void>
 
   /** Puts those into the trash that nothing names: no blob, no unfinished upload, no trash. Gives their number. */
-  trashStrays(strays: readonly StrayObject[]): Promise<number>
+  trashOrphans(strays: readonly OrphanedObject[]): Promise<number>
 
   /** Looks at some repositories behind `after`, the same in every round, and removes those that hold nothing any more. */
-  removeEmptyRepositories(idleMs: number, after: RepositoryRow | undefined): Promise<TidiedBatch>
+  removeEmptyRepositories(idleMs: number, after: RepositoryRow | undefined): Promise<RepositoryBatch>
 
   // Each a statement of its own.
 
@@ -109,13 +109,13 @@ export interface Garbage {
    * Takes at most `limit` trashed objects whose quarantine is over, for `holdMs`: meanwhile nobody else is given them. Who
    * takes them and dies has not forgotten them.
    */
-  takePurgeable(quarantineMs: number, holdMs: number, limit: number): Promise<RemovableObject[]>
+  claimTrashed(quarantineMs: number, holdMs: number, limit: number): Promise<RemovableObject[]>
 
   /** Forgets a trashed object: its bytes are gone. */
-  forget(key: StorageKey): Promise<void>
+  removeTrashed(key: StorageKey): Promise<void>
 
   /** True for one caller in each `everyMs`, however many ask: work of which once is enough. */
-  takeTurn(work: string, everyMs: number): Promise<boolean>
+  claimWork(work: string, everyMs: number): Promise<boolean>
 
   /** What a collection with these ages would do now. */
   forecast(ages: GarbageAges): Promise<GarbageForecast>

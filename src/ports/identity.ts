@@ -66,11 +66,11 @@ export interface Identity {
 }
 
 /** An identity that remembers whom it met lately. */
-export interface RememberingIdentity extends Identity {
+export interface CachingIdentity extends Identity {
   /** At once and without asking anybody; `undefined` says nothing about the credential. */
-  recall(credential: Credential): Principal | undefined
+  findCached(credential: Credential): Principal | undefined
   /** Whether the credential is one of our own that nobody can guess. To judge it takes a signature or one indexed row. */
-  provesItself(credential: Credential): boolean
+  isUnguessable(credential: Credential): boolean
   /** Asks anew about everyone: users or keys have changed. */
-  forgetAll(): void
+  clear(): void
 }

@@ -1,6 +1,6 @@
 import type { Accounts } from './accounts.ts'
 import type { ApiKeys } from './api-keys.ts'
-import type { BlobLinks } from './blobs.ts'
+import type { Blobs } from './blobs.ts'
 import type { Garbage } from './garbage.ts'
 import type { Manifests } from './manifests.ts'
 import type { Marks } from './marks.ts'
@@ -15,7 +15,7 @@ export interface Tables {
   readonly repositories: Repositories
   readonly manifests: Manifests
   readonly tags: Tags
-  readonly blobs: BlobLinks
+  readonly blobs: Blobs
   readonly uploads: Uploads
   readonly garbage: Garbage
   readonly users: Users

@@ -35,8 +35,8 @@ export interface Repositories {
    * For transactions: waits until no other transaction holds this lock of the same repository, and holds it until the
    * transaction ends. It does not hold up transactions that only use the repository.
    */
-  serialize(repository: RepositoryRow): Promise<void>
+  lock(repository: RepositoryRow): Promise<void>
 
   /** Adds to the number of its manifests; gives the new number. */
-  addManifests(repository: RepositoryRow, change: 1 | -1): Promise<number>
+  changeManifestCount(repository: RepositoryRow, change: 1 | -1): Promise<number>
 }

@@ -58,7 +58,7 @@ export interface ListedUpload {
 
 export interface Uploads {
   /** Opens a session. With `turnMs` above 0 its maker has the first turn to write, as if it had claimed it. */
-  begin(repository: RepositoryRow, subject: string, id: UploadId, key: StorageKey, turnMs: number): Promise<Upload>
+  create(repository: RepositoryRow, subject: string, id: UploadId, key: StorageKey, turnMs: number): Promise<Upload>
 
   find(owner: UploadOwner, id: UploadId): Promise<UploadState | undefined>
 
@@ -67,25 +67,25 @@ export interface Uploads {
    * back. `undefined` when there is no such open session or another writer has its turn. The session is as young as its
    * newest turn. `closing`: the digest with which the writer is going to close the session, for others to see.
    */
-  claim(owner: UploadOwner, id: UploadId, turnMs: number, closing?: Digest): Promise<Upload | undefined>
+  claimTurn(owner: UploadOwner, id: UploadId, turnMs: number, closing?: Digest): Promise<Upload | undefined>
 
   /** Keeps the turn for another `turnMs`; false when it was lost, or the upload is finished. */
-  keepTurn(upload: Upload, turnMs: number): Promise<boolean>
+  renewTurn(upload: Upload, turnMs: number): Promise<boolean>
 
   /** Records what was made durable and gives the turn back; false, and nothing recorded, when the turn was lost. */
-  advance(upload: Upload, object: UnfinishedObject, receivedDigest: Digest | undefined): Promise<boolean>
+  releaseTurn(upload: Upload, object: UnfinishedObject, receivedDigest: Digest | undefined): Promise<boolean>
 
   /**
    * Ends every turn. For a server that has just begun and is the only one of its stores: whoever had a turn is dead, and
    * their clients need not wait for it to run out.
    */
-  endAllTurns(): Promise<void>
+  releaseAllTurns(): Promise<void>
 
   /**
    * Whether the upload is unfinished and the turn still ours, told after every transaction that might finish it has come to
    * its end: one whose outcome was lost on the way may still be running.
    */
-  isOpen(upload: Upload): Promise<boolean>
+  holdsTurn(upload: Upload): Promise<boolean>
 
   /**
    * Counts the open sessions of the repository. A session of one request (`begin` with `turnMs` above 0) does not count
@@ -102,11 +102,11 @@ export interface Uploads {
    * Turns the session into a note that it ended as `digest`, so that a repeated closing request gets the same answer.
    * Its key is free to stand in another row. False when the turn was lost.
    */
-  finish(upload: Upload, digest: Digest): Promise<boolean>
+  commit(upload: Upload, digest: Digest): Promise<boolean>
 
   /** Removes the open session, whoever writes to it; its key goes to the trash. False when there was none. */
-  discard(owner: UploadOwner, id: UploadId): Promise<boolean>
+  remove(owner: UploadOwner, id: UploadId): Promise<boolean>
 
   /** For operators: as `discard`, whoever owns the session. */
-  discardAny(id: UploadId): Promise<boolean>
+  removeAny(id: UploadId): Promise<boolean>
 }

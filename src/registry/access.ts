@@ -35,7 +35,7 @@ function refusalFor({ kind }: Principal, right: Right): RegistryRefusal {
 }
 
 /** Somebody with a token that says nothing of this repository, though another token of his might. */
-export function hasNotAsked({ kind, grants }: Principal, repository: RepositoryName): boolean {
+export function lacksScopeFor({ kind, grants }: Principal, repository: RepositoryName): boolean {
   if (kind !== 'scoped') return false
   return !grants.some(({ repositories }) => repositories?.some((pattern) => matchesPattern(pattern, repository)))
 }
@@ -47,7 +47,7 @@ export function isGrantable(principal: Principal, right: Right, repository: Repo
 }
 
 /** Which repositories the caller's catalog shows: those of these patterns, or all of the account. */
-export function findListable(principal: Principal): readonly RepositoryPattern[] | undefined {
+export function listablePatterns(principal: Principal): readonly RepositoryPattern[] | undefined {
   const { catalog } = principal
   if (catalog !== undefined) return catalog === 'all' ? undefined : catalog === 'none' ? [] : catalog
   const pulls = principal.grants.filter((grant) => grant.rights.has('pull'))

@@ -1,10 +1,85 @@
-import { readWholeList } from '../lib/whole-list.ts'
+import { readAllPages } from '../lib/paging.ts'
+import { RegistryRefusal } from '../oci/errors.ts'
 import type { Account, AccountContent } from '../ports/accounts.ts'
-import type { MetadataStore } from '../ports/metadata-store.ts'
+import type { BlobStore } from '../ports/blob-store.ts'
+import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
+import type { RowId } from '../ports/row-id.ts'
+import type { RegistrySettings } from './settings.ts'
 
-type Needs = { readonly metadata: Pick<MetadataStore, 'accounts' | 'users'> }
+type AccountNeeds = { readonly metadata: Pick<MetadataStore, 'accounts'> }
+type OpenNeeds = AccountNeeds & { readonly settings: Pick<RegistrySettings, 'autoEnable'> }
+type EnableNeeds = {
+  readonly metadata: Pick<MetadataStore, 'accounts' | 'probe'>
+  readonly blobs: Pick<BlobStore, 'probe'>
+}
+type ReportNeeds = { readonly metadata: Pick<MetadataStore, 'accounts' | 'users'> }
 
-/** What an operator sees of an account. One that was never enabled has no row, and is there if somebody belongs to it. */
+/**
+ * The account of a registry request. Refuses unless it is enabled. The row is read for every request, so that every
+ * replica obeys `disableAccount` at once.
+ */
+export async function openAccount(
+  { metadata, settings }: OpenNeeds,
+  name: string,
+  intent: 'read' | 'change',
+): Promise<Account> {
+  const existing = await metadata.accounts.find(name)
+  const account = existing ?? (settings.autoEnable ? await metadata.accounts.ensure(name) : undefined)
+  // `ensure` returns the row of another request if that was faster, and it may be disabled.
+  if (account?.state !== 'enabled') throw new RegistryRefusal('account-disabled')
+  if (intent === 'change' && account.isReadOnly) throw new RegistryRefusal('read-only')
+  return account
+}
+
+/**
+ * Repeats the check of `openAccount` inside a transaction, and keeps its result true until the transaction ends. So no
+ * manifest, tag or mount is added or removed after `disableAccount` has returned. An upload that already runs may still
+ * end as a blob: nobody can read it before the account is enabled again. `checkStillTakesChanges` guards blobs.
+ */
+export async function checkStillEnabled(tables: Pick<Tables, 'accounts'>, id: RowId): Promise<void> {
+  const account = await tables.accounts.findLocked(id)
+  if (account?.state !== 'enabled') throw new RegistryRefusal('account-disabled')
+  if (account.isReadOnly) throw new RegistryRefusal('read-only')
+}
+
+/**
+ * Idempotent. Rejects with `Unavailable` if a store cannot serve the account now. Refuses if the operator has suspended
+ * the account.
+ */
+export async function enableAccount({ metadata, blobs }: EnableNeeds, name: string): Promise<void> {
+  await metadata.probe()
+  await blobs.probe()
+  const { state } = await metadata.accounts.setState(name, 'enabled')
+  if (state === 'suspended') throw new RegistryRefusal('account-suspended')
+}
+
+/**
+ * Idempotent. Deletes nothing. Requests that begin after this returns are refused. A suspended account stays suspended,
+ * and is disabled when the suspension ends.
+ */
+export async function disableAccount({ metadata }: AccountNeeds, name: string): Promise<void> {
+  await metadata.accounts.setState(name, 'disabled')
+}
+
+/**
+ * For operators. Idempotent. A suspended account is refused like a disabled one, and cannot enable itself. An account
+ * that was never used gets, when the suspension ends, the state that its first use would have given it.
+ */
+export async function suspendAccount({ metadata, settings }: OpenNeeds, name: string): Promise<void> {
+  if (settings.autoEnable) await metadata.accounts.ensure(name)
+  await metadata.accounts.suspend(name)
+}
+
+/** For operators. Idempotent. Returns the state of the account afterwards; undefined if there is no such account. */
+export async function resumeAccount({ metadata }: AccountNeeds, name: string): Promise<Account['state'] | undefined> {
+  return (await metadata.accounts.resume(name))?.state
+}
+
+export async function countImages({ metadata }: AccountNeeds, name: string): Promise<number> {
+  return (await metadata.accounts.find(name))?.imageCount ?? 0
+}
+
+/** What an operator sees of an account. `never enabled`: the account has users, but no row. */
 export interface AccountSummary {
   readonly name: string
   readonly state: Account['state'] | 'never enabled'
@@ -13,36 +88,43 @@ export interface AccountSummary {
 
 export interface AccountReport extends AccountSummary {
   readonly content: AccountContent
-  /** By name; undefined where another service keeps them. */
+  /** The names of its users. Undefined if another service keeps the users. */
   readonly users: readonly string[] | undefined
 }
 
-const nothing: AccountContent = { repositories: 0, manifests: 0, tags: 0, blobs: 0, blobBytes: 0 }
+const emptyContent: AccountContent = { repositories: 0, manifests: 0, tags: 0, blobs: 0, blobBytes: 0 }
 
-/** All accounts by name: those with a row and, where users are ours, those that users belong to. */
-export async function listAccounts({ metadata }: Needs, hasOwnUsers: boolean): Promise<AccountSummary[]> {
-  const rows = await readWholeList((after, limit) => metadata.accounts.list(after, limit))
-  const found = new Map(rows.map(({ name, state, imageCount }) => [name, { name, state, imageCount }] as const))
-  const users = hasOwnUsers ? await readWholeList((after, limit) => metadata.users.list(undefined, after, limit)) : []
-  const others = new Set(users.map(({ account }) => account).filter((name) => !found.has(name)))
-  const neverEnabled = [...others].map((name) => ({ name, state: 'never enabled' as const, imageCount: 0 }))
-  return [...found.values(), ...neverEnabled].sort((one, other) => (one.name < other.name ? -1 : 1))
+/** All accounts by name: those that have a row and, with the embedded identity service, those that have users. */
+export async function listAccounts({ metadata }: ReportNeeds, hasEmbeddedUsers: boolean): Promise<AccountSummary[]> {
+  const rows = await readAllPages((after, limit) => metadata.accounts.list(after, limit))
+  const summaries = new Map<string, AccountSummary>(
+    rows.map(({ name, state, imageCount }) => [name, { name, state, imageCount }]),
+  )
+  const users = hasEmbeddedUsers ? await listUsers({ metadata }, undefined) : []
+  for (const { account: name } of users) {
+    if (!summaries.has(name)) summaries.set(name, { name, state: 'never enabled', imageCount: 0 })
+  }
+  return [...summaries.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** Undefined when there is neither a row nor, where users are ours, a user of that account. */
+/** Undefined if the account has neither a row nor users in the embedded identity service. */
 export async function findAccount(
-  { metadata }: Needs,
+  { metadata }: ReportNeeds,
   name: string,
-  hasOwnUsers: boolean,
+  hasEmbeddedUsers: boolean,
 ): Promise<AccountReport | undefined> {
   const account = await metadata.accounts.find(name)
-  const users = hasOwnUsers ? await readWholeList((after, limit) => metadata.users.list(name, after, limit)) : undefined
+  const users = hasEmbeddedUsers ? await listUsers({ metadata }, name) : undefined
   if (account === undefined && !users?.length) return undefined
   return {
     name,
     state: account?.state ?? 'never enabled',
     imageCount: account?.imageCount ?? 0,
-    content: account === undefined ? nothing : await metadata.accounts.measure(account.id),
+    content: account === undefined ? emptyContent : await metadata.accounts.measure(account.id),
     users: users?.map((user) => user.name),
   }
+}
+
+function listUsers({ metadata }: Pick<ReportNeeds, 'metadata'>, account: string | undefined) {
+  return readAllPages((after, limit) => metadata.users.list(account, after, limit))
 }

@@ -7,8 +7,9 @@ import type { DiskSpace } from '../ports/disk-space.ts'
 import type { Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Scope } from '../ports/repositories.ts'
-import { hasNotAsked, isAllowed } from './access.ts'
-import { checkStillEnabled } from './service.ts'
+import { isAllowed, lacksScopeFor } from './access.ts'
+import { checkStillEnabled } from './accounts.ts'
+import { getRepository } from './repositories.ts'
 import type { RegistrySettings } from './settings.ts'
 
 type FindNeeds = { readonly metadata: Pick<MetadataStore, 'blobs' | 'repositories'> }
@@ -16,7 +17,7 @@ type DescribeNeeds = FindNeeds & {
   readonly metadata: Pick<MetadataStore, 'blobs' | 'repositories' | 'transaction'>
   readonly settings: Pick<RegistrySettings, 'leaseMs'>
 }
-type OpenNeeds = FindNeeds & { readonly blobs: Pick<BlobStore, 'open' | 'linkTo'> }
+type OpenNeeds = FindNeeds & { readonly blobs: Pick<BlobStore, 'open' | 'presignDownload'> }
 type MountNeeds = {
   readonly metadata: Pick<MetadataStore, 'blobs' | 'transaction'>
   readonly disk: Pick<DiskSpace, 'isLow'>
@@ -62,7 +63,8 @@ export async function openBlob(needs: OpenNeeds, scope: Scope, digest: Digest): 
     sizeBytes: blob.sizeBytes,
     open: (range) => openBytes(needs, scope, digest, blob, range),
     // Nobody is sent to bytes that are known to be lost.
-    linkFor: (lifetimeSeconds) => (blob.isDamaged ? undefined : needs.blobs.linkTo(blob.storageKey, lifetimeSeconds)),
+    linkFor: (lifetimeSeconds) =>
+      blob.isDamaged ? undefined : needs.blobs.presignDownload(blob.storageKey, lifetimeSeconds),
   }
 }
 
@@ -103,8 +105,7 @@ async function openDoubtful(
 async function findBlob({ metadata }: FindNeeds, scope: Scope, digest: Digest): Promise<LinkedBlob> {
   const blob = await metadata.blobs.find(scope, digest)
   if (blob !== undefined) return blob
-  const repository = await metadata.repositories.find(scope)
-  if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
+  await getRepository(metadata, scope)
   throw new RegistryRefusal('blob-unknown', { digest })
 }
 
@@ -120,7 +121,7 @@ export async function mountBlob(
   from: RepositoryName | undefined,
 ): Promise<boolean> {
   // Only who has asked and may not have it is left to upload; the other need not.
-  if (from !== undefined && hasNotAsked(principal, from))
+  if (from !== undefined && lacksScopeFor(principal, from))
     throw new RegistryRefusal('scope-insufficient', { right: 'pull' })
   if (disk.isLow()) throw new RegistryRefusal('disk-low')
   const candidates =
@@ -141,8 +142,7 @@ export async function mountBlob(
 export async function deleteBlob({ metadata }: ChangeNeeds, scope: Scope, digest: Digest): Promise<void> {
   await metadata.transaction(async (tables) => {
     await checkStillEnabled(tables, scope.accountId)
-    const repository = await tables.repositories.find(scope)
-    if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
+    const repository = await getRepository(tables, scope)
     const id = (await tables.blobs.lockByDigests(repository, [digest])).get(digest)?.id
     if (id === undefined) throw new RegistryRefusal('blob-unknown', { digest })
     if (await tables.blobs.isUsed(repository, id)) throw new RegistryRefusal('blob-in-use', { digest })

@@ -2,12 +2,12 @@ import { Unavailable } from '../oci/errors.ts'
 import type { BlobStore, RemovableObject } from '../ports/blob-store.ts'
 import type { GarbageAges, GarbageForecast } from '../ports/garbage.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
-import { buryBlobs, mayChange, removeEmptyRepositories } from './garbage-rows.ts'
+import { removeEmptyRepositories, takesChanges, trashUnusedBlobs } from './garbage-selection.ts'
 import { isReadOnly } from './read-only.ts'
 
 type CollectNeeds = {
   readonly metadata: Pick<MetadataStore, 'garbage' | 'transaction' | 'marks'>
-  readonly blobs: Pick<BlobStore, 'remove' | 'listOlder'>
+  readonly blobs: Pick<BlobStore, 'remove' | 'listOlderThan'>
 }
 
 export interface Collected {
@@ -19,17 +19,17 @@ export interface Collected {
 }
 
 /** An object that could not be removed. Its note stays in the trash, so that a later collection tries again. */
-export interface KeptObject {
+export interface UnremovedObject {
   readonly storageKey: string
   readonly error: unknown
 }
 
 /** The collection is done, except for objects that could not be removed. */
-export class ObjectsKept extends Unavailable {
+export class ObjectsUnremoved extends Unavailable {
   readonly collected: Collected
   readonly count: number
   /** The first of them. */
-  readonly kept: readonly KeptObject[]
+  readonly kept: readonly UnremovedObject[]
 
   constructor(collected: Collected, { count, kept }: Pick<Purged, 'count' | 'kept'>) {
     super('the blob store', { cause: kept[0]?.error })
@@ -61,11 +61,11 @@ export async function collectGarbage(
   shouldStop: () => boolean = () => false,
 ): Promise<Collected> {
   const uploads = await expireUploads(needs, ages, shouldStop)
-  const buried = await buryBlobs(needs, ages, shouldStop)
+  const buried = await trashUnusedBlobs(needs, ages, shouldStop)
   const repositories = await removeEmptyRepositories(needs, ages, shouldStop)
   const { purged, ...rest } = await purgeTrash(needs, ages, shouldStop)
   const collected = { uploads, ...buried, repositories, purged }
-  if (rest.count > 0) throw new ObjectsKept(collected, rest)
+  if (rest.count > 0) throw new ObjectsUnremoved(collected, rest)
   return collected
 }
 
@@ -81,7 +81,7 @@ async function expireUploads(needs: CollectNeeds, ages: GarbageAges, shouldStop:
   let expired = 0
   while (!shouldStop()) {
     const count = await needs.metadata.transaction(async (tables) =>
-      (await mayChange(tables)) ? tables.garbage.expireUploads(ages, batchSize) : 0,
+      (await takesChanges(tables)) ? tables.garbage.expireUploads(ages, batchSize) : 0,
     )
     expired += count
     if (count < batchSize) break
@@ -93,7 +93,7 @@ interface Purged {
   readonly purged: number
   /** How many objects could not be removed. */
   readonly count: number
-  readonly kept: readonly KeptObject[]
+  readonly kept: readonly UnremovedObject[]
 }
 
 /**
@@ -104,10 +104,10 @@ interface Purged {
 async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: () => boolean): Promise<Purged> {
   let purged = 0
   let count = 0
-  const kept: KeptObject[] = []
+  const kept: UnremovedObject[] = []
   let fault: unknown
   while (!shouldStop() && !(await isReadOnly(needs))) {
-    const trashed = await needs.metadata.garbage.takePurgeable(ages.quarantineMs, ages.holdMs, batchSize)
+    const trashed = await needs.metadata.garbage.claimTrashed(ages.quarantineMs, ages.holdMs, batchSize)
     let failed = 0
     const take = (one: RemovableObject) =>
       purge(needs, one).then(
@@ -134,14 +134,14 @@ async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: ()
 
 async function purge({ metadata, blobs }: CollectNeeds, { storageKey, notes }: RemovableObject): Promise<void> {
   await blobs.remove(storageKey, notes)
-  await metadata.garbage.forget(storageKey)
+  await metadata.garbage.removeTrashed(storageKey)
 }
 
 /**
  * Looks through the whole blob store for what no row names, and puts it into the trash: what a writer left behind that
  * died before it could note what it had made. Nothing younger than `ageMs` is touched, and nothing is removed here.
  */
-export async function sweepStrays(needs: CollectNeeds, ageMs: number): Promise<number> {
+export async function sweepOrphans(needs: CollectNeeds, ageMs: number): Promise<number> {
   return (await sweep(needs, ageMs, async () => true)).trashed
 }
 
@@ -154,11 +154,11 @@ interface Swept {
 /** Asked at each page, `mayGoOn` can end it. */
 async function sweep(needs: CollectNeeds, ageMs: number, mayGoOn: () => Promise<boolean>): Promise<Swept> {
   let trashed = 0
-  for await (const strays of needs.blobs.listOlder(ageMs)) {
+  for await (const strays of needs.blobs.listOlderThan(ageMs)) {
     if (!(await mayGoOn()) || (await isReadOnly(needs))) return { trashed, isWhole: false }
     if (strays.length === 0) continue
     trashed += await needs.metadata.transaction(async (tables) =>
-      (await mayChange(tables)) ? tables.garbage.trashStrays(strays) : 0,
+      (await takesChanges(tables)) ? tables.garbage.trashOrphans(strays) : 0,
     )
   }
   return { trashed, isWhole: true }
@@ -172,7 +172,7 @@ const sweepTurnMs = 1_800_000
  * whole sweep takes the long one. The one of whoever is at work ends soon by itself: a sweep that fails, is stopped or
  * dies is due again then, and not before, because a store in trouble must not be asked again and again.
  */
-export async function sweepInTurn(
+export async function sweepOrphansOnce(
   needs: CollectNeeds,
   { ageMs, everyMs }: { readonly ageMs: number; readonly everyMs: number },
   prepare: () => Promise<void>,
@@ -181,14 +181,14 @@ export async function sweepInTurn(
   const { garbage } = needs.metadata
   const turnMs = Math.min(sweepTurnMs, everyMs)
   // For no time at all: that is a look.
-  if (!(await garbage.takeTurn('whole sweep', 0))) return undefined
-  if (!(await garbage.takeTurn('sweep', turnMs))) return undefined
+  if (!(await garbage.claimWork('whole sweep', 0))) return undefined
+  if (!(await garbage.claimWork('sweep', turnMs))) return undefined
   await prepare()
   const swept = await sweep(needs, ageMs, async () => {
     // Ours still, or again when it is over. If another was quicker, two look through the store: a waste, and no harm.
-    await garbage.takeTurn('sweep', turnMs)
+    await garbage.claimWork('sweep', turnMs)
     return !shouldStop()
   })
-  if (swept.isWhole) await garbage.takeTurn('whole sweep', everyMs)
+  if (swept.isWhole) await garbage.claimWork('whole sweep', everyMs)
   return swept
 }

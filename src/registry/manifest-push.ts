@@ -9,7 +9,7 @@ import type { DiskSpace } from '../ports/disk-space.ts'
 import type { ManifestEntry } from '../ports/manifests.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryRow, Scope } from '../ports/repositories.ts'
-import { checkStillEnabled } from './service.ts'
+import { checkStillEnabled } from './accounts.ts'
 import type { RegistrySettings } from './settings.ts'
 
 type Settings = Pick<
@@ -76,8 +76,8 @@ export async function pushManifest(
     for (const tag of tags.toSorted()) await tables.tags.point(repository, tag, id)
     if (isNew) {
       await tables.manifests.fillEntries(repository, digest, id)
-      const count = await tables.repositories.addManifests(repository, 1)
-      if (count === 1) await tables.accounts.addImages(scope.accountId, 1)
+      const count = await tables.repositories.changeManifestCount(repository, 1)
+      if (count === 1) await tables.accounts.changeImageCount(scope.accountId, 1)
     }
   })
   return { digest, subject: manifest.subject, tags }

@@ -4,7 +4,8 @@ import type { Reference } from '../oci/names.ts'
 import type { ManifestSummary, StoredManifest } from '../ports/manifests.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Scope } from '../ports/repositories.ts'
-import { checkStillEnabled } from './service.ts'
+import { checkStillEnabled } from './accounts.ts'
+import { getRepository } from './repositories.ts'
 import type { RegistrySettings } from './settings.ts'
 
 type ReadNeeds = { readonly metadata: Pick<MetadataStore, 'manifests' | 'repositories'> }
@@ -23,8 +24,7 @@ export async function describeManifest(needs: ReadNeeds, scope: Scope, reference
 }
 
 async function refuseUnknown({ metadata }: ReadNeeds, scope: Scope, reference: Reference): Promise<never> {
-  const repository = await metadata.repositories.find(scope)
-  if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
+  await getRepository(metadata, scope)
   throw new RegistryRefusal('manifest-unknown', { ...reference })
 }
 
@@ -35,8 +35,7 @@ async function refuseUnknown({ metadata }: ReadNeeds, scope: Scope, reference: R
 export async function deleteManifest({ metadata, settings }: DeleteNeeds, scope: Scope, digest: Digest): Promise<void> {
   await metadata.transaction(async (tables) => {
     await checkStillEnabled(tables, scope.accountId)
-    const repository = await tables.repositories.find(scope)
-    if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
+    const repository = await getRepository(tables, scope)
     const id = await tables.manifests.findLocked(repository, digest)
     if (id === undefined) throw new RegistryRefusal('manifest-unknown', { digest })
     if (await tables.manifests.isListed(repository, id)) {
@@ -47,7 +46,7 @@ export async function deleteManifest({ metadata, settings }: DeleteNeeds, scope:
     await tables.tags.removeAllOf(repository, id)
     await tables.blobs.renewLeases(repository, await tables.manifests.listBlobs(repository, id))
     await tables.manifests.remove(repository, id)
-    const left = await tables.repositories.addManifests(repository, -1)
-    if (left === 0) await tables.accounts.addImages(scope.accountId, -1)
+    const left = await tables.repositories.changeManifestCount(repository, -1)
+    if (left === 0) await tables.accounts.changeImageCount(scope.accountId, -1)
   })
 }

@@ -1,9 +1,10 @@
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { Tag } from '../oci/names.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
-import type { RepositoryRow, Scope } from '../ports/repositories.ts'
+import type { Scope } from '../ports/repositories.ts'
+import { checkStillEnabled } from './accounts.ts'
 import { type Page, type PageRequest, toPage } from './pages.ts'
-import { checkStillEnabled } from './service.ts'
+import { getRepository } from './repositories.ts'
 
 type ListNeeds = { readonly metadata: Pick<MetadataStore, 'repositories' | 'tags'> }
 type DeleteNeeds = { readonly metadata: Pick<MetadataStore, 'repositories' | 'transaction'> }
@@ -17,7 +18,7 @@ export async function listTags(
   scope: Scope,
   { after, limit }: PageRequest & { readonly limit: number },
 ): Promise<Page<Tag>> {
-  const repository = await getRepository(needs, scope)
+  const repository = await getRepository(needs.metadata, scope)
   if (limit === 0) return { items: [], hasMore: false }
   return toPage(await needs.metadata.tags.list(repository, after, limit + 1), limit)
 }
@@ -31,7 +32,7 @@ export async function* readTagPages(
   scope: Scope,
   after: string | undefined,
 ): AsyncGenerator<Page<Tag>> {
-  const repository = await getRepository(needs, scope)
+  const repository = await getRepository(needs.metadata, scope)
   let last = after
   for (;;) {
     const page = toPage(await needs.metadata.tags.list(repository, last, pageLength + 1), pageLength)
@@ -42,12 +43,6 @@ export async function* readTagPages(
   }
 }
 
-async function getRepository({ metadata }: ListNeeds, scope: Scope): Promise<RepositoryRow> {
-  const repository = await metadata.repositories.find(scope)
-  if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
-  return repository
-}
-
 /** Removes the tag and nothing else: what it pointed to can still be pulled by digest. */
 export async function deleteTag({ metadata }: DeleteNeeds, scope: Scope, tag: Tag): Promise<void> {
   const isRemoved = await metadata.transaction(async (tables) => {
@@ -55,7 +50,6 @@ export async function deleteTag({ metadata }: DeleteNeeds, scope: Scope, tag: Ta
     return tables.tags.remove(scope, tag)
   })
   if (isRemoved) return
-  const repository = await metadata.repositories.find(scope)
-  if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
+  await getRepository(metadata, scope)
   throw new RegistryRefusal('manifest-unknown', { tag })
 }

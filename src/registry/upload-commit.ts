@@ -109,10 +109,10 @@ async function writeRows(
 ): Promise<void> {
   const { key, leftovers } = object
   await checkStillTakesChanges(tables, upload.repository.accountId)
-  if (!(await tables.uploads.finish(upload, digest))) throw new RegistryRefusal('upload-unknown', { id: upload.id })
+  if (!(await tables.uploads.commit(upload, digest))) throw new RegistryRefusal('upload-unknown', { id: upload.id })
   const { accountId } = upload.repository
   const made =
-    (await tables.blobs.insert(accountId, digest, sizeBytes, key)) ??
+    (await tables.blobs.add(accountId, digest, sizeBytes, key)) ??
     (await tables.blobs.replaceDamaged(accountId, digest, sizeBytes, key))
   const blob = made ?? (await tables.blobs.findLocked(accountId, digest))
   if (blob === undefined) throw new Unavailable('the metadata store', { cause: new Error(`${digest} came and went`) })

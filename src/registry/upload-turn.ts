@@ -5,16 +5,16 @@ import type { BlobStore, BlobWriter } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Upload, UploadOwner } from '../ports/uploads.ts'
-import type { RunningUploads, WriterEntry } from './running-uploads.ts'
 import type { RegistrySettings } from './settings.ts'
 import { commitUpload, hashOfStored } from './upload-commit.ts'
 import { endingOf, eventOf, type TurnState } from './upload-endings.ts'
+import type { UploadWriters, WriterHandle } from './upload-writers.ts'
 
 export interface TurnNeeds {
   readonly blobs: Pick<BlobStore, 'openWriter' | 'read' | 'has'>
   readonly metadata: Pick<MetadataStore, 'uploads' | 'blobs' | 'transaction'>
   readonly clock: Pick<Clock, 'every'>
-  readonly running: RunningUploads
+  readonly writers: UploadWriters
   readonly settings: Pick<RegistrySettings, 'blobBytesMax'>
   /** Is told of lost bytes that were found, for the log. */
   readonly noteLoss?: (lost: LostBytes) => void
@@ -38,7 +38,7 @@ export const turnMs = 30_000
 export interface TakenTurn {
   readonly owner: UploadOwner
   readonly upload: Upload
-  readonly entry: WriterEntry | undefined
+  readonly entry: WriterHandle | undefined
 }
 
 /**
@@ -172,7 +172,7 @@ export class UploadTurn implements AsyncDisposable {
   async #open(chunk: IncomingChunk, algorithm: DigestAlgorithm): Promise<BlobWriter> {
     const { upload } = this
     checkOrder(upload, chunk)
-    const kept = this.#needs.running.takeHash(upload)
+    const kept = this.#needs.writers.takeHash(upload)
     const isEmpty = upload.object.sizeBytes === 0
     this.#hash = isEmpty && kept?.algorithm !== algorithm ? startHash(algorithm) : kept
     this.#chunk = chunk
@@ -216,11 +216,11 @@ export class UploadTurn implements AsyncDisposable {
     await this.#stopHeartbeat()
     // For whoever goes on: the hash of all bytes so far, in the algorithm that nearly everybody closes with.
     const digest = this.#hash?.algorithm === 'sha256' ? (`sha256:${this.#hash.hex()}` as Digest) : undefined
-    if (object === undefined || !(await this.#needs.metadata.uploads.advance(upload, object, digest))) {
+    if (object === undefined || !(await this.#needs.metadata.uploads.releaseTurn(upload, object, digest))) {
       throw new RegistryRefusal('upload-unknown', { id: upload.id })
     }
     this.#isOver = true
-    if (this.#hash !== undefined) this.#needs.running.keepHash(upload, object.sizeBytes, this.#hash)
+    if (this.#hash !== undefined) this.#needs.writers.keepHash(upload, object.sizeBytes, this.#hash)
   }
 
   /**
@@ -231,13 +231,13 @@ export class UploadTurn implements AsyncDisposable {
   async #giveUp(removesSession: boolean): Promise<boolean> {
     const { uploads } = this.#needs.metadata
     const { owner, upload } = this.#taken
-    const isOurs = await uploads.isOpen(upload).catch(() => undefined)
-    if (isOurs) await this.#writer?.rewind().catch(() => undefined)
+    const isOurs = await uploads.holdsTurn(upload).catch(() => undefined)
+    if (isOurs) await this.#writer?.rollBack().catch(() => undefined)
     if (!removesSession) {
       // Fenced by the epoch, so it is safe even when it is not known whose turn it is.
-      if (isOurs !== false) await uploads.advance(upload, upload.object, upload.receivedDigest)
+      if (isOurs !== false) await uploads.releaseTurn(upload, upload.object, upload.receivedDigest)
     } else if (isOurs ?? this.#state === 'single') {
-      return this.#needs.metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))
+      return this.#needs.metadata.transaction((tables) => tables.uploads.remove(owner, upload.id))
     }
     return false
   }
@@ -255,7 +255,7 @@ export class UploadTurn implements AsyncDisposable {
 
   /** A metadata store that fails is asked again at the next beat. A turn that is lost ends the body. */
   async #keepTurn(): Promise<void> {
-    const isKept = await this.#needs.metadata.uploads.keepTurn(this.upload, turnMs).catch(() => true)
+    const isKept = await this.#needs.metadata.uploads.renewTurn(this.upload, turnMs).catch(() => true)
     if (isKept) return
     this.#isLost = true
     this.#chunk?.body.cancel(new RegistryRefusal('upload-unknown', { id: this.upload.id }))

@@ -45,7 +45,7 @@ export async function startUpload(needs: UploadNeeds, owner: UploadOwner, turn: 
   return metadata.transaction(async (tables) => {
     const repository = await tables.repositories.ensure(owner)
     if (turn === 'free') await checkRoomForSession(tables, repository, owner.subject, settings)
-    return tables.uploads.begin(repository, owner.subject, id, key, turn === 'ours' ? turnMs : 0)
+    return tables.uploads.create(repository, owner.subject, id, key, turn === 'ours' ? turnMs : 0)
   })
 }
 
@@ -72,7 +72,7 @@ async function checkRoomForSession(
     ofRepository + roomOf(uploadsPerRepositoryMax) < uploadsPerRepositoryMax &&
     ofSubject + roomOf(uploadsPerPrincipalMax) < uploadsPerPrincipalMax
   if (isBelow(await tables.uploads.countOpen(repository, subject), roomBelow)) return
-  await tables.repositories.serialize(repository)
+  await tables.repositories.lock(repository)
   const open = await tables.uploads.countOpen(repository, subject)
   if (isBelow(open, () => 0)) return
   const isOwnLimit = open.ofSubject >= uploadsPerPrincipalMax
@@ -92,9 +92,9 @@ function requireOpen(state: UploadState | undefined, id: UploadId): Extract<Uplo
 
 /** Forgets the upload. A request that writes to it right now is stopped. */
 export async function cancelUpload(needs: UploadNeeds, owner: UploadOwner, id: UploadId): Promise<void> {
-  const isGone = await needs.metadata.transaction((tables) => tables.uploads.discard(owner, id))
+  const isGone = await needs.metadata.transaction((tables) => tables.uploads.remove(owner, id))
   if (!isGone) throw new RegistryRefusal('upload-unknown', { id })
-  await needs.running.stop(id, 'the upload was cancelled')
+  await needs.writers.stop(id, 'the upload was cancelled')
 }
 
 type OperatorNeeds = { readonly metadata: Pick<MetadataStore, 'uploads' | 'transaction'> }
@@ -110,7 +110,7 @@ export function listOpenUploads(
 
 /** For operators: forgets an upload, whoever owns it. A request that writes to it ends when it next renews its turn. */
 export async function cancelAnyUpload({ metadata }: OperatorNeeds, id: UploadId): Promise<void> {
-  const isGone = await metadata.transaction((tables) => tables.uploads.discardAny(id))
+  const isGone = await metadata.transaction((tables) => tables.uploads.removeAny(id))
   if (!isGone) throw new RegistryRefusal('upload-unknown', { id })
 }
 
@@ -141,7 +141,7 @@ export async function finishUpload(
   digest: Digest,
   chunk: IncomingChunk,
 ): Promise<void> {
-  const { clock, metadata, running } = needs
+  const { clock, metadata, writers: running } = needs
   const deadline = clock.steadyNow() + repeatWaitMs
   for (;;) {
     const state = await metadata.uploads.find(owner, id)
@@ -169,8 +169,8 @@ async function awaitFirst(
   { signal }: IncomingChunk,
   deadline: number,
 ): Promise<boolean> {
-  const { clock, metadata, running } = needs
-  using place = running.awaitEnd(id, digest, signal)
+  const { clock, metadata, writers: running } = needs
+  using place = running.waitFor(id, digest, signal)
   for (;;) {
     if (place === undefined || clock.steadyNow() >= deadline) return false
     await place.untilNextLook(deadline)
@@ -185,7 +185,7 @@ async function awaitFirst(
 async function isClosedAs(needs: UploadNeeds, owner: UploadOwner, id: UploadId, digest: Digest): Promise<boolean> {
   const state = await needs.metadata.uploads.find(owner, id)
   if (state !== undefined && 'done' in state) return state.done === digest
-  return (needs.running.find(id)?.closing ?? state?.closing) === digest
+  return (needs.writers.find(id)?.closing ?? state?.closing) === digest
 }
 
 /** A whole blob in one request: the session is opened, written and closed by it. */
@@ -211,7 +211,7 @@ async function takeTurn(
 ): Promise<UploadTurn | undefined> {
   checkOrder(seen, chunk)
   const stop = (reason: string) => chunk.body.cancel(new RegistryRefusal('body-incomplete', { reason }))
-  const entry = await needs.running.enter(seen.id, stop, closing)
+  const entry = await needs.writers.enter(seen.id, stop, closing)
   if (entry === undefined) return undefined
   try {
     const upload = await claim(needs, owner, seen, closing)
@@ -232,10 +232,10 @@ async function claim(
   closing: Digest | undefined,
 ): Promise<Upload | undefined> {
   try {
-    return await uploads.claim(owner, seen.id, turnMs, closing)
+    return await uploads.claimTurn(owner, seen.id, turnMs, closing)
   } catch (error) {
     // By keeping it for no time, not by recording: if another writer took this turn, its bytes must stay.
-    await uploads.keepTurn({ ...seen, epoch: seen.epoch + 1 }, 0).catch(() => false)
+    await uploads.renewTurn({ ...seen, epoch: seen.epoch + 1 }, 0).catch(() => false)
     throw error
   }
 }

@@ -60,11 +60,11 @@ describe('the matrix finds out', () => {
         const isReal = ({ secret }: Credential) => !isStrange || secret === testApiKey
         return {
           identity: {
-            recall: (credential) => (isReal(credential) ? identity.recall(credential) : undefined),
+            findCached: (credential) => (isReal(credential) ? identity.findCached(credential) : undefined),
             authenticate: (credential) =>
               isReal(credential) ? identity.authenticate(credential) : authenticate(credential),
-            provesItself: (credential) => identity.provesItself(credential),
-            forgetAll: () => identity.forgetAll(),
+            isUnguessable: (credential) => identity.isUnguessable(credential),
+            clear: () => identity.clear(),
           },
         }
       },

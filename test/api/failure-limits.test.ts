@@ -11,9 +11,9 @@ const server = await startMoved({
   settings: { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1', BERTH_AUTH__CHALLENGE: 'bearer' },
   change: ({ identity: inner }) => ({
     identity: {
-      recall: (credential) => inner.recall(credential),
-      provesItself: (credential) => inner.provesItself(credential),
-      forgetAll: () => inner.forgetAll(),
+      findCached: (credential) => inner.findCached(credential),
+      isUnguessable: (credential) => inner.isUnguessable(credential),
+      clear: () => inner.clear(),
       authenticate(credential) {
         asked += 1
         return inner.authenticate(credential)

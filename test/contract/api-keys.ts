@@ -216,7 +216,7 @@ function usesContract(open: Open): void {
     const [one, other] = await apiKeys.list(alice.id)
     expect([one?.lastUsedAt, await apiKeys.hasAnyBeenUsed()]).toEqual([undefined, false])
 
-    await apiKeys.noteUses([one?.id ?? 0, other?.id ?? 0])
+    await apiKeys.recordUses([one?.id ?? 0, other?.id ?? 0])
     expect(await apiKeys.hasAnyBeenUsed()).toBe(true)
 
     const used = (await apiKeys.list(alice.id)).map(({ lastUsedAt }) => lastUsedAt)
@@ -229,9 +229,9 @@ function usesContract(open: Open): void {
     await apiKeys.add(keyOf(alice.id, 'laptop'))
     const [laptop] = await apiKeys.list(alice.id)
 
-    await apiKeys.noteUses([])
+    await apiKeys.recordUses([])
     expect((await apiKeys.list(alice.id))[0]?.lastUsedAt).toBeUndefined()
-    await apiKeys.noteUses([999_999, laptop?.id ?? 0])
+    await apiKeys.recordUses([999_999, laptop?.id ?? 0])
 
     expect((await apiKeys.list(alice.id))[0]?.lastUsedAt).toBeNumber()
   })

@@ -162,7 +162,7 @@ export function sharedBlobStoreContract(name: string, open: () => Promise<Opened
       expect(await errorOf(append(store, key, upload, generatedBytes(1_000)))).toBeInstanceOf(Spoiled)
       await (await reopen()).claim('another', { mayBeNew: false, formerOwner: 'one' })
       expect(await errorOf(append(store, key, upload, generatedBytes(1_000)))).toBeInstanceOf(Unavailable)
-      expect((await Array.fromAsync(store.listOlder(0))).flat()).toEqual([])
+      expect((await Array.fromAsync(store.listOlderThan(0))).flat()).toEqual([])
     })
   })
 }
@@ -190,7 +190,7 @@ function keepingOrder(open: () => Promise<OpenedBlobStore>): void {
     const key = await storeWhole(store, bytes)
     await store.claim('one', { mayBeNew: true })
 
-    const listed = await Array.fromAsync(store.listOlder(0))
+    const listed = await Array.fromAsync(store.listOlderThan(0))
     expect(listed.flat()).toEqual([{ storageKey: key, openedFor: key.slice(0, 36) as StorageKey, notes: undefined }])
   })
 
@@ -207,7 +207,7 @@ function keepingOrder(open: () => Promise<OpenedBlobStore>): void {
 
     await store.remove(key, undefined)
 
-    const listed = await Array.fromAsync(store.listOlder(0))
+    const listed = await Array.fromAsync(store.listOlderThan(0))
     expect(listed.flat().map(({ storageKey }) => storageKey)).toEqual([bystander])
   })
 }

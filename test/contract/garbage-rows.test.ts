@@ -3,7 +3,7 @@ import { expect } from 'bun:test'
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
-import { buryBlobs, removeEmptyRepositories } from '../../src/registry/garbage-rows.ts'
+import { removeEmptyRepositories, trashUnusedBlobs } from '../../src/registry/garbage-selection.ts'
 import { digestOf } from '../support/basics/generated-bytes.ts'
 import { testNeeding } from '../support/basics/needs.ts'
 import { afterCommit, crash, Gate, SimulatedCrash } from '../support/clocks/gates.ts'
@@ -87,14 +87,14 @@ engines.each(
     await metadata.copiedObjects().note(copied, [])
 
     const trashed = await metadata.transaction(({ garbage }) =>
-      garbage.trashStrays([
+      garbage.trashOrphans([
         { storageKey: copy, openedFor, notes: undefined },
         { storageKey: stray, openedFor: other, notes: undefined },
       ]),
     )
 
     expect(trashed).toBe(1)
-    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([{ storageKey: stray, notes: undefined }])
+    expect(await metadata.garbage.claimTrashed(0, 0, 10)).toEqual([{ storageKey: stray, notes: undefined }])
   },
 )
 
@@ -104,7 +104,7 @@ engines.each('a blob that many repositories link loses some hundreds of links a 
   const seen = [await links()]
   const noting = afterCommit(metadata, async () => void seen.push(await links()))
 
-  expect(await buryBlobs({ metadata: noting }, ages, never)).toEqual({ blobs: 0, bytes: 0 })
+  expect(await trashUnusedBlobs({ metadata: noting }, ages, never)).toEqual({ blobs: 0, bytes: 0 })
 
   const gone = seen.slice(1).map((left, at) => (seen[at] ?? 0) - left)
   expect([seen[0], seen.at(-1)]).toEqual([451, 3])
@@ -120,7 +120,7 @@ engines.each('a push between two portions keeps its link, or is told that it is 
     if (outcomes.length === 0 && (await links()) < 300) outcomes.push(await push(early), await push(late))
   })
 
-  await buryBlobs({ metadata: pushing }, ages, never)
+  await trashUnusedBlobs({ metadata: pushing }, ages, never)
 
   expect(outcomes).toEqual(['unknown', 'pushed'])
   expect(await links()).toBe(1)
@@ -130,7 +130,7 @@ engines.each('a push between two portions keeps its link, or is told that it is 
 engines.each('a blob that nobody needs is buried once its many links are gone', async (engine) => {
   const { metadata, links, count } = await openLiked(engine)
 
-  expect(await buryBlobs({ metadata }, ages, never)).toEqual({ blobs: 1, bytes: 'base layer'.length })
+  expect(await trashUnusedBlobs({ metadata }, ages, never)).toEqual({ blobs: 1, bytes: 'base layer'.length })
 
   expect([await links(), await count('blobs'), await count('trash'), await count('blob_queue')]).toEqual([0, 0, 1, 0])
 })
@@ -145,7 +145,7 @@ engines.each('a blob that is mounted while its links go is kept for the lease', 
     await metadata.transaction(({ blobs }) => blobs.link(fresh.repository, blob.id, blob.digest))
   })
 
-  expect(await buryBlobs({ metadata: mounting }, ages, never)).toEqual({ blobs: 0, bytes: 0 })
+  expect(await trashUnusedBlobs({ metadata: mounting }, ages, never)).toEqual({ blobs: 0, bytes: 0 })
 
   expect(isMounted).toBe(true)
   expect([await links(), await count('blobs'), await count('blob_queue')]).toEqual([1, 1, 1])
@@ -160,9 +160,9 @@ engines.each('a collector that dies between two portions leaves the blob in the 
     if ((await links()) < 300) await crash()
   })
 
-  await expect(buryBlobs({ metadata: dying }, ages, never)).rejects.toThrow()
+  await expect(trashUnusedBlobs({ metadata: dying }, ages, never)).rejects.toThrow()
   expect([(await links()) > 1, await count('blob_queue')]).toEqual([true, 1])
-  await buryBlobs({ metadata }, ages, never)
+  await trashUnusedBlobs({ metadata }, ages, never)
 
   expect([await links(), await count('blob_queue')]).toEqual([1, 0])
 })
@@ -186,7 +186,7 @@ engines.each('what disabled accounts have queued is met once a lease, not once a
   })
   const collect = (leaseMs: number) => {
     transactions = 0
-    return buryBlobs({ metadata: counting }, { leaseMs }, never)
+    return trashUnusedBlobs({ metadata: counting }, { leaseMs }, never)
   }
 
   // One for each blob, and one that finds nothing.
@@ -221,7 +221,7 @@ engines.each('what was queued in one moment, as by a move, is met all the same',
     if (looks < 40) await metadata.transaction(({ blobs }) => blobs.link(pushing.repository, blob.id, blob.digest))
   })
 
-  expect(await buryBlobs({ metadata: held }, ages, never)).toMatchObject({ blobs: 3 })
+  expect(await trashUnusedBlobs({ metadata: held }, ages, never)).toMatchObject({ blobs: 3 })
 
   expect(await count('blob_queue WHERE queued_at = 1')).toBe(0)
   expect(await count('blob_queue')).toBe(4)
@@ -250,11 +250,11 @@ testNeeding(postgres, 'a link that a push has held, and that it left unused, goe
     }
   })
 
-  await buryBlobs({ metadata: disturbed }, ages, never)
+  await trashUnusedBlobs({ metadata: disturbed }, ages, never)
   expect([await links(), await count('blob_queue')]).toEqual([2, 1])
 
   await grow()
-  await buryBlobs({ metadata }, ages, never)
+  await trashUnusedBlobs({ metadata }, ages, never)
   expect([await links(), await count('blob_queue')]).toEqual([1, 0])
 })
 
@@ -268,12 +268,12 @@ testNeeding(postgres, 'so does one that somebody holds, of a blob that few repos
 
   await metadata.transaction(async ({ blobs }) => {
     await blobs.isUsed(other.repository, blob.id)
-    await buryBlobs({ metadata }, ages, never)
+    await trashUnusedBlobs({ metadata }, ages, never)
   })
   expect([await count('blob_links'), await count('blob_queue')]).toEqual([2, 1])
 
   await grow()
-  await buryBlobs({ metadata }, ages, never)
+  await trashUnusedBlobs({ metadata }, ages, never)
   expect([await count('blob_links'), await count('blob_queue')]).toEqual([1, 0])
 })
 

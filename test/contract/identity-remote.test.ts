@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'bun:test'
-import { RememberedIdentity } from '../../src/identity/remembered-identity.ts'
+import { CachedIdentity } from '../../src/identity/cached-identity.ts'
 import type { Credential } from '../../src/ports/identity.ts'
 import { forgedTokens } from '../support/identity/forged-tokens.ts'
 import { IdentityStub } from '../support/identity/identity-stub.ts'
@@ -78,5 +78,5 @@ identityContract('remote', openAsked)
 identityContract('remote, with tokens that are checked here', openChecked)
 identityContract('remote, behind a memory', async () => {
   const opened = await openChecked()
-  return { ...opened, identity: new RememberedIdentity(opened.identity, { now: () => noon }, policy) }
+  return { ...opened, identity: new CachedIdentity(opened.identity, { now: () => noon }, policy) }
 })

@@ -3,11 +3,10 @@ import { join } from 'node:path'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.ts'
 import { FilesystemSigningKeys } from '../../src/adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
-import { hashApiKey } from '../../src/identity/api-keys.ts'
+import { hashApiKey, KeyUseRecorder } from '../../src/identity/api-keys.ts'
+import { CachedIdentity, type CachePolicy } from '../../src/identity/cached-identity.ts'
 import { EmbeddedIdentity } from '../../src/identity/embedded-identity.ts'
 import { KeyRing } from '../../src/identity/key-ring.ts'
-import { KeyUses } from '../../src/identity/key-uses.ts'
-import { type MemoryPolicy, RememberedIdentity } from '../../src/identity/remembered-identity.ts'
 import { defaultRoles } from '../../src/identity/rights.ts'
 import { Tokens, tokenLifetimeSeconds } from '../../src/identity/tokens.ts'
 import type { Credential } from '../../src/ports/identity.ts'
@@ -20,7 +19,7 @@ import { identityContract } from './identity.ts'
 const temporaryFolder = useTemporaryFolders('identity')
 const opened: SqlMetadataStore[] = []
 const noon = Date.UTC(2030, 0, 1, 12)
-const policy: MemoryPolicy = { goodMs: 10_000, refreshAfterMs: Number.POSITIVE_INFINITY, badMs: 0, outageMs: 0 }
+const policy: CachePolicy = { goodMs: 10_000, refreshAfterMs: Number.POSITIVE_INFINITY, badMs: 0, outageMs: 0 }
 
 afterAll(async () => {
   for (const metadata of opened) await metadata.close()
@@ -58,7 +57,7 @@ async function openEmbedded() {
   await addKey(user, 'laptop', 'a key of alice for her laptop')
   await addKey(user, 'robot', 'another key of alice for a robot', noon + 1)
   await addKey(user, 'old', 'an old key of alice', noon)
-  const uses = new KeyUses(apiKeys)
+  const uses = new KeyUseRecorder(apiKeys)
   const open = (its: Tokens) => new EmbeddedIdentity({ users, apiKeys, uses, clock, tokens: its, roles: defaultRoles })
   return { users, apiKeys, user, keeper, keys, clock, tokens, addKey, open, identity: open(tokens) }
 }
@@ -106,7 +105,7 @@ identityContract('embedded', openForContract)
 
 identityContract('embedded, remembered', async () => {
   const embedded = await openForContract()
-  return { ...embedded, identity: new RememberedIdentity(embedded.identity, embedded.clock, policy) }
+  return { ...embedded, identity: new CachedIdentity(embedded.identity, embedded.clock, policy) }
 })
 
 describe('identity, embedded', () => {
@@ -154,7 +153,7 @@ describe('identity, embedded', () => {
 describe('identity, embedded and remembered', () => {
   test('is remembered no longer than may be, nor longer than the credential lives', async () => {
     const { identity: inner, users, user, clock } = await openEmbedded()
-    const identity = new RememberedIdentity(inner, clock, policy)
+    const identity = new CachedIdentity(inner, clock, policy)
     const [lasting, ending] = [apiKey('a key of alice for her laptop'), apiKey('another key of alice for a robot')]
     await Promise.all([identity.authenticate(lasting), identity.authenticate(ending)])
     await users.change(user.id, { isDisabled: true })
@@ -168,18 +167,18 @@ describe('identity, embedded and remembered', () => {
 
   test('is forgotten at once by who is told to', async () => {
     const { identity: inner, users, user, clock } = await openEmbedded()
-    const identity = new RememberedIdentity(inner, clock, policy)
+    const identity = new CachedIdentity(inner, clock, policy)
     const lasting = apiKey('a key of alice for her laptop')
     await identity.authenticate(lasting)
     await users.change(user.id, { isDisabled: true })
-    identity.forgetAll()
+    identity.clear()
 
-    expect([identity.recall(lasting), await identity.authenticate(lasting)]).toEqual([undefined, undefined])
+    expect([identity.findCached(lasting), await identity.authenticate(lasting)]).toEqual([undefined, undefined])
   })
 
   test('one that is good again after it was refused is let in at once', async () => {
     const { identity: inner, users, user, clock } = await openEmbedded()
-    const identity = new RememberedIdentity(inner, clock, policy)
+    const identity = new CachedIdentity(inner, clock, policy)
     await users.change(user.id, { isDisabled: true })
     expect(await identity.authenticate(apiKey('a key of alice for her laptop'))).toBeUndefined()
 

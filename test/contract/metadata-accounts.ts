@@ -139,13 +139,13 @@ export function accountsContract(open: OpenMetadataStore): void {
     const { accounts } = await open()
     const { id } = await accounts.ensure('acme')
 
-    await accounts.addImages(id, 1)
-    await accounts.addImages(id, 1)
-    await accounts.addImages(id, -1)
+    await accounts.changeImageCount(id, 1)
+    await accounts.changeImageCount(id, 1)
+    await accounts.changeImageCount(id, -1)
     expect((await accounts.find('acme'))?.imageCount).toBe(1)
-    await accounts.addImages(id, -1)
+    await accounts.changeImageCount(id, -1)
 
-    expect(await outcomeOf(accounts.addImages(id, -1))).toBe('refused')
+    expect(await outcomeOf(accounts.changeImageCount(id, -1))).toBe('refused')
     expect((await accounts.find('acme'))?.imageCount).toBe(0)
   })
 

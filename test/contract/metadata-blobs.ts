@@ -65,7 +65,7 @@ function losing(open: OpenMetadataStore): void {
     expect(found?.storageKey).not.toBe(blob.key)
     expect(holders).toEqual([named('app')])
     expect(await metadata.transaction(({ blobs }) => blobs.isUsed(shelf.repository, blob.id))).toBe(true)
-    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([{ storageKey: blob.key, notes: undefined }])
+    expect(await metadata.garbage.claimTrashed(0, 0, 10)).toEqual([{ storageKey: blob.key, notes: undefined }])
     // Whoever still has the former row in mind marks nothing any more.
     expect(await metadata.blobs.markDamaged(at)).toBe(false)
   })
@@ -79,7 +79,7 @@ function losing(open: OpenMetadataStore): void {
       await garbage.lockNextDue(0, 0, 10)
       replacing = replace()
       await Bun.sleep(50)
-      await garbage.bury({ accountId: shelf.accountId, blobId: blob.id, storageKey: blob.key, sizeBytes: 5 })
+      await garbage.moveToTrash({ accountId: shelf.accountId, blobId: blob.id, storageKey: blob.key, sizeBytes: 5 })
     })
 
     expect(await replacing).toBeUndefined()
@@ -118,7 +118,7 @@ function linking(open: OpenMetadataStore): void {
     for (const sizeBytes of [0, 5_000_000_000, 2 ** 50]) {
       const digest = digestOf(String(sizeBytes))
       await metadata.transaction(async ({ blobs }) => {
-        const made = await blobs.insert(repository.accountId, digest, sizeBytes, freshKey())
+        const made = await blobs.add(repository.accountId, digest, sizeBytes, freshKey())
         if (made !== undefined) await blobs.link(repository, made.id, digest)
       })
       expect((await metadata.blobs.find(scope, digest))?.sizeBytes).toBe(sizeBytes)
@@ -130,7 +130,7 @@ function linking(open: OpenMetadataStore): void {
     const { id, digest, key } = await addBlob({ metadata, repository, ...shelf }, 'layer')
 
     const second = await metadata.transaction(async ({ blobs }) => ({
-      inserted: await blobs.insert(repository.accountId, digest, 5, freshKey()),
+      inserted: await blobs.add(repository.accountId, digest, 5, freshKey()),
       found: await blobs.findLocked(repository.accountId, digest),
     }))
 
@@ -143,7 +143,7 @@ function linking(open: OpenMetadataStore): void {
     const digest = digestOf('unlinked')
 
     const found = await metadata.transaction(async ({ blobs }) => ({
-      made: await blobs.insert(repository.accountId, digest, 8, freshKey()),
+      made: await blobs.add(repository.accountId, digest, 8, freshKey()),
       found: await blobs.findLocked(repository.accountId, digest),
       missing: await blobs.findLocked(repository.accountId, digestOf('missing')),
     }))
@@ -157,7 +157,7 @@ function linking(open: OpenMetadataStore): void {
 
     const made = await Promise.all(
       Array.from({ length: 20 }, () =>
-        metadata.transaction(({ blobs }) => blobs.insert(repository.accountId, digestOf('layer'), 5, freshKey())),
+        metadata.transaction(({ blobs }) => blobs.add(repository.accountId, digestOf('layer'), 5, freshKey())),
       ),
     )
 

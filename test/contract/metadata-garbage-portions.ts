@@ -51,15 +51,17 @@ function droppingLinks(open: OpenMetadataStore): void {
     const { blob, shelves } = await linkMany(shelf, 8)
     for (const at of [2, 6]) await addManifest(shelves[at] ?? shelf, 'one', { blobs: [blob] })
     const drop = (leaseMs: number, after: RowId) =>
-      shelf.metadata.transaction(({ garbage }) => garbage.dropUnusedLinks(candidateOf(shelf, blob), leaseMs, after, 3))
+      shelf.metadata.transaction(({ garbage }) =>
+        garbage.removeUnusedLinks(candidateOf(shelf, blob), leaseMs, after, 3),
+      )
 
-    expect(await drop(hourMs, 0)).toEqual({ next: shelves[2]?.repository.id, hasPassedOver: false })
+    expect(await drop(hourMs, 0)).toEqual({ next: shelves[2]?.repository.id, hasSkipped: false })
     expect(await holdersOf(shelves, blob)).toHaveLength(8)
     expect(await drop(0, 0)).toMatchObject({ next: shelves[2]?.repository.id })
     expect(await holdersOf(shelves, blob)).toEqual([2, 3, 4, 5, 6, 7])
     expect(await drop(0, shelves[2]?.repository.id ?? 0)).toMatchObject({ next: shelves[5]?.repository.id })
     expect(await holdersOf(shelves, blob)).toEqual([2, 6, 7])
-    expect(await drop(0, shelves[5]?.repository.id ?? 0)).toEqual({ next: undefined, hasPassedOver: false })
+    expect(await drop(0, shelves[5]?.repository.id ?? 0)).toEqual({ next: undefined, hasSkipped: false })
     expect(await holdersOf(shelves, blob)).toEqual([2, 6])
   })
 
@@ -70,10 +72,10 @@ function droppingLinks(open: OpenMetadataStore): void {
     const theirs = await addBlob(rival, 'layer')
 
     const dropped = await shelf.metadata.transaction(({ garbage }) =>
-      garbage.dropUnusedLinks(candidateOf(shelf, blob), 0, 0, 100),
+      garbage.removeUnusedLinks(candidateOf(shelf, blob), 0, 0, 100),
     )
 
-    expect(dropped).toEqual({ next: undefined, hasPassedOver: false })
+    expect(dropped).toEqual({ next: undefined, hasSkipped: false })
     expect(await holdersOf([shelf], blob)).toEqual([])
     expect(await holdersOf([shelf], other)).toEqual([0])
     expect(await holdersOf([rival], theirs)).toEqual([0])
@@ -88,7 +90,7 @@ function droppingLinks(open: OpenMetadataStore): void {
     await shelf.metadata.transaction(async (tables) => {
       await tables.blobs.lockByDigests(pushing.repository, [blob.digest])
       dropping = shelf.metadata.transaction(({ garbage }) =>
-        garbage.dropUnusedLinks(candidateOf(shelf, blob), 0, 0, 100),
+        garbage.removeUnusedLinks(candidateOf(shelf, blob), 0, 0, 100),
       )
       await Bun.sleep(50)
       await saveManifest(tables, pushing, 'image', { blobs: [blob] })
@@ -105,7 +107,7 @@ function droppingLinks(open: OpenMetadataStore): void {
     let finding: Promise<ReadonlyMap<string, unknown>> = Promise.resolve(new Map())
 
     await metadata.transaction(async ({ garbage }) => {
-      await garbage.dropUnusedLinks(candidateOf(shelf, blob), 0, 0, 100)
+      await garbage.removeUnusedLinks(candidateOf(shelf, blob), 0, 0, 100)
       finding = metadata.transaction(({ blobs }) => blobs.lockByDigests(repository, [blob.digest]))
       await Bun.sleep(50)
     })
@@ -137,7 +139,7 @@ function lookingAgain(open: OpenMetadataStore): void {
     await passTime()
     await metadata.transaction(({ blobs }) => blobs.renewLeases(repository, [id]))
     expect(await again()).toBe(false)
-    await metadata.transaction(({ garbage }) => garbage.bury(blob))
+    await metadata.transaction(({ garbage }) => garbage.moveToTrash(blob))
     expect(await again()).toBe(false)
   })
 }
@@ -172,7 +174,7 @@ function puttingOff(open: OpenMetadataStore): void {
     const putOff = (changed: Partial<DueBlob>) =>
       metadata.transaction(async ({ garbage }) => {
         const second = await garbage.lockNextDue(0, before[1]?.at ?? Number.NaN, 10)
-        return second && garbage.putOff({ ...second, ...changed })
+        return second && garbage.requeue({ ...second, ...changed })
       })
 
     expect(await putOff({ queuedAt: 1 })).toBeUndefined()
@@ -199,8 +201,8 @@ function tidying(open: OpenMetadataStore): void {
     const theirs = await openShelf(metadata, 'disabled', 'empty')
     await addBlob(linked, 'layer')
     await addManifest(pushed, 'one')
-    await metadata.repositories.addManifests(pushed.repository, 1)
-    await metadata.uploads.begin(begun.repository, 'alice', freshUploadId(), freshKey(), 0)
+    await metadata.repositories.changeManifestCount(pushed.repository, 1)
+    await metadata.uploads.create(begun.repository, 'alice', freshUploadId(), freshKey(), 0)
     await metadata.accounts.setState('disabled', 'disabled')
     const remove = (idleMs: number) =>
       metadata.transaction(({ garbage }) => garbage.removeEmptyRepositories(idleMs, undefined))
@@ -220,11 +222,11 @@ function tidying(open: OpenMetadataStore): void {
     const { accountId: second, repository: middle } = await openShelf(metadata, 'second')
     await metadata.transaction(async ({ repositories }) => {
       // With the first account's, and 498 behind it, this is where a second look begins: one that began with it would be full.
-      await repositories.addManifests(middle, 1)
+      await repositories.changeManifestCount(middle, 1)
       for (let each = 0; each < 997; each += 1) {
         const accountId = each % 2 === 0 ? second : first
         const made = await repositories.ensure({ accountId, repository: `app-${each}` as never })
-        if (each % 3 !== 0) await repositories.addManifests(made, 1)
+        if (each % 3 !== 0) await repositories.changeManifestCount(made, 1)
       }
     })
     const listed = async () => [

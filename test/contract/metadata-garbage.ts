@@ -20,12 +20,12 @@ async function look({ metadata }: Shelf, leaseMs: number): Promise<'nothing' | '
   return metadata.transaction(async ({ garbage }) => {
     const candidate = await garbage.lockNextDue(leaseMs, 0, 10)
     if (candidate === undefined || candidate.isDisabled) return 'nothing'
-    if (await garbage.isLive(candidate, leaseMs)) {
-      await garbage.dropUnusedLinks(candidate, leaseMs, 0, 10)
+    if (await garbage.isInUse(candidate, leaseMs)) {
+      await garbage.removeUnusedLinks(candidate, leaseMs, 0, 10)
       await garbage.keep(candidate)
       return 'kept'
     }
-    await garbage.bury(candidate)
+    await garbage.moveToTrash(candidate)
     return 'buried'
   })
 }
@@ -62,7 +62,7 @@ function queueing(open: OpenMetadataStore): void {
     const other = await openShelf(shelf.metadata, 'acme', 'other')
     const { id, digest, key } = await addBlob(shelf, 'layer')
     const candidate = { accountId: shelf.accountId, blobId: id, storageKey: key, sizeBytes: 5 }
-    const isLive = (leaseMs: number) => shelf.metadata.transaction(({ garbage }) => garbage.isLive(candidate, leaseMs))
+    const isLive = (leaseMs: number) => shelf.metadata.transaction(({ garbage }) => garbage.isInUse(candidate, leaseMs))
 
     expect(await isLive(hourMs)).toBe(true)
     expect(await isLive(0)).toBe(false)
@@ -123,7 +123,7 @@ function queueing(open: OpenMetadataStore): void {
     const shelf = await openShelf(await open())
     const { metadata, repository } = shelf
     await addBlob(shelf, 'layer')
-    await metadata.uploads.begin(repository, 'alice', freshUploadId(), freshKey(), 0)
+    await metadata.uploads.create(repository, 'alice', freshUploadId(), freshKey(), 0)
     const expire = () => metadata.transaction((tables) => tables.garbage.expireUploads(noAges, 10))
     await metadata.accounts.setState('acme', 'disabled')
 
@@ -150,7 +150,7 @@ function burying(open: OpenMetadataStore): void {
     expect(await metadata.blobs.find(shelf.scope, digest)).toBeUndefined()
     expect(await metadata.blobs.find(other.scope, digest)).toBeUndefined()
     expect(await metadata.transaction((tables) => tables.blobs.findLocked(shelf.accountId, digest))).toBeUndefined()
-    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([{ storageKey: key, notes: undefined }])
+    expect(await metadata.garbage.claimTrashed(0, 0, 10)).toEqual([{ storageKey: key, notes: undefined }])
     expect(await look(shelf, 0)).toBe('nothing')
   })
 
@@ -161,10 +161,10 @@ function burying(open: OpenMetadataStore): void {
     await addManifest(shelf, 'one', { blobs: [{ id, digest, key }] })
     const candidate = { accountId: shelf.accountId, blobId: id, storageKey: key, sizeBytes: 5 }
 
-    expect(await outcomeOf(metadata.transaction(({ garbage }) => garbage.bury(candidate)))).toBe('refused')
+    expect(await outcomeOf(metadata.transaction(({ garbage }) => garbage.moveToTrash(candidate)))).toBe('refused')
 
     expect((await metadata.blobs.find(shelf.scope, digest))?.storageKey).toBe(key)
-    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([])
+    expect(await metadata.garbage.claimTrashed(0, 0, 10)).toEqual([])
   })
 
   test('takes a blob of the same digest that comes after the burial for a new one', async () => {
@@ -176,7 +176,7 @@ function burying(open: OpenMetadataStore): void {
 
     expect(fresh.id).not.toBe(old.id)
     expect((await shelf.metadata.blobs.find(shelf.scope, fresh.digest))?.storageKey).toBe(fresh.key)
-    const purgeable = await shelf.metadata.garbage.takePurgeable(0, 0, 10)
+    const purgeable = await shelf.metadata.garbage.claimTrashed(0, 0, 10)
     expect(purgeable.map((object) => object.storageKey)).toEqual([old.key])
   })
 }
@@ -190,12 +190,12 @@ function purging(open: OpenMetadataStore): void {
       await passTime()
     }
     const list = async (quarantineMs: number, limit: number) =>
-      (await metadata.garbage.takePurgeable(quarantineMs, 0, limit)).map((object) => object.storageKey)
+      (await metadata.garbage.claimTrashed(quarantineMs, 0, limit)).map((object) => object.storageKey)
 
     expect(await list(hourMs, 10)).toEqual([])
     expect(await list(0, 2)).toEqual(keys.slice(0, 2))
-    await metadata.garbage.forget(keys[0] ?? freshKey())
-    await metadata.garbage.forget(keys[0] ?? freshKey())
+    await metadata.garbage.removeTrashed(keys[0] ?? freshKey())
+    await metadata.garbage.removeTrashed(keys[0] ?? freshKey())
     expect(await list(0, 10)).toEqual(keys.slice(1))
   })
 }
@@ -207,7 +207,7 @@ function forecasting(open: OpenMetadataStore): void {
     await addManifest(shelf, 'one', { blobs: [await addBlob(shelf, 'used')] })
     await addBlob(shelf, 'unused')
     await addBlob(shelf, 'unused too')
-    await metadata.uploads.begin(repository, 'alice', freshUploadId(), freshKey(), 0)
+    await metadata.uploads.create(repository, 'alice', freshUploadId(), freshKey(), 0)
     await metadata.transaction(({ garbage }) => garbage.trash({ storageKey: freshKey(), notes: undefined }))
 
     const forecast = { blobs: 2, bytes: 'unused'.length + 'unused too'.length, uploads: 1, trashed: 1 }

@@ -9,9 +9,9 @@ import type { OpenMetadataStore } from './metadata-store.ts'
 
 const places = {
   uploads: ({ metadata, repository }: Shelf, key: StorageKey) =>
-    metadata.transaction((tables) => tables.uploads.begin(repository, 'alice', freshUploadId(), key, 0)),
+    metadata.transaction((tables) => tables.uploads.create(repository, 'alice', freshUploadId(), key, 0)),
   blobs: ({ metadata, accountId }: Shelf, key: StorageKey) =>
-    metadata.transaction((tables) => tables.blobs.insert(accountId, digestOf(freshKey()), 1, key)),
+    metadata.transaction((tables) => tables.blobs.add(accountId, digestOf(freshKey()), 1, key)),
   trash: ({ metadata }: Shelf, storageKey: StorageKey) =>
     metadata.transaction((tables) => tables.garbage.trash({ storageKey, notes: undefined })),
 }
@@ -35,7 +35,7 @@ export function storageKeysContract(open: OpenMetadataStore): void {
     await places[place](shelf, key)
 
     expect(await outcomeOf(places.trash(shelf, key))).toBe('refused')
-    expect(await shelf.metadata.garbage.takePurgeable(0, 0, 10)).toEqual([])
+    expect(await shelf.metadata.garbage.claimTrashed(0, 0, 10)).toEqual([])
   })
 
   test.each(names)('different ones may stand in %s', async (place) => {
@@ -114,7 +114,7 @@ export function isolationContract(open: OpenMetadataStore): void {
       'a manifest of mine to a blob of theirs': () => addManifest(mine, 'two', { blobs: [blob] }),
       'an index of mine to a manifest of theirs': () => addManifest(mine, 'three', { children: [manifest] }),
       'an upload of mine in a repository of theirs': () =>
-        transaction(({ uploads }) => uploads.begin(mixed, 'alice', freshUploadId(), freshKey(), 0)),
+        transaction(({ uploads }) => uploads.create(mixed, 'alice', freshUploadId(), freshKey(), 0)),
       'a manifest of mine in a repository of theirs': () => addManifest({ ...mine, repository: mixed }, 'four'),
     }
 

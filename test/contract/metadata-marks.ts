@@ -69,7 +69,7 @@ export function marksContract(open: OpenMetadataStore): void {
         await look(tables, accountId)
         await gate.pass()
         // It goes on to change what it has looked at, and nobody ends in a deadlock.
-        await tables.accounts.addImages(accountId, 1)
+        await tables.accounts.changeImageCount(accountId, 1)
         ended.push('first')
       })
       await gate.reached

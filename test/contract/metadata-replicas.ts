@@ -1,6 +1,6 @@
 // The contract of what several servers of one store need to know of each other.
 import { expect, test } from 'bun:test'
-import type { StorageKey, StrayObject } from '../../src/ports/blob-store.ts'
+import type { OrphanedObject, StorageKey } from '../../src/ports/blob-store.ts'
 import { digestOf } from '../support/basics/generated-bytes.ts'
 import { addBlob, freshUploadId, hourMs, openShelf } from '../support/stores/metadata-rows.ts'
 import { freshKey } from '../support/stores/stored-objects.ts'
@@ -16,19 +16,19 @@ function sharingWork(open: OpenMetadataStore): void {
   test('a turn at work that is done once is given to one of many who ask', async () => {
     const { garbage } = await open()
 
-    const turns = await Promise.all(Array.from({ length: 20 }, () => garbage.takeTurn('sweep', hourMs)))
+    const turns = await Promise.all(Array.from({ length: 20 }, () => garbage.claimWork('sweep', hourMs)))
 
     expect(turns.filter(Boolean)).toHaveLength(1)
-    expect(await garbage.takeTurn('sweep', hourMs)).toBe(false)
-    expect(await garbage.takeTurn('another', hourMs)).toBe(true)
+    expect(await garbage.claimWork('sweep', hourMs)).toBe(false)
+    expect(await garbage.claimWork('another', hourMs)).toBe(true)
   })
 
   test('a turn comes again when its time is over', async () => {
     const { garbage } = await open()
 
-    expect(await garbage.takeTurn('sweep', 0)).toBe(true)
-    expect(await garbage.takeTurn('sweep', hourMs)).toBe(true)
-    expect(await garbage.takeTurn('sweep', 0)).toBe(false)
+    expect(await garbage.claimWork('sweep', 0)).toBe(true)
+    expect(await garbage.claimWork('sweep', hourMs)).toBe(true)
+    expect(await garbage.claimWork('sweep', 0)).toBe(false)
   })
 
   test('trash that one has taken is given to nobody else meanwhile, and all of it to somebody', async () => {
@@ -38,8 +38,8 @@ function sharingWork(open: OpenMetadataStore): void {
       await metadata.transaction(({ garbage }) => garbage.trash({ storageKey, notes: undefined }))
     }
 
-    const takes = await Promise.all(Array.from({ length: 6 }, () => metadata.garbage.takePurgeable(0, hourMs, 10)))
-    const rest = await metadata.garbage.takePurgeable(0, hourMs, 100)
+    const takes = await Promise.all(Array.from({ length: 6 }, () => metadata.garbage.claimTrashed(0, hourMs, 10)))
+    const rest = await metadata.garbage.claimTrashed(0, hourMs, 100)
 
     const taken = [...takes.flat(), ...rest].map((object) => object.storageKey)
     expect(taken.toSorted()).toEqual(keys.toSorted())
@@ -55,7 +55,7 @@ function sharingWork(open: OpenMetadataStore): void {
   })
 }
 
-function strayAt(storageKey: StorageKey, openedFor = storageKey): StrayObject {
+function strayAt(storageKey: StorageKey, openedFor = storageKey): OrphanedObject {
   return { storageKey, openedFor, notes: undefined }
 }
 
@@ -67,7 +67,7 @@ function findingStrays(open: OpenMetadataStore): void {
     const { metadata, repository, owner } = shelf
     const blob = await addBlob(shelf, 'layer')
     const upload = await metadata.transaction(({ uploads }) =>
-      uploads.begin(repository, owner.subject, freshUploadId(), freshKey(), 0),
+      uploads.create(repository, owner.subject, freshUploadId(), freshKey(), 0),
     )
     const trashed = freshKey()
     await metadata.transaction(({ garbage }) => garbage.trash({ storageKey: trashed, notes: 'first' }))
@@ -80,9 +80,9 @@ function findingStrays(open: OpenMetadataStore): void {
       strayAt(stray, freshKey()),
     ]
 
-    expect(await metadata.transaction(({ garbage }) => garbage.trashStrays(strays))).toBe(1)
+    expect(await metadata.transaction(({ garbage }) => garbage.trashOrphans(strays))).toBe(1)
 
-    const inTrash = await metadata.garbage.takePurgeable(0, 0, 10)
+    const inTrash = await metadata.garbage.claimTrashed(0, 0, 10)
     expect(inTrash).toEqual([
       { storageKey: trashed, notes: 'first' },
       { storageKey: stray, notes: undefined },
@@ -93,12 +93,12 @@ function findingStrays(open: OpenMetadataStore): void {
     const shelf = await openShelf(await open())
     const { metadata, accountId } = shelf
     const key = freshKey()
-    await metadata.transaction(({ blobs }) => blobs.insert(accountId, digestOf('a'), 1, derived(key, '0f0f0f0f')))
+    await metadata.transaction(({ blobs }) => blobs.add(accountId, digestOf('a'), 1, derived(key, '0f0f0f0f')))
 
     const outcome = metadata.transaction(({ garbage }) => garbage.trash({ storageKey: key, notes: undefined }))
 
     expect(await outcome.catch((error: unknown) => String(error))).toContain('still in use')
-    expect(await metadata.transaction(({ garbage }) => garbage.trashStrays([strayAt(key)]))).toBe(0)
+    expect(await metadata.transaction(({ garbage }) => garbage.trashOrphans([strayAt(key)]))).toBe(0)
     const neighbour = derived(key, '0f0f0f0e')
     await metadata.transaction(({ garbage }) => garbage.trash({ storageKey: neighbour, notes: undefined }))
   })
@@ -109,10 +109,10 @@ function goingOnElsewhere(open: OpenMetadataStore): void {
     const shelf = await openShelf(await open())
     const { metadata, repository, owner } = shelf
     const begun = await metadata.transaction(({ uploads }) =>
-      uploads.begin(repository, owner.subject, freshUploadId(), freshKey(), 0),
+      uploads.create(repository, owner.subject, freshUploadId(), freshKey(), 0),
     )
     const claim = async () => {
-      const upload = await metadata.uploads.claim(owner, begun.id, hourMs)
+      const upload = await metadata.uploads.claimTurn(owner, begun.id, hourMs)
       if (upload === undefined) throw new Error('the turn was not free')
       return upload
     }
@@ -124,9 +124,9 @@ function goingOnElsewhere(open: OpenMetadataStore): void {
     const digest = digestOf('ten bytes.')
 
     const first = await claim()
-    await metadata.uploads.advance(first, { sizeBytes: 10, notes: undefined }, digest)
+    await metadata.uploads.releaseTurn(first, { sizeBytes: 10, notes: undefined }, digest)
     const second = await claim()
-    await metadata.uploads.advance(second, { sizeBytes: 20, notes: undefined }, undefined)
+    await metadata.uploads.releaseTurn(second, { sizeBytes: 20, notes: undefined }, undefined)
     const third = await claim()
 
     expect([first.receivedDigest, second.receivedDigest, third.receivedDigest]).toEqual([undefined, digest, undefined])
@@ -135,15 +135,15 @@ function goingOnElsewhere(open: OpenMetadataStore): void {
   test('an upload is open for who has its turn, until it is finished or discarded', async () => {
     const { metadata, owner, claim } = await openUpload()
     const first = await claim()
-    expect(await metadata.uploads.isOpen(first)).toBe(true)
+    expect(await metadata.uploads.holdsTurn(first)).toBe(true)
 
-    await metadata.uploads.advance(first, first.object, undefined)
+    await metadata.uploads.releaseTurn(first, first.object, undefined)
     const second = await claim()
-    expect([await metadata.uploads.isOpen(first), await metadata.uploads.isOpen(second)]).toEqual([false, true])
+    expect([await metadata.uploads.holdsTurn(first), await metadata.uploads.holdsTurn(second)]).toEqual([false, true])
 
-    await metadata.transaction(({ uploads }) => uploads.finish(second, digestOf('whole')))
-    expect(await metadata.uploads.isOpen(second)).toBe(false)
-    expect(await metadata.uploads.keepTurn(second, hourMs)).toBe(false)
+    await metadata.transaction(({ uploads }) => uploads.commit(second, digestOf('whole')))
+    expect(await metadata.uploads.holdsTurn(second)).toBe(false)
+    expect(await metadata.uploads.renewTurn(second, hourMs)).toBe(false)
     expect(await metadata.uploads.find(owner, second.id)).toEqual({ done: digestOf('whole') })
   })
 }

@@ -39,20 +39,20 @@ export function repositoriesContract(open: OpenMetadataStore): void {
   test('count their manifests and tell the new number', async () => {
     const { metadata, repository } = await openShelf(await open())
 
-    expect(await metadata.repositories.addManifests(repository, 1)).toBe(1)
-    expect(await metadata.repositories.addManifests(repository, 1)).toBe(2)
-    expect(await metadata.repositories.addManifests(repository, -1)).toBe(1)
-    expect(await metadata.repositories.addManifests(repository, -1)).toBe(0)
-    expect(await outcomeOf(metadata.repositories.addManifests(repository, -1))).toBe('refused')
+    expect(await metadata.repositories.changeManifestCount(repository, 1)).toBe(1)
+    expect(await metadata.repositories.changeManifestCount(repository, 1)).toBe(2)
+    expect(await metadata.repositories.changeManifestCount(repository, -1)).toBe(1)
+    expect(await metadata.repositories.changeManifestCount(repository, -1)).toBe(0)
+    expect(await outcomeOf(metadata.repositories.changeManifestCount(repository, -1))).toBe('refused')
   })
 
   test('are listed while they have a manifest', async () => {
     const { metadata, repository, accountId } = await openShelf(await open())
 
     expect(await metadata.repositories.list(accountId, undefined, 10)).toEqual([])
-    await metadata.repositories.addManifests(repository, 1)
+    await metadata.repositories.changeManifestCount(repository, 1)
     expect(await metadata.repositories.list(accountId, undefined, 10)).toEqual([named('app')])
-    await metadata.repositories.addManifests(repository, -1)
+    await metadata.repositories.changeManifestCount(repository, -1)
     expect(await metadata.repositories.list(accountId, undefined, 10)).toEqual([])
   })
 
@@ -62,7 +62,7 @@ export function repositoriesContract(open: OpenMetadataStore): void {
     const names = ['a', 'a-b', 'a.b', 'a/b', 'a0', 'a_b', 'ab', 'b', 'b--c', 'z9']
     for (const name of names.toReversed()) {
       const { repository } = await openShelf(metadata, 'acme', name)
-      await metadata.repositories.addManifests(repository, 1)
+      await metadata.repositories.changeManifestCount(repository, 1)
     }
     const { accountId } = await openShelf(metadata)
 
@@ -158,7 +158,7 @@ async function fill(metadata: MetadataStore, names: readonly string[], account =
   const { id: accountId } = await metadata.accounts.ensure(account)
   await metadata.transaction(async ({ repositories }) => {
     for (const name of names) {
-      await repositories.addManifests(await repositories.ensure({ accountId, repository: named(name) }), 1)
+      await repositories.changeManifestCount(await repositories.ensure({ accountId, repository: named(name) }), 1)
     }
   })
   return accountId

@@ -37,21 +37,21 @@ function doubtContract(): void {
   test('whether an upload is open is told once a transaction that finishes it is over', async () => {
     const { metadata, repository, owner } = await openShelf(await openPostgres())
     const { id } = await metadata.transaction(({ uploads }) =>
-      uploads.begin(repository, owner.subject, freshUploadId(), freshKey(), 0),
+      uploads.create(repository, owner.subject, freshUploadId(), freshKey(), 0),
     )
-    const upload = await metadata.uploads.claim(owner, id, hourMs)
+    const upload = await metadata.uploads.claimTurn(owner, id, hourMs)
     if (upload === undefined) throw new Error('the turn was not free')
     const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const order: string[] = []
 
     const finishing = metadata.transaction(async ({ uploads }) => {
-      await uploads.finish(upload, digestOf('whole'))
+      await uploads.commit(upload, digestOf('whole'))
       begun.resolve()
       await held.promise
       order.push('finished')
     })
     await begun.promise
-    const asked = metadata.uploads.isOpen(upload).then((isOpen) => order.push(`open: ${isOpen}`))
+    const asked = metadata.uploads.holdsTurn(upload).then((isOpen) => order.push(`open: ${isOpen}`))
     await Bun.sleep(50)
     held.resolve()
     await Promise.all([finishing, asked])
@@ -87,11 +87,11 @@ function costContract(): void {
     const rowsRead = await database.transaction(async (queries) => {
       await queries.run('SET LOCAL plan_cache_mode = force_generic_plan', [])
       const uploads = new SqlUploads(queries)
-      const { id } = await uploads.begin(repository, owner.subject, freshUploadId(), freshKey(), 0)
+      const { id } = await uploads.create(repository, owner.subject, freshUploadId(), freshKey(), 0)
       expect(await uploads.countOpen(repository, owner.subject)).toEqual({ ofRepository: 2, ofSubject: 2 })
       expect(await uploads.find(owner, id)).toBeDefined()
-      expect(await uploads.claim(owner, id, 0)).toBeDefined()
-      expect(await uploads.discard(owner, id)).toBe(true)
+      expect(await uploads.claimTurn(owner, id, 0)).toBeDefined()
+      expect(await uploads.remove(owner, id)).toBe(true)
       const read = await queries.first<{ rows: number }>(
         "SELECT seq_tup_read + idx_tup_fetch AS rows FROM pg_stat_xact_user_tables WHERE relname = 'uploads'",
         [],
@@ -115,8 +115,8 @@ function nobodyWaitsContract(): void {
 
     await metadata.transaction(async (tables) => {
       await tables.blobs.lockByDigests(pushing.repository, [blob.digest])
-      const dropped = await metadata.transaction(({ garbage }) => garbage.dropUnusedLinks(candidate, 0, 0, 10))
-      expect(dropped).toEqual({ next: undefined, hasPassedOver: true })
+      const dropped = await metadata.transaction(({ garbage }) => garbage.removeUnusedLinks(candidate, 0, 0, 10))
+      expect(dropped).toEqual({ next: undefined, hasSkipped: true })
       expect(await metadata.transaction(({ garbage }) => garbage.lockNextDue(0, 0, 10))).toBeUndefined()
       await saveManifest(tables, pushing, 'image', { blobs: [blob] })
     })
@@ -134,9 +134,9 @@ function nobodyWaitsContract(): void {
     const candidate = candidateOf(gone, blob)
 
     await metadata.transaction(async ({ garbage }) => {
-      expect(await garbage.dropUnusedLinks(candidate, 0, 0, 1)).toEqual({
+      expect(await garbage.removeUnusedLinks(candidate, 0, 0, 1)).toEqual({
         next: gone.repository.id,
-        hasPassedOver: false,
+        hasSkipped: false,
       })
       await addManifest(pushing, 'image', { blobs: [blob] })
     })

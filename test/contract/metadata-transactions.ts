@@ -30,8 +30,8 @@ export function transactionsContract(open: OpenMetadataStore): void {
 
     const work = metadata.transaction(async (tables) => {
       await saveManifest(tables, shelf, 'one', { tag: 'latest', waiting: ['a layer'] })
-      await tables.repositories.addManifests(repository, 1)
-      await tables.accounts.addImages(accountId, 1)
+      await tables.repositories.changeManifestCount(repository, 1)
+      await tables.accounts.changeImageCount(accountId, 1)
       throw new ChangedOurMind()
     })
 
@@ -90,7 +90,7 @@ export function transactionsContract(open: OpenMetadataStore): void {
         metadata.transaction(async (tables) => {
           await tables.accounts.findLocked(repository.accountId)
           await Bun.sleep(0)
-          return tables.repositories.addManifests(repository, 1)
+          return tables.repositories.changeManifestCount(repository, 1)
         }),
       ),
     )

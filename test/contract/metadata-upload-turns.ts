@@ -9,9 +9,9 @@ async function openUpload(open: OpenMetadataStore, firstTurnMs = 0) {
   const shelf = await openShelf(await open())
   const { metadata, repository, owner } = shelf
   const upload = await metadata.transaction((tables) =>
-    tables.uploads.begin(repository, owner.subject, freshUploadId(), freshKey(), firstTurnMs),
+    tables.uploads.create(repository, owner.subject, freshUploadId(), freshKey(), firstTurnMs),
   )
-  const claim = (turnMs: number) => metadata.uploads.claim(owner, upload.id, turnMs)
+  const claim = (turnMs: number) => metadata.uploads.claimTurn(owner, upload.id, turnMs)
   const claimed = async (turnMs: number) => {
     const writer = await claim(turnMs)
     if (writer === undefined) throw new Error('the turn was not free')
@@ -35,7 +35,7 @@ function taking(open: OpenMetadataStore): void {
 
     const first = await claimed(hourMs)
     expect(await claim(hourMs)).toBeUndefined()
-    expect(await uploads.advance(first, { sizeBytes: 10, notes: 'a note' }, undefined)).toBe(true)
+    expect(await uploads.releaseTurn(first, { sizeBytes: 10, notes: 'a note' }, undefined)).toBe(true)
     const second = await claimed(hourMs)
 
     expect(second.object).toEqual({ sizeBytes: 10, notes: 'a note' })
@@ -54,7 +54,7 @@ function taking(open: OpenMetadataStore): void {
     const { uploads, upload, claim } = await openUpload(open, hourMs)
 
     expect(await claim(hourMs)).toBeUndefined()
-    expect(await uploads.advance(upload, { sizeBytes: 3, notes: undefined }, undefined)).toBe(true)
+    expect(await uploads.releaseTurn(upload, { sizeBytes: 3, notes: undefined }, undefined)).toBe(true)
     expect((await claim(hourMs))?.object.sizeBytes).toBe(3)
   })
 
@@ -70,7 +70,7 @@ function taking(open: OpenMetadataStore): void {
     const { uploads, claim, claimed } = await openUpload(open)
     const writer = await claimed(200)
 
-    expect(await uploads.keepTurn(writer, hourMs)).toBe(true)
+    expect(await uploads.renewTurn(writer, hourMs)).toBe(true)
     await Bun.sleep(250)
 
     expect(await claim(hourMs)).toBeUndefined()
@@ -80,17 +80,21 @@ function taking(open: OpenMetadataStore): void {
     const { uploads, claimed, stands } = await openUpload(open)
 
     expect(await stands()).toEqual({ sizeBytes: 0, notes: undefined })
-    await uploads.advance(await claimed(hourMs), { sizeBytes: 5_000_000_000, notes: 'x'.repeat(100_000) }, undefined)
+    await uploads.releaseTurn(
+      await claimed(hourMs),
+      { sizeBytes: 5_000_000_000, notes: 'x'.repeat(100_000) },
+      undefined,
+    )
 
     expect(await stands()).toEqual({ sizeBytes: 5_000_000_000, notes: 'x'.repeat(100_000) })
   })
 
   test('may end with what stood before, which drops what was written in between', async () => {
     const { uploads, claimed, stands } = await openUpload(open)
-    await uploads.advance(await claimed(hourMs), { sizeBytes: 5, notes: undefined }, undefined)
+    await uploads.releaseTurn(await claimed(hourMs), { sizeBytes: 5, notes: undefined }, undefined)
 
     const writer = await claimed(hourMs)
-    await uploads.advance(writer, writer.object, undefined)
+    await uploads.releaseTurn(writer, writer.object, undefined)
 
     expect(await stands()).toEqual({ sizeBytes: 5, notes: undefined })
   })
@@ -103,13 +107,13 @@ function fencing(open: OpenMetadataStore): void {
     await Bun.sleep(20)
     const current = await claimed(hourMs)
 
-    expect(await uploads.keepTurn(lost, hourMs)).toBe(false)
-    expect(await uploads.advance(lost, { sizeBytes: 999, notes: 'wrong' }, undefined)).toBe(false)
-    expect(await metadata.transaction((tables) => tables.uploads.finish(lost, digestOf('wrong')))).toBe(false)
+    expect(await uploads.renewTurn(lost, hourMs)).toBe(false)
+    expect(await uploads.releaseTurn(lost, { sizeBytes: 999, notes: 'wrong' }, undefined)).toBe(false)
+    expect(await metadata.transaction((tables) => tables.uploads.commit(lost, digestOf('wrong')))).toBe(false)
     expect(await stands()).toEqual({ sizeBytes: 0, notes: undefined })
 
-    expect(await uploads.advance(current, { sizeBytes: 4, notes: undefined }, undefined)).toBe(true)
-    expect(await uploads.advance(lost, { sizeBytes: 999, notes: 'wrong' }, undefined)).toBe(false)
+    expect(await uploads.releaseTurn(current, { sizeBytes: 4, notes: undefined }, undefined)).toBe(true)
+    expect(await uploads.releaseTurn(lost, { sizeBytes: 999, notes: 'wrong' }, undefined)).toBe(false)
     expect(await stands()).toEqual({ sizeBytes: 4, notes: undefined })
   })
 
@@ -118,17 +122,17 @@ function fencing(open: OpenMetadataStore): void {
     const slow = await claimed(1)
     await Bun.sleep(20)
 
-    expect(await uploads.advance(slow, { sizeBytes: 8, notes: undefined }, undefined)).toBe(true)
+    expect(await uploads.releaseTurn(slow, { sizeBytes: 8, notes: undefined }, undefined)).toBe(true)
     expect((await stands())?.sizeBytes).toBe(8)
   })
 
   test('are all over when a server begins that is the only one of its store', async () => {
     const { uploads, claimed, claim, stands } = await openUpload(open)
     const dead = await claimed(hourMs)
-    await uploads.endAllTurns()
+    await uploads.releaseAllTurns()
 
     expect(await claim(hourMs)).toBeDefined()
-    expect(await uploads.advance(dead, { sizeBytes: 9, notes: undefined }, undefined)).toBe(false)
+    expect(await uploads.releaseTurn(dead, { sizeBytes: 9, notes: undefined }, undefined)).toBe(false)
     expect((await stands())?.sizeBytes).toBe(0)
   })
 
@@ -136,6 +140,6 @@ function fencing(open: OpenMetadataStore): void {
     const { uploads, upload, claimed } = await openUpload(open)
     await claimed(hourMs)
 
-    expect(await uploads.advance(upload, { sizeBytes: 1, notes: undefined }, undefined)).toBe(false)
+    expect(await uploads.releaseTurn(upload, { sizeBytes: 1, notes: undefined }, undefined)).toBe(false)
   })
 }

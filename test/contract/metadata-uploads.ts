@@ -11,7 +11,7 @@ const digest = digestOf('the whole')
 
 async function beginUpload({ metadata, repository, owner }: Shelf, turnMs = 0) {
   return metadata.transaction((tables) =>
-    tables.uploads.begin(repository, owner.subject, freshUploadId(), freshKey(), turnMs),
+    tables.uploads.create(repository, owner.subject, freshUploadId(), freshKey(), turnMs),
   )
 }
 
@@ -46,8 +46,8 @@ function beginning(open: OpenMetadataStore): void {
 
     for (const stranger of strangers) {
       expect(await metadata.uploads.find(stranger, upload.id)).toBeUndefined()
-      expect(await metadata.uploads.claim(stranger, upload.id, hourMs)).toBeUndefined()
-      expect(await metadata.transaction((tables) => tables.uploads.discard(stranger, upload.id))).toBe(false)
+      expect(await metadata.uploads.claimTurn(stranger, upload.id, hourMs)).toBeUndefined()
+      expect(await metadata.transaction((tables) => tables.uploads.remove(stranger, upload.id))).toBe(false)
     }
     expect(await metadata.uploads.find(owner, upload.id)).toEqual({ open: upload })
   })
@@ -57,10 +57,10 @@ function beginning(open: OpenMetadataStore): void {
     const [mine, theirs] = [await openShelf(metadata), await openShelf(metadata, 'rival')]
     const id = freshUploadId()
     for (const { repository } of [mine, theirs]) {
-      await metadata.transaction((tables) => tables.uploads.begin(repository, 'alice', id, freshKey(), 0))
+      await metadata.transaction((tables) => tables.uploads.create(repository, 'alice', id, freshKey(), 0))
     }
 
-    await metadata.transaction((tables) => tables.uploads.discard(mine.owner, id))
+    await metadata.transaction((tables) => tables.uploads.remove(mine.owner, id))
 
     expect(await metadata.uploads.find(mine.owner, id)).toBeUndefined()
     expect(await metadata.uploads.find(theirs.owner, id)).toBeDefined()
@@ -76,7 +76,7 @@ function beginning(open: OpenMetadataStore): void {
     expect(await count(shelf)).toEqual({ ofRepository: 3, ofSubject: 2 })
     expect(await count(shelf, 'another')).toEqual({ ofRepository: 3, ofSubject: 1 })
 
-    await metadata.transaction((tables) => tables.uploads.finish(first, digest))
+    await metadata.transaction((tables) => tables.uploads.commit(first, digest))
 
     expect(await count(shelf)).toEqual({ ofRepository: 2, ofSubject: 1 })
     expect(await count(other)).toEqual({ ofRepository: 1, ofSubject: 1 })
@@ -89,7 +89,7 @@ function beginning(open: OpenMetadataStore): void {
     await beginUpload(shelf, 1)
     const continued = await beginUpload(shelf)
     await Bun.sleep(20)
-    await metadata.uploads.claim(owner, continued.id, hourMs)
+    await metadata.uploads.claimTurn(owner, continued.id, hourMs)
 
     expect(await metadata.uploads.countOpen(repository, owner.subject)).toEqual({ ofRepository: 2, ofSubject: 2 })
   })
@@ -101,13 +101,13 @@ function finishing(open: OpenMetadataStore): void {
     const { metadata, owner } = shelf
     const upload = await beginUpload(shelf)
 
-    expect(await metadata.transaction((tables) => tables.uploads.finish(upload, digest))).toBe(true)
+    expect(await metadata.transaction((tables) => tables.uploads.commit(upload, digest))).toBe(true)
 
     expect(await metadata.uploads.find(owner, upload.id)).toEqual({ done: digest })
-    expect(await metadata.uploads.claim(owner, upload.id, 0)).toBeUndefined()
-    expect(await metadata.uploads.advance(upload, { sizeBytes: 1, notes: undefined }, undefined)).toBe(false)
-    expect(await metadata.transaction((tables) => tables.uploads.finish(upload, digestOf('another')))).toBe(false)
-    expect(await metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))).toBe(false)
+    expect(await metadata.uploads.claimTurn(owner, upload.id, 0)).toBeUndefined()
+    expect(await metadata.uploads.releaseTurn(upload, { sizeBytes: 1, notes: undefined }, undefined)).toBe(false)
+    expect(await metadata.transaction((tables) => tables.uploads.commit(upload, digestOf('another')))).toBe(false)
+    expect(await metadata.transaction((tables) => tables.uploads.remove(owner, upload.id))).toBe(false)
     expect(await metadata.uploads.find(owner, upload.id)).toEqual({ done: digest })
   })
 
@@ -117,8 +117,8 @@ function finishing(open: OpenMetadataStore): void {
     const upload = await beginUpload(shelf)
 
     await metadata.transaction(async ({ uploads, blobs }) => {
-      await uploads.finish(upload, digest)
-      const made = await blobs.insert(repository.accountId, digest, 9, upload.storageKey)
+      await uploads.commit(upload, digest)
+      const made = await blobs.add(repository.accountId, digest, 9, upload.storageKey)
       if (made !== undefined) await blobs.link(repository, made.id, digest)
     })
 
@@ -132,7 +132,7 @@ function finishing(open: OpenMetadataStore): void {
 
     const fault = await errorOf(
       metadata.transaction(async ({ uploads }) => {
-        await uploads.finish(upload, digest)
+        await uploads.commit(upload, digest)
         throw new Error('changed our mind')
       }),
     )
@@ -145,7 +145,7 @@ function finishing(open: OpenMetadataStore): void {
     const shelf = await openShelf(await open())
     const { metadata, owner } = shelf
     const upload = await beginUpload(shelf)
-    await metadata.transaction((tables) => tables.uploads.finish(upload, digest))
+    await metadata.transaction((tables) => tables.uploads.commit(upload, digest))
     const expire = (uploadDoneMs: number) =>
       metadata.transaction((tables) => tables.garbage.expireUploads({ ...noAges, uploadDoneMs }, 10))
 
@@ -154,7 +154,7 @@ function finishing(open: OpenMetadataStore): void {
     expect(await expire(0)).toBe(1)
 
     expect(await metadata.uploads.find(owner, upload.id)).toBeUndefined()
-    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([])
+    expect(await metadata.garbage.claimTrashed(0, 0, 10)).toEqual([])
   })
 }
 
@@ -165,9 +165,9 @@ function discarding(open: OpenMetadataStore): void {
     const foreign = await openShelf(metadata, 'rival', 'other')
     const [first, second] = [await beginUpload(shelf), await beginUpload(foreign)]
     const done = await beginUpload(shelf)
-    await metadata.transaction((tables) => tables.uploads.finish(done, digest))
+    await metadata.transaction((tables) => tables.uploads.commit(done, digest))
     await Bun.sleep(20)
-    await metadata.uploads.claim(owner, first.id, hourMs)
+    await metadata.uploads.claimTurn(owner, first.id, hourMs)
     const list = async (account?: string, repository?: string, limit = 10) =>
       (await metadata.uploads.listOpen({ account, repository }, limit)).map(({ id }) => id)
 
@@ -184,39 +184,39 @@ function discarding(open: OpenMetadataStore): void {
     ])
     expect(await list(undefined, undefined, 1)).toEqual([second.id])
 
-    const discard = (id: UploadId) => metadata.transaction((tables) => tables.uploads.discardAny(id))
+    const discard = (id: UploadId) => metadata.transaction((tables) => tables.uploads.removeAny(id))
     expect([await discard(first.id), await discard(first.id), await discard(done.id)]).toEqual([true, false, false])
     expect(await list()).toEqual([second.id])
-    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([{ storageKey: first.storageKey, notes: undefined }])
+    expect(await metadata.garbage.claimTrashed(0, 0, 10)).toEqual([{ storageKey: first.storageKey, notes: undefined }])
   })
 
   test('that are discarded are gone, and their key and notes are in the trash', async () => {
     const shelf = await openShelf(await open())
     const { metadata, owner } = shelf
     const upload = await beginUpload(shelf)
-    const claimed = await metadata.uploads.claim(owner, upload.id, hourMs)
+    const claimed = await metadata.uploads.claimTurn(owner, upload.id, hourMs)
     if (claimed === undefined) throw new Error('the turn was free')
-    await metadata.uploads.advance(claimed, { sizeBytes: 7, notes: 'part 1' }, undefined)
+    await metadata.uploads.releaseTurn(claimed, { sizeBytes: 7, notes: 'part 1' }, undefined)
 
-    expect(await metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))).toBe(true)
-    expect(await metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))).toBe(false)
+    expect(await metadata.transaction((tables) => tables.uploads.remove(owner, upload.id))).toBe(true)
+    expect(await metadata.transaction((tables) => tables.uploads.remove(owner, upload.id))).toBe(false)
 
     expect(await metadata.uploads.find(owner, upload.id)).toBeUndefined()
-    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([{ storageKey: upload.storageKey, notes: 'part 1' }])
+    expect(await metadata.garbage.claimTrashed(0, 0, 10)).toEqual([{ storageKey: upload.storageKey, notes: 'part 1' }])
   })
 
   test('may be discarded while another writes, who then can record nothing', async () => {
     const shelf = await openShelf(await open())
     const { metadata, owner } = shelf
     const upload = await beginUpload(shelf)
-    const writer = await metadata.uploads.claim(owner, upload.id, hourMs)
+    const writer = await metadata.uploads.claimTurn(owner, upload.id, hourMs)
     if (writer === undefined) throw new Error('the turn was free')
 
-    expect(await metadata.transaction((tables) => tables.uploads.discard(owner, upload.id))).toBe(true)
+    expect(await metadata.transaction((tables) => tables.uploads.remove(owner, upload.id))).toBe(true)
 
-    expect(await metadata.uploads.keepTurn(writer, hourMs)).toBe(false)
-    expect(await metadata.uploads.advance(writer, { sizeBytes: 1, notes: undefined }, undefined)).toBe(false)
-    expect(await metadata.transaction((tables) => tables.uploads.finish(writer, digest))).toBe(false)
+    expect(await metadata.uploads.renewTurn(writer, hourMs)).toBe(false)
+    expect(await metadata.uploads.releaseTurn(writer, { sizeBytes: 1, notes: undefined }, undefined)).toBe(false)
+    expect(await metadata.transaction((tables) => tables.uploads.commit(writer, digest))).toBe(false)
   })
 
   test('expire when nobody continues them, but not while somebody has the turn', async () => {
@@ -224,7 +224,7 @@ function discarding(open: OpenMetadataStore): void {
     const { metadata, owner } = shelf
     const idle = await beginUpload(shelf)
     const written = await beginUpload(shelf)
-    await metadata.uploads.claim(owner, written.id, hourMs)
+    await metadata.uploads.claimTurn(owner, written.id, hourMs)
     const writtenAtOnce = await beginUpload(shelf, hourMs)
 
     expect(await metadata.transaction((tables) => tables.garbage.expireUploads(noAges, 10))).toBe(1)
@@ -232,7 +232,7 @@ function discarding(open: OpenMetadataStore): void {
     expect(await metadata.uploads.find(owner, idle.id)).toBeUndefined()
     expect(await metadata.uploads.find(owner, written.id)).toBeDefined()
     expect(await metadata.uploads.find(owner, writtenAtOnce.id)).toBeDefined()
-    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toEqual([{ storageKey: idle.storageKey, notes: undefined }])
+    expect(await metadata.garbage.claimTrashed(0, 0, 10)).toEqual([{ storageKey: idle.storageKey, notes: undefined }])
   })
 
   test('expire by their age or by their idleness, at most so many at once', async () => {
@@ -245,6 +245,6 @@ function discarding(open: OpenMetadataStore): void {
     expect(await expire(hourMs, hourMs, 10)).toBe(0)
     expect(await expire(0, hourMs, 2)).toBe(2)
     expect(await expire(hourMs, 0, 10)).toBe(3)
-    expect(await metadata.garbage.takePurgeable(0, 0, 10)).toHaveLength(5)
+    expect(await metadata.garbage.claimTrashed(0, 0, 10)).toHaveLength(5)
   })
 }

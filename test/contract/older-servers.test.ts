@@ -101,13 +101,13 @@ describe('a server of this version', () => {
     const open = await engine.place()
     const { metadata, repository, owner } = await openShelf(await SqlMetadataStore.open(open()))
     const { id } = await metadata.transaction((tables) =>
-      tables.uploads.begin(repository, owner.subject, freshUploadId(), freshKey(), 0),
+      tables.uploads.create(repository, owner.subject, freshUploadId(), freshKey(), 0),
     )
     const digest = digestOf('the first bytes')
-    const kept = async () => (await metadata.uploads.claim(owner, id, 0))?.receivedDigest
-    const writer = await metadata.uploads.claim(owner, id, hourMs)
+    const kept = async () => (await metadata.uploads.claimTurn(owner, id, 0))?.receivedDigest
+    const writer = await metadata.uploads.claimTurn(owner, id, hourMs)
     if (writer === undefined) throw new Error('the turn was not free')
-    await metadata.uploads.advance(writer, { sizeBytes: 15, notes: undefined }, digest)
+    await metadata.uploads.releaseTurn(writer, { sizeBytes: 15, notes: undefined }, digest)
     expect(await kept()).toBe(digest)
 
     // As version 2 recorded what it had appended.

@@ -3,7 +3,7 @@
  * searched. `name>` is a range; `rowid` is the table's own number. Statements that search nothing need no line.
  */
 export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
-  'accounts.addImages: UPDATE accounts': ['accounts: rowid'],
+  'accounts.changeImageCount: UPDATE accounts': ['accounts: rowid'],
   'accounts.ensure: SELECT accounts': ['accounts: name', 'marks: name'],
   'accounts.findLocked: SELECT accounts': ['a: rowid', 'marks: name'],
   'accounts.list: SELECT accounts': ['accounts: name>', 'marks: name'],
@@ -19,7 +19,7 @@ export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
   'apiKeys.find: SELECT api_keys': ['api_keys: secret_hash', 'u: rowid'],
   'apiKeys.hasAnyBeenUsed: SELECT api_keys': ['SCAN api_keys'],
   'apiKeys.list: SELECT api_keys': ['api_keys: user_id'],
-  'apiKeys.noteUses: UPDATE api_keys': ['api_keys: rowid'],
+  'apiKeys.recordUses: UPDATE api_keys': ['api_keys: rowid'],
   'apiKeys.remove: DELETE api_keys': ['api_keys: user_id name'],
   'blobs.find: SELECT blob_links': [
     'b: rowid',
@@ -28,7 +28,7 @@ export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
     'repositories: account_id name',
   ],
   'blobs.findLocked: SELECT blobs': ['blobs: account_id digest'],
-  'blobs.insert: INSERT blobs': ['blob_queue: account_id blob_id', 'blob_links_by_blob: account_id blob_id'],
+  'blobs.add: INSERT blobs': ['blob_queue: account_id blob_id', 'blob_links_by_blob: account_id blob_id'],
   'blobs.isUsed: SELECT blob_links': ['blob_links: account_id repository_id blob_id'],
   'blobs.isUsed: SELECT manifest_entries': ['manifest_entries_of_link: account_id repository_id blob_id'],
   'blobs.link: INSERT blob_links': ['manifest_entries_of_link: account_id repository_id blob_id'],
@@ -52,26 +52,26 @@ export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
     'manifest_entries_of_link: account_id repository_id blob_id',
   ],
   'copiedObjects.list: SELECT copied_objects': ['copied_objects: source_key'],
-  'garbage.bury: DELETE blob_links': [
+  'garbage.moveToTrash: DELETE blob_links': [
     'blob_links_by_blob: account_id blob_id',
     'manifest_entries_of_link: account_id repository_id blob_id',
   ],
-  'garbage.bury: DELETE blobs': [
+  'garbage.moveToTrash: DELETE blobs': [
     'blobs: rowid',
     'blob_queue: account_id blob_id',
     'blob_links_by_blob: account_id blob_id',
   ],
-  'garbage.bury: INSERT trash': ['blobs: storage_key> storage_key<', 'uploads: storage_key'],
-  'garbage.dropUnusedLinks: DELETE blob_links': [
+  'garbage.moveToTrash: INSERT trash': ['blobs: storage_key> storage_key<', 'uploads: storage_key'],
+  'garbage.removeUnusedLinks: DELETE blob_links': [
     'blob_links_by_blob: account_id blob_id repository_id',
     'manifest_entries_of_link: account_id repository_id blob_id',
     'manifest_entries_of_link: account_id repository_id blob_id',
   ],
-  'garbage.dropUnusedLinks: SELECT blob_links': [
+  'garbage.removeUnusedLinks: SELECT blob_links': [
     'blob_links_by_blob: account_id blob_id repository_id>',
     'manifest_entries_of_link: account_id repository_id blob_id',
   ],
-  'garbage.dropUnusedLinks: SELECT blob_links (2)': [
+  'garbage.removeUnusedLinks: SELECT blob_links (2)': [
     'blob_links: account_id repository_id blob_id',
     'manifest_entries_of_link: account_id repository_id blob_id',
   ],
@@ -88,8 +88,8 @@ export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
   ],
   'garbage.forecast: SELECT trash': ['trash_by_age: trashed_at<'],
   'garbage.forecast: SELECT uploads': ['SCAN u BY uploads_open_by_age', 'a: rowid'],
-  'garbage.forget: DELETE trash': ['trash: storage_key'],
-  'garbage.isLive: SELECT blobs': [
+  'garbage.removeTrashed: DELETE trash': ['trash: storage_key'],
+  'garbage.isInUse: SELECT blobs': [
     'b: rowid',
     'manifest_entries_of_blob: account_id blob_id',
     'blob_links_by_blob: account_id blob_id',
@@ -104,7 +104,7 @@ export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
     'blob_links_by_blob: account_id blob_id',
     'SCAN few',
   ],
-  'garbage.putOff: UPDATE blob_queue': ['blob_queue: account_id blob_id'],
+  'garbage.requeue: UPDATE blob_queue': ['blob_queue: account_id blob_id'],
   'garbage.removeEmptyRepositories: DELETE repositories': [
     'r: rowid',
     'blob_links: account_id repository_id',
@@ -128,13 +128,13 @@ export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
     'blob_links: account_id repository_id',
     'uploads_by_repository: account_id repository_id',
   ],
-  'garbage.takePurgeable: UPDATE trash': ['trash: storage_key', 'trash_by_age: trashed_at<'],
-  'garbage.trashStrays: SELECT blobs': [
+  'garbage.claimTrashed: UPDATE trash': ['trash: storage_key', 'trash_by_age: trashed_at<'],
+  'garbage.trashOrphans: SELECT blobs': [
     'blobs: storage_key> storage_key<',
     'copied_objects: storage_key',
     'trash: storage_key',
   ],
-  'garbage.trashStrays: SELECT uploads': ['uploads: storage_key'],
+  'garbage.trashOrphans: SELECT uploads': ['uploads: storage_key'],
   'manifests.describe: SELECT manifests': [
     'manifests: rowid',
     'tags: account_id repository_id name',
@@ -180,7 +180,7 @@ export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
   'marks.findLocked: SELECT marks': ['marks: name'],
   'marks.remove: DELETE marks': ['marks: name'],
   'movableBlobs.list: SELECT blobs': ['b: rowid>', 'a: rowid'],
-  'repositories.addManifests: UPDATE repositories': ['repositories: rowid'],
+  'repositories.changeManifestCount: UPDATE repositories': ['repositories: rowid'],
   'repositories.ensure: SELECT repositories': ['repositories: account_id name'],
   'repositories.find: SELECT repositories': ['repositories: account_id name'],
   'repositories.list: SELECT repositories': ['repositories: account_id name>'],
@@ -191,17 +191,17 @@ export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
   'tags.list: SELECT tags': ['tags: account_id repository_id name>'],
   'tags.remove: DELETE tags': ['tags: account_id repository_id name', 'repositories: account_id name'],
   'tags.removeAllOf: DELETE tags': ['tags_of_manifest: account_id manifest_id'],
-  'uploads.advance: UPDATE uploads': ['uploads: account_id id'],
-  'uploads.claim: UPDATE uploads': ['uploads: account_id id', 'repositories: account_id name'],
+  'uploads.releaseTurn: UPDATE uploads': ['uploads: account_id id'],
+  'uploads.claimTurn: UPDATE uploads': ['uploads: account_id id', 'repositories: account_id name'],
   'uploads.countOpen: SELECT uploads': ['uploads_by_repository: account_id repository_id done_digest'],
-  'uploads.discard: DELETE uploads': ['uploads: account_id id', 'repositories: account_id name'],
-  'uploads.endAllTurns: UPDATE uploads': ['SCAN uploads'],
+  'uploads.remove: DELETE uploads': ['uploads: account_id id', 'repositories: account_id name'],
+  'uploads.releaseAllTurns: UPDATE uploads': ['SCAN uploads'],
   'uploads.find: SELECT uploads': ['uploads: account_id id', 'repositories: account_id name'],
-  'uploads.finish: UPDATE uploads': ['uploads: account_id id'],
-  'uploads.isOpen: SELECT uploads': ['uploads: account_id id'],
-  'uploads.discardAny: DELETE uploads': ['uploads: account_id id'],
+  'uploads.commit: UPDATE uploads': ['uploads: account_id id'],
+  'uploads.holdsTurn: SELECT uploads': ['uploads: account_id id'],
+  'uploads.removeAny: DELETE uploads': ['uploads: account_id id'],
   'uploads.listOpen: SELECT uploads': ['SCAN u BY uploads_open_by_touch', 'a: rowid', 'r: rowid'],
-  'uploads.keepTurn: UPDATE uploads': ['uploads: account_id id'],
+  'uploads.renewTurn: UPDATE uploads': ['uploads: account_id id'],
   'users.add: INSERT users': ['api_keys: user_id'],
   'users.change: UPDATE users': ['users: rowid'],
   'users.find: SELECT users': ['users: name'],
@@ -221,5 +221,5 @@ export const sqlitePlansThatGrow: Readonly<Record<string, string>> = {
   'garbage.removeEmptyRepositories: SELECT repositories': 'two lists of at most 500 rows, merged',
   'signingKeys.list: SELECT signing_keys': 'a handful of keys',
   'uploads.listOpen: SELECT uploads': 'only for operators; reads only open sessions, in the order of the answer',
-  'uploads.endAllTurns: UPDATE uploads': 'once, when the only server of this database starts',
+  'uploads.releaseAllTurns: UPDATE uploads': 'once, when the only server of this database starts',
 }

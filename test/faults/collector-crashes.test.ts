@@ -43,15 +43,15 @@ describe('I10, I11: the collector crashes', () => {
     'after the lock': (world) => ({ ...world, metadata: after(world.metadata, 'garbage', 'lockNextDue', crash) }),
     'after the check that nothing uses the blob': (world) => ({
       ...world,
-      metadata: after(world.metadata, 'garbage', 'isLive', crash),
+      metadata: after(world.metadata, 'garbage', 'isInUse', crash),
     }),
-    'before the commit': (world) => ({ ...world, metadata: after(world.metadata, 'garbage', 'bury', crash) }),
+    'before the commit': (world) => ({ ...world, metadata: after(world.metadata, 'garbage', 'moveToTrash', crash) }),
     'after the commit': (world) => ({ ...world, metadata: afterCommit(world.metadata, crash) }),
     'before the bytes are removed': (world) => ({ ...world, blobs: failing(world.blobs, 'remove') }),
     'after the bytes are removed': (world) => ({ ...world, blobs: failing(world.blobs, 'after remove') }),
     'before the bytes are forgotten': (world) => ({
       ...world,
-      metadata: before(world.metadata, 'garbage', 'forget', crash),
+      metadata: before(world.metadata, 'garbage', 'removeTrashed', crash),
     }),
   }
 
@@ -93,8 +93,8 @@ describe('I26: the commit of an upload crashes', () => {
   const bytes = new TextEncoder().encode('all of it')
   const digest = digestOf(bytes)
   const steps: Record<string, (metadata: MetadataStore) => MetadataStore> = {
-    'before the session is finished': (metadata) => before(metadata, 'uploads', 'finish', crash),
-    'before the blob is inserted': (metadata) => before(metadata, 'blobs', 'insert', crash),
+    'before the session is finished': (metadata) => before(metadata, 'uploads', 'commit', crash),
+    'before the blob is inserted': (metadata) => before(metadata, 'blobs', 'add', crash),
     'before the blob is linked': (metadata) => before(metadata, 'blobs', 'link', crash),
     'before the commit': (metadata) => after(metadata, 'blobs', 'link', crash),
     'after the commit': (metadata) => afterCommit(metadata, crash),
@@ -123,7 +123,7 @@ describe('I26: the commit of an upload crashes', () => {
     const owner = { ...scope, subject: 'alice' }
     const { id } = await startUpload(world, owner, 'free')
     await appendToUpload(world, owner, id, bodyOf(bytes.subarray(0, 3)))
-    const dying = { ...world, metadata: before(world.metadata, 'blobs', 'insert', crash) }
+    const dying = { ...world, metadata: before(world.metadata, 'blobs', 'add', crash) }
     await errorOf(finishUpload(dying, owner, id, digest, bodyOf(bytes.subarray(3))))
 
     expect(await describeUpload(world, owner, id)).toBe(3)

@@ -1,7 +1,7 @@
 // The identity service is down, slow, or talks nonsense: who may still do what. One test a row of the matrix.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Unavailable } from '../../src/oci/errors.ts'
-import type { Principal, RememberingIdentity } from '../../src/ports/identity.ts'
+import type { CachingIdentity, Principal } from '../../src/ports/identity.ts'
 import { askRaw } from '../support/clients/raw-http.ts'
 import { until } from '../support/clocks/until.ts'
 import { type Row, rows, states, tryRow } from './outage-matrix.ts'
@@ -75,7 +75,7 @@ describe('a thousand requests at once with one credential', () => {
 
 /** What is wrong with it -> the identity, and which rows must find that out. */
 const wrongIdentities: Readonly<
-  Record<string, readonly [(right: RememberingIdentity) => RememberingIdentity, (row: Row) => boolean]>
+  Record<string, readonly [(right: CachingIdentity) => CachingIdentity, (row: Row) => boolean]>
 > = {
   'lets everybody in when nobody can tell': [
     (right) => ({ ...bound(right), authenticate: (one) => right.authenticate(one).catch(allow) }),
@@ -92,10 +92,14 @@ const wrongIdentities: Readonly<
   'remembers nobody': [
     (right) => {
       const forget = <T>(value: T) => {
-        right.forgetAll()
+        right.clear()
         return value
       }
-      return { ...bound(right), authenticate: (one) => right.authenticate(one).then(forget), recall: () => undefined }
+      return {
+        ...bound(right),
+        authenticate: (one) => right.authenticate(one).then(forget),
+        findCached: () => undefined,
+      }
     },
     ({ expected, memory }) => expected === 'done' && memory !== 'cold',
   ],
@@ -106,20 +110,20 @@ const wrongIdentities: Readonly<
         if (principal !== undefined) known.set(secret, principal)
         return principal
       }
-      const authenticate: RememberingIdentity['authenticate'] = async (one) =>
+      const authenticate: CachingIdentity['authenticate'] = async (one) =>
         known.get(one.secret) ?? keep(one.secret, await right.authenticate(one))
-      return { ...bound(right), authenticate, recall: ({ secret }) => known.get(secret) }
+      return { ...bound(right), authenticate, findCached: ({ secret }) => known.get(secret) }
     },
     ({ expected, memory }) => expected !== 'done' && memory !== 'cold',
   ],
 }
 
-function bound(right: RememberingIdentity): RememberingIdentity {
+function bound(right: CachingIdentity): CachingIdentity {
   return {
     authenticate: (one) => right.authenticate(one),
-    recall: (one) => right.recall(one),
-    provesItself: (one) => right.provesItself(one),
-    forgetAll: () => right.forgetAll(),
+    findCached: (one) => right.findCached(one),
+    isUnguessable: (one) => right.isUnguessable(one),
+    clear: () => right.clear(),
   }
 }
 

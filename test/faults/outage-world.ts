@@ -7,7 +7,7 @@ import { type Built, buildApplication } from '../../src/app/build.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { HttpServer } from '../../src/http/server.ts'
 import type { Log } from '../../src/lib/log.ts'
-import type { RememberingIdentity } from '../../src/ports/identity.ts'
+import type { CachingIdentity } from '../../src/ports/identity.ts'
 import { manifestOfBlobs } from '../support/clients/registry-client.ts'
 import { IdentityStub } from '../support/identity/identity-stub.ts'
 import { basic } from '../support/server/test-server.ts'
@@ -41,7 +41,7 @@ export interface WorldOptions {
   readonly timeoutMs?: number
   readonly settings?: Readonly<Record<string, string>>
   /** Another identity around or in place of the right one, for controls. */
-  readonly wrap?: (identity: RememberingIdentity) => RememberingIdentity
+  readonly wrap?: (identity: CachingIdentity) => CachingIdentity
 }
 
 export interface OutageReply {

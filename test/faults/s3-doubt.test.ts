@@ -34,7 +34,7 @@ const failing = { before: 0, after: 0 }
 
 function breakable(metadata: MetadataStore): MetadataStore {
   const trouble = () => new Unavailable('the metadata store', { cause: new Error('cut') })
-  const unlucky = before(metadata, 'uploads', 'finish', async () => {
+  const unlucky = before(metadata, 'uploads', 'commit', async () => {
     failing.before -= 1
     if (failing.before >= 0) throw trouble()
   })

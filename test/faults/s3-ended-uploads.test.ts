@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { systemClock } from '../../src/adapters/clock-system/system-clock.ts'
 import { Spoiled } from '../../src/oci/errors.ts'
 import type { BlobWriter } from '../../src/ports/blob-store.ts'
-import { RunningUploads } from '../../src/registry/running-uploads.ts'
+import { UploadWriters } from '../../src/registry/upload-writers.ts'
 import { appendToUpload, describeUpload, startUpload } from '../../src/registry/uploads.ts'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { errorOf } from '../support/basics/outcomes.ts'
@@ -129,12 +129,12 @@ async function openSpoiled(before: (dataDir: string) => void) {
         throw new Spoiled('the store has lost it')
       }
       const [flush, complete] = [() => writer.flush(), () => writer.complete()]
-      return { write, flush, complete, rewind: () => writer.rewind(), close: () => writer.close() }
+      return { write, flush, complete, rollBack: () => writer.rollBack(), close: () => writer.close() }
     },
   }
   const owner = { ...(await scopeOf(inner)), subject: 'alice' }
   const { id } = await startUpload(inner, owner, 'free')
-  const spoiled = { ...inner, blobs, running: new RunningUploads(systemClock) }
+  const spoiled = { ...inner, blobs, writers: new UploadWriters(systemClock) }
   const append = () => errorOf(appendToUpload(spoiled, owner, id, bodyOf(whole)))
   return { append, describe: () => describeUpload(inner, owner, id), close: () => inner.metadata.close() }
 }

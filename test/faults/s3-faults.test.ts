@@ -141,7 +141,7 @@ describe('what tries the cells', () => {
     expect(await world.audit()).toEqual([`no row names ${stray.key}`])
 
     await world.direct.remove(stray.key, undefined)
-    for await (const page of world.direct.listOlder(0)) {
+    for await (const page of world.direct.listOlderThan(0)) {
       for (const { storageKey } of page) await world.direct.remove(storageKey, undefined)
     }
     expect(await auditPromises(world.dataDir, world.direct)).toEqual([

@@ -1,7 +1,7 @@
 // What writers leave in the bucket that died before they could note it: found by the sweep, and nothing else is taken.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
-import { sweepStrays } from '../../src/registry/garbage.ts'
+import { sweepOrphans } from '../../src/registry/garbage.ts'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import {
@@ -77,13 +77,13 @@ describe('the sweep', () => {
     await expectStatus(202, patch(world, session, whole.subarray(150 * kibi, 170 * kibi)))
     const there = await listThere(world.direct)
 
-    expect(await sweepStrays(world, 0)).toBe(0)
+    expect(await sweepOrphans(world, 0)).toBe(0)
     expect(await listThere(world.direct)).toEqual(there)
     await completeUpload(world, session, whole)
     for (const bytes of [...blobs, whole]) {
       expect(await checkBlob(world, repository, digestOf(bytes))).toBe('whole')
     }
-    expect(await sweepStrays(world, 0)).toBe(0)
+    expect(await sweepOrphans(world, 0)).toBe(0)
     await world.collect()
     expect(await kinds()).toEqual(['object', 'object', 'object'])
     expect(await world.audit()).toEqual([])
@@ -93,10 +93,10 @@ describe('the sweep', () => {
     await crash(10 * kibi, 'complete')
     await crash(200 * kibi, 'writing')
 
-    expect(await sweepStrays(world, hourMs)).toBe(0)
+    expect(await sweepOrphans(world, hourMs)).toBe(0)
     stub.moveClock(2 * hourMs)
-    expect(await sweepStrays(world, hourMs)).toBe(2)
-    expect(await sweepStrays(world, hourMs)).toBe(0)
+    expect(await sweepOrphans(world, hourMs)).toBe(2)
+    expect(await sweepOrphans(world, hourMs)).toBe(0)
     await world.collect()
     expect(await kinds()).toEqual([])
     stub.moveClock(-2 * hourMs)

@@ -6,8 +6,8 @@ import type { Digest } from '../../src/oci/digest.ts'
 import { RegistryRefusal, Unavailable } from '../../src/oci/errors.ts'
 import type { UploadId, UploadOwner } from '../../src/ports/uploads.ts'
 import { openBlob } from '../../src/registry/blobs.ts'
-import { sweepStrays } from '../../src/registry/garbage.ts'
-import { RunningUploads } from '../../src/registry/running-uploads.ts'
+import { sweepOrphans } from '../../src/registry/garbage.ts'
+import { UploadWriters } from '../../src/registry/upload-writers.ts'
 import { appendToUpload, finishUpload, startUpload } from '../../src/registry/uploads.ts'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { errorOf } from '../support/basics/outcomes.ts'
@@ -43,7 +43,7 @@ beforeEach(async () => {
     return store
   }
   other = { ...(await openWorld(dataDir)), blobs: open({}) }
-  zombie = { ...other, running: new RunningUploads(systemClock), blobs: open({ endpoint: proxy.url }) }
+  zombie = { ...other, writers: new UploadWriters(systemClock), blobs: open({ endpoint: proxy.url }) }
   owner = { ...(await scopeOf(other)), subject: 'alice' }
   id = (await startUpload(other, owner, 'free')).id
 })
@@ -67,7 +67,7 @@ async function servedAs(digest: Digest): Promise<Uint8Array | undefined> {
 async function expectSound(bytes: Uint8Array): Promise<void> {
   expect(await servedAs(digestOf(bytes))).toEqual(bytes)
   expect(await auditPromises(other.dataDir, other.blobs)).toEqual([])
-  await sweepStrays(other, 0)
+  await sweepOrphans(other, 0)
   await collect(other, { uploadDoneMs: 0 })
   expect(await servedAs(digestOf(bytes))).toEqual(bytes)
   expect(await auditObjects(other.dataDir, other.blobs)).toEqual([])

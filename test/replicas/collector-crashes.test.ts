@@ -53,11 +53,11 @@ async function forgetHolds(): Promise<void> {
 
 describe('I10: a collector is killed, and another begins', () => {
   const steps: readonly (readonly [string, readonly Step[]])[] = [
-    ['behind its lock', ['before garbage.isLive']],
-    ['behind its look', ['after garbage.isLive']],
-    ['before it commits', ['after garbage.bury']],
+    ['behind its lock', ['before garbage.isInUse']],
+    ['behind its look', ['after garbage.isInUse']],
+    ['before it commits', ['after garbage.moveToTrash']],
     // The first transaction of a collection is another one, so this door is shut when the blob's is under way.
-    ['behind its commit', ['before garbage.bury', 'after transaction']],
+    ['behind its commit', ['before garbage.moveToTrash', 'after transaction']],
     ['before it removes the bytes', ['before store.remove']],
   ]
   for (const [where, path] of steps) {
@@ -85,7 +85,7 @@ describe('I10: a collector is killed, and another begins', () => {
 describe('I11: bytes are removed', () => {
   race('and the one who did it is killed before it can say so: another removes them again', async () => {
     await oldBlob()
-    const hold = await pair.a.hold('before garbage.forget')
+    const hold = await pair.a.hold('before garbage.removeTrashed')
     pair.a.collect().catch(() => undefined)
     await hold.reached
     await pair.killA()

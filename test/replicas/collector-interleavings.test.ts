@@ -63,7 +63,9 @@ async function sound(): Promise<void> {
 }
 
 /** A collection that stands at a step of its one blob. */
-async function collectUpTo(step: 'before garbage.isLive' | 'before garbage.bury' | 'after garbage.bury') {
+async function collectUpTo(
+  step: 'before garbage.isInUse' | 'before garbage.moveToTrash' | 'after garbage.moveToTrash',
+) {
   const hold = await pair.a.hold(step)
   const collecting = pair.a.collect()
   await hold.reached
@@ -78,7 +80,7 @@ describe('a manifest is pushed on one replica while the other collects', () => {
     const blob = await oldBlob()
     await expectStatus(201, blob.push('first'))
     await blob.grow()
-    const goOn = await collectUpTo('before garbage.isLive')
+    const goOn = await collectUpTo('before garbage.isInUse')
 
     const pushing = blob.push('second')
     await pair.somebodyWaits()
@@ -93,7 +95,7 @@ describe('a manifest is pushed on one replica while the other collects', () => {
     'I02: the collector takes the blob: the push waits, is told what is missing, and succeeds when repeated',
     async () => {
       const blob = await oldBlob()
-      const goOn = await collectUpTo('before garbage.isLive')
+      const goOn = await collectUpTo('before garbage.isInUse')
 
       const pushing = blob.push('latest')
       await pair.somebodyWaits()
@@ -149,7 +151,7 @@ describe('I05: HEAD on one replica, the collector on the other', () => {
 
   race('HEAD comes between lock and look: it waits, and is told that the blob is gone', async () => {
     const blob = await oldBlob()
-    const goOn = await collectUpTo('before garbage.isLive')
+    const goOn = await collectUpTo('before garbage.isInUse')
 
     const asked = blob.head()
     await pair.somebodyWaits()
@@ -179,7 +181,7 @@ describe('I06: a mount on one replica, the collector or a deletion on the other'
 
   race('the collector is about to take the blob: the mount waits, and becomes an upload', async () => {
     const blob = await oldBlob()
-    const goOn = await collectUpTo('before garbage.bury')
+    const goOn = await collectUpTo('before garbage.moveToTrash')
 
     const mounting = blob.mount(`${blob.repository}/target`)
     await pair.somebodyWaits()
@@ -241,7 +243,7 @@ describe('I07: the same bytes are uploaded on one replica while the other collec
     'I09: the collector has deleted and not committed: the upload waits, and the purge of the old bytes leaves its own',
     async () => {
       const blob = await oldBlob()
-      const goOn = await collectUpTo('after garbage.bury')
+      const goOn = await collectUpTo('after garbage.moveToTrash')
 
       const uploading = blob.upload()
       await pair.somebodyWaits()
@@ -256,7 +258,7 @@ describe('I07: the same bytes are uploaded on one replica while the other collec
 
   race('the collector is killed before it commits: the upload goes on with the blob that stands', async () => {
     const blob = await oldBlob()
-    const hold = await pair.a.hold('after garbage.bury')
+    const hold = await pair.a.hold('after garbage.moveToTrash')
     pair.a.collect().catch(() => undefined)
     await hold.reached
 

@@ -99,7 +99,7 @@ describe('two collectors', () => {
 
   testNeeding(sharedStoresNeed, 'share the work: what one is busy with, the other passes over', async () => {
     await oldBlobs('shared', 10)
-    const hold = await pair.a.hold('before garbage.bury')
+    const hold = await pair.a.hold('before garbage.moveToTrash')
     const slow = pair.a.collect()
     await hold.reached
 

@@ -97,7 +97,7 @@ describe('I22: two PATCHes of one offset', () => {
 })
 
 describe('I23: a writer that has lost its turn goes on', () => {
-  for (const step of ['before writer.write', 'before writer.flush', 'before uploads.advance'] as const) {
+  for (const step of ['before writer.write', 'before writer.flush', 'before uploads.releaseTurn'] as const) {
     race(`${step}: what it brings counts for nobody, and what its successor brought stands`, async () => {
       const bytes = fresh(1_000)
       const session = await openSession(pair.a, repository)
@@ -174,7 +174,7 @@ describe('I24: PATCH, PUT and DELETE at once', () => {
   race('PUT and DELETE: the DELETE comes first, and the PUT is told so', async () => {
     const bytes = fresh(1_000)
     const session = await openSession(pair.a, repository)
-    const goOn = await held(pair.a, 'before uploads.finish', () => finish(pair.a, session, digestOf(bytes), bytes))
+    const goOn = await held(pair.a, 'before uploads.commit', () => finish(pair.a, session, digestOf(bytes), bytes))
 
     expect(await statusOf(ask(pair.b, 'DELETE', session))).toBe(204)
     expect(await goOn()).toBe(404)
@@ -186,7 +186,7 @@ describe('I24: PATCH, PUT and DELETE at once', () => {
   race('PUT and PUT: the second waits while the first is at work, and is told the same when it is done', async () => {
     const bytes = fresh(1_000)
     const session = await openSession(pair.a, repository)
-    const goOn = await held(pair.a, 'before uploads.finish', () => finish(pair.a, session, digestOf(bytes), bytes))
+    const goOn = await held(pair.a, 'before uploads.commit', () => finish(pair.a, session, digestOf(bytes), bytes))
 
     const second = statusOf(finish(pair.b, session, digestOf(bytes), bytes))
     expect(await statusOf(finish(pair.b, session, digestOf(fresh(1_000)), bytes))).toBe(416)
@@ -202,7 +202,7 @@ describe('I24: PATCH, PUT and DELETE at once', () => {
   race('PUT and PUT: the replica of the first dies, and the second goes on when its turn is over', async () => {
     const bytes = fresh(1_000)
     const session = await openSession(pair.a, repository)
-    await held(pair.a, 'before uploads.finish', () => finish(pair.a, session, digestOf(bytes), bytes))
+    await held(pair.a, 'before uploads.commit', () => finish(pair.a, session, digestOf(bytes), bytes))
     const second = statusOf(finish(pair.b, session, digestOf(bytes), bytes))
 
     await pair.killA()
@@ -222,7 +222,7 @@ describe('I24: PATCH, PUT and DELETE at once', () => {
       const whole = Buffer.concat([start, end])
       const session = await openSession(pair.a, repository)
       await expectStatus(202, patch(pair.b, session, start, 0))
-      const goOn = await held(pair.a, 'before uploads.finish', () => finish(pair.a, session, digestOf(whole), end))
+      const goOn = await held(pair.a, 'before uploads.commit', () => finish(pair.a, session, digestOf(whole), end))
 
       await endTurns(pair.stores)
       expect(await statusOf(finish(pair.b, session, digestOf(whole), end))).toBe(201)

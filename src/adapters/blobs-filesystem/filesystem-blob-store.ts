@@ -7,9 +7,9 @@ import type {
   BlobStore,
   BlobWriter,
   ByteRange,
+  OrphanedObject,
   OutgoingBytes,
   StorageKey,
-  StrayObject,
   UnfinishedObject,
 } from '../../ports/blob-store.ts'
 import type { DiskSpace } from '../../ports/disk-space.ts'
@@ -118,14 +118,14 @@ export class FilesystemBlobStore implements BlobStore {
     })
   }
 
-  linkTo(): undefined {
+  presignDownload(): undefined {
     return undefined
   }
 
-  async *listOlder(ageMs: number): AsyncIterable<readonly StrayObject[]> {
+  async *listOlderThan(ageMs: number): AsyncIterable<readonly OrphanedObject[]> {
     for (const folder of fanOut) {
       const names = await trouble(() => readdir(join(this.#root, folder)).catch(nothingToList))
-      const strays: StrayObject[] = []
+      const strays: OrphanedObject[] = []
       for (const key of names.filter(isStorageKey)) {
         // Gone meanwhile is as good as too young.
         const found = await stat(join(this.#root, folder, key)).catch(() => undefined)

@@ -75,7 +75,7 @@ export class FilesystemBlobWriter implements BlobWriter {
 
   async write(chunk: Uint8Array): Promise<void> {
     if (chunk.length === 0) return
-    this.#disk?.take(chunk.length)
+    this.#disk?.reserve(chunk.length)
     this.#gathered.push(chunk)
     this.#gatheredBytes += chunk.length
     if (this.#gatheredBytes >= batchBytes) await this.#writeGathered()
@@ -94,7 +94,7 @@ export class FilesystemBlobWriter implements BlobWriter {
       .catch((error: unknown) => {
         this.#fault = error
       })
-      .finally(() => this.#disk?.settle(batchSize))
+      .finally(() => this.#disk?.release(batchSize))
   }
 
   async #settle(): Promise<void> {
@@ -125,7 +125,7 @@ export class FilesystemBlobWriter implements BlobWriter {
     this.#isNameSynced = true
   }
 
-  async rewind(): Promise<void> {
+  async rollBack(): Promise<void> {
     await this.#writing
     this.#dropGathered()
     this.#position = this.#flushed
@@ -134,7 +134,7 @@ export class FilesystemBlobWriter implements BlobWriter {
   }
 
   #dropGathered(): void {
-    this.#disk?.settle(this.#gatheredBytes)
+    this.#disk?.release(this.#gatheredBytes)
     this.#gathered = []
     this.#gatheredBytes = 0
   }

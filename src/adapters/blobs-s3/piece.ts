@@ -137,7 +137,7 @@ export class PieceInFile implements Piece {
       this.#fault = error
       throw error
     } finally {
-      this.#disk?.settle(chunk.length)
+      this.#disk?.release(chunk.length)
     }
     this.#proof.update(chunk)
     this.#sizeBytes += chunk.length
@@ -149,7 +149,7 @@ export class PieceInFile implements Piece {
    */
   #takeFromDisk(bytes: number): void {
     try {
-      this.#disk?.take(bytes)
+      this.#disk?.reserve(bytes)
     } catch (error) {
       throw new Unavailable('the disk for pieces of uploads', { cause: error })
     }

@@ -4,9 +4,9 @@ import type {
   BlobStore,
   BlobWriter,
   ByteRange,
+  OrphanedObject,
   OutgoingBytes,
   StorageKey,
-  StrayObject,
   UnfinishedObject,
 } from '../../ports/blob-store.ts'
 import type { DiskSpace } from '../../ports/disk-space.ts'
@@ -134,12 +134,12 @@ export class S3BlobStore implements BlobStore {
     }
   }
 
-  linkTo(key: StorageKey, lifetimeSeconds: number): string | undefined {
+  presignDownload(key: StorageKey, lifetimeSeconds: number): string | undefined {
     return this.#client.presign(this.#nameOf(key), lifetimeSeconds)
   }
 
-  async *listOlder(ageMs: number): AsyncIterable<readonly StrayObject[]> {
-    const toStray = (name: string, uploadId: string | undefined): StrayObject | undefined => {
+  async *listOlderThan(ageMs: number): AsyncIterable<readonly OrphanedObject[]> {
+    const toStray = (name: string, uploadId: string | undefined): OrphanedObject | undefined => {
       const storageKey = parseObjectName(this.#prefix, name)
       return storageKey && { storageKey, openedFor: uploadKeyOf(storageKey), notes: notesOf(storageKey, uploadId) }
     }
@@ -227,8 +227,8 @@ class TroubledWriter implements BlobWriter {
     return trouble(() => this.#inner.complete(), this.#checkOwner)
   }
 
-  rewind() {
-    return trouble(() => this.#inner.rewind(), this.#checkOwner)
+  rollBack() {
+    return trouble(() => this.#inner.rollBack(), this.#checkOwner)
   }
 
   close() {

@@ -153,7 +153,7 @@ export class S3BlobWriter implements BlobWriter {
     return this.#sender.complete(this.#position)
   }
 
-  async rewind(): Promise<void> {
+  async rollBack(): Promise<void> {
     await this.#dropPiece()
     await this.#sender.rewind(this.#stood.multipart)
     if (this.#madeByComplete !== undefined) await this.#removeQuietly([this.#madeByComplete])

@@ -50,7 +50,7 @@ export class StatfsDiskSpace implements DiskSpace {
     return this.isLow() && this.#roomWithHalf <= 0
   }
 
-  take(bytes: number): void {
+  reserve(bytes: number): void {
     if (this.#room < bytes || this.#clock.steadyNow() >= this.#lookAt) this.#look()
     if (this.#room < bytes) throw new RegistryRefusal('disk-low')
     this.#room -= bytes
@@ -58,7 +58,7 @@ export class StatfsDiskSpace implements DiskSpace {
     this.#announcedBytes += bytes
   }
 
-  settle(bytes: number): void {
+  release(bytes: number): void {
     this.#announcedBytes -= bytes
   }
 

@@ -1,4 +1,4 @@
-import { isAddress } from '../../lib/client-address.ts'
+import { isAddress } from '../../lib/ip-addresses.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 

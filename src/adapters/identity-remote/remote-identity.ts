@@ -1,5 +1,5 @@
 import { CircuitBreaker, CircuitOpen } from '../../lib/circuit-breaker.ts'
-import { fingerprintOf } from '../../lib/fingerprint.ts'
+import { fingerprintOf } from '../../lib/hashing.ts'
 import { hasJwtShape, readJwtType, readUnprovedClaims } from '../../lib/jwt.ts'
 import { NoSlot, Slots } from '../../lib/slots.ts'
 import { Unavailable } from '../../oci/errors.ts'

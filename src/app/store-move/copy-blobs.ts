@@ -124,7 +124,7 @@ async function attempt({ from, to, clock }: CopyNeeds, blob: MovableBlob, watch:
   } finally {
     watch.onBytes(-sent)
     if (!isComplete) {
-      await writer.rewind().catch(() => undefined)
+      await writer.rollBack().catch(() => undefined)
       await to.copied.discard({ storageKey: key, notes: undefined }).catch(() => undefined)
     }
     await writer.close()

@@ -1,4 +1,4 @@
-import { tellFull } from '../../identity/logins.ts'
+import { tellFull } from '../../identity/password-logins.ts'
 import { tokenLifetimeSeconds } from '../../identity/tokens.ts'
 import { findByPassword } from '../../identity/users.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'

@@ -1,4 +1,4 @@
-import { countImages, disableAccount, enableAccount } from '../../registry/service.ts'
+import { countImages, disableAccount, enableAccount } from '../../registry/accounts.ts'
 import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
 import { apiPrefix } from '../mounts.ts'
 import { json, type Route } from '../route.ts'

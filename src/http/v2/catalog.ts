@@ -1,4 +1,4 @@
-import { listRepositories } from '../../registry/catalog.ts'
+import { listRepositories } from '../../registry/repositories.ts'
 import { type Answer, jsonAnswer, type RegistryExchange } from '../exchange.ts'
 import { nextPage } from '../links.ts'
 import { parsePage } from '../pages.ts'

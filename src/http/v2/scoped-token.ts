@@ -2,7 +2,7 @@ import { type ScopedGrant, trimToken } from '../../identity/scoped-tokens.ts'
 import { parseScopes } from '../../identity/scopes.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
 import type { Principal } from '../../ports/identity.ts'
-import { findListable, isAllowed, isGrantable } from '../../registry/access.ts'
+import { isAllowed, isGrantable, listablePatterns } from '../../registry/access.ts'
 import { type PresentedCredential, toLogin } from '../credentials.ts'
 import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
 import { readSmallBody } from '../json-body.ts'
@@ -122,5 +122,5 @@ function grantIn(scopes: readonly string[], principal: Principal) {
     }),
   )
   const showsCatalog = asked.catalog && isAllowed(principal, 'pull')
-  return { access, catalog: showsCatalog ? (findListable(principal) ?? ('all' as const)) : undefined }
+  return { access, catalog: showsCatalog ? (listablePatterns(principal) ?? ('all' as const)) : undefined }
 }

@@ -81,7 +81,7 @@ test.each([
   ['blobs', 'listHolders', '?mount='],
   ['blobs', 'findLocked', 'other statements'],
   ['uploads', 'find', 'GET /v2/{name}/blobs/uploads/{id} in their/app'],
-  ['uploads', 'discard', 'DELETE /v2/{name}/blobs/uploads/{id} in their/app'],
+  ['uploads', 'remove', 'DELETE /v2/{name}/blobs/uploads/{id} in their/app'],
 ] as const)('control: a store whose %s.%s ignores the account is noticed', async (noun, method, where) => {
   const { told, neighbour } = await askBeside(noun, method)
   const differences = findDifferences(told, await askAlone(neighbour))

@@ -66,7 +66,7 @@ export const builtinHomes: Readonly<Record<string, Places>> = {
   ],
   'node:fs/promises': ['src/adapters/', 'src/app/', 'src/lib/sync-folder.ts'],
   // Bun keeps its limit of a request's headers there.
-  'node:net': ['src/lib/client-address.ts'],
+  'node:net': ['src/lib/ip-addresses.ts'],
   'node:http': ['src/http/server.ts'],
   'node:path': ['src/adapters/', 'src/app/'],
 }

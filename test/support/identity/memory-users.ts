@@ -94,7 +94,7 @@ export class MemoryApiKeys implements ApiKeys {
     return this.kept.some(({ key }) => key.lastUsedAt !== undefined)
   }
 
-  async noteUses(ids: readonly number[]): Promise<void> {
+  async recordUses(ids: readonly number[]): Promise<void> {
     for (const [at, one] of this.kept.entries()) {
       if (ids.includes(one.key.id)) this.kept[at] = { ...one, key: { ...one.key, lastUsedAt: 1 } }
     }

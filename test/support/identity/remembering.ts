@@ -1,9 +1,9 @@
 // An identity service for what stands before one: it counts its questions, and answers whatever it is set to.
-import { type MemoryPolicy, RememberedIdentity } from '../../../src/identity/remembered-identity.ts'
+import { CachedIdentity, type CachePolicy } from '../../../src/identity/cached-identity.ts'
 import { Unavailable } from '../../../src/oci/errors.ts'
 import type { Credential, Identity, Principal } from '../../../src/ports/identity.ts'
 
-export const policy: MemoryPolicy = { goodMs: 60_000, refreshAfterMs: 45_000, badMs: 10_000, outageMs: 300_000 }
+export const policy: CachePolicy = { goodMs: 60_000, refreshAfterMs: 45_000, badMs: 10_000, outageMs: 300_000 }
 
 /** Ages that are what they are called, however much shorter one credential's are than another's. */
 export const ages = { warmMs: 30_000, tiredMs: 50_000, staleMs: 60_000 } as const
@@ -36,10 +36,10 @@ export class CountedIdentity implements Identity {
 export class Memory {
   now = 1_000_000
   readonly service = new CountedIdentity()
-  readonly identity: RememberedIdentity
+  readonly identity: CachedIdentity
 
-  constructor(more: Partial<MemoryPolicy> = {}) {
-    this.identity = new RememberedIdentity(this.service, { now: () => this.now }, { ...policy, ...more })
+  constructor(more: Partial<CachePolicy> = {}) {
+    this.identity = new CachedIdentity(this.service, { now: () => this.now }, { ...policy, ...more })
   }
 
   async subjectOf(credential: Credential = key): Promise<string | undefined> {

@@ -26,7 +26,7 @@ export async function store(
   digest = digestOf(bytes),
 ) {
   const key = await storeWhole(blobs, bytes)
-  await metadata.transaction((tables) => tables.blobs.insert(repository.accountId, digest, bytes.length, key))
+  await metadata.transaction((tables) => tables.blobs.add(repository.accountId, digest, bytes.length, key))
   return { key, digest }
 }
 

@@ -30,7 +30,7 @@ function gated<T extends object>(name: string, target: T): T {
     get(_, key) {
       const own: unknown = Reflect.get(target, key)
       if (typeof own !== 'function' || typeof key === 'symbol') return own
-      if (key === 'listOlder' || key === 'linkTo') return own.bind(target)
+      if (key === 'listOlderThan' || key === 'presignDownload') return own.bind(target)
       return async (...values: unknown[]) => {
         await pass(`before ${name}.${key}`)
         const result: unknown = await own.apply(target, values)

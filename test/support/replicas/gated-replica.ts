@@ -8,7 +8,7 @@ import { until } from '../clocks/until.ts'
 import { hourMs } from '../stores/metadata-rows.ts'
 import { openSharedStores, type SharedStores } from './shared-stores.ts'
 
-/** Before or after a call of the stores: `before garbage.isLive`, `after transaction`, `before writer.flush`. */
+/** Before or after a call of the stores: `before garbage.isInUse`, `after transaction`, `before writer.flush`. */
 export type Step = `${'before' | 'after'} ${string}`
 
 export type ToReplica =

@@ -3,7 +3,7 @@ import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import { readNotes } from '../../../src/adapters/blobs-s3/upload-notes.ts'
 import { algorithmOf, type Digest } from '../../../src/oci/digest.ts'
-import type { BlobStore, StorageKey, StrayObject } from '../../../src/ports/blob-store.ts'
+import type { BlobStore, OrphanedObject, StorageKey } from '../../../src/ports/blob-store.ts'
 import { digestOf } from '../basics/generated-bytes.ts'
 import type { S3StubRequest } from '../s3/s3-stub.ts'
 import { readAll } from '../stores/stored-objects.ts'
@@ -25,9 +25,9 @@ function readRows(dataDir: string): Rows {
 }
 
 /** All that is there: objects, and multipart uploads that have begun and not ended. */
-export async function listThere(store: Pick<BlobStore, 'listOlder'>): Promise<StrayObject[]> {
-  const there: StrayObject[] = []
-  for await (const page of store.listOlder(0)) there.push(...page)
+export async function listThere(store: Pick<BlobStore, 'listOlderThan'>): Promise<OrphanedObject[]> {
+  const there: OrphanedObject[] = []
+  for await (const page of store.listOlderThan(0)) there.push(...page)
   return there
 }
 

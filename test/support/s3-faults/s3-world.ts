@@ -6,7 +6,7 @@ import { readConfig } from '../../../src/app/config.ts'
 import { HttpServer } from '../../../src/http/server.ts'
 import { openLog } from '../../../src/lib/log.ts'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
-import { collectGarbage, sweepStrays } from '../../../src/registry/garbage.ts'
+import { collectGarbage, sweepOrphans } from '../../../src/registry/garbage.ts'
 import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import type { S3Server } from '../s3/s3-server.ts'
 import { openS3Store, s3StoreSettings, smallPlan } from '../s3/s3-store.ts'
@@ -91,13 +91,13 @@ export async function openS3World(options: WorldOptions): Promise<S3World> {
     collect,
     async sweep() {
       await collect()
-      const strays = await sweepStrays({ metadata, blobs }, 0)
+      const strays = await sweepOrphans({ metadata, blobs }, 0)
       await collect()
       return strays
     },
     audit: () => auditObjects(dataDir, direct),
     async stop() {
-      await built.app.running.stopAll()
+      await built.app.writers.stopAll()
       await http.close()
       await built.close()
       await blobs.close()

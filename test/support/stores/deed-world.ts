@@ -16,9 +16,9 @@ import type { Scope } from '../../../src/ports/repositories.ts'
 import { openBlob } from '../../../src/registry/blobs.ts'
 import { collectGarbage } from '../../../src/registry/garbage.ts'
 import { pushManifest } from '../../../src/registry/manifest-push.ts'
-import { RunningUploads } from '../../../src/registry/running-uploads.ts'
 import type { RegistrySettings } from '../../../src/registry/settings.ts'
 import type { IncomingChunk } from '../../../src/registry/upload-turn.ts'
+import { UploadWriters } from '../../../src/registry/upload-writers.ts'
 import { uploadAtOnce } from '../../../src/registry/uploads.ts'
 import { digestOf } from '../basics/generated-bytes.ts'
 import { manifestOfBlobs } from '../clients/registry-client.ts'
@@ -42,7 +42,7 @@ export interface World {
   readonly blobs: BlobStore
   readonly clock: typeof systemClock
   readonly disk: DiskSpace
-  readonly running: RunningUploads
+  readonly writers: UploadWriters
   readonly settings: RegistrySettings
 }
 
@@ -54,7 +54,7 @@ export async function openWorld(dataDir: string, settings: Partial<RegistrySetti
     blobs: await FilesystemBlobStore.open(join(dataDir, 'blobs')),
     clock: systemClock,
     disk: new StatfsDiskSpace([], 0, systemClock),
-    running: new RunningUploads(systemClock),
+    writers: new UploadWriters(systemClock),
     settings: { ...defaultSettings, ...settings },
   }
 }

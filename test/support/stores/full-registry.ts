@@ -31,8 +31,8 @@ export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Prom
         more: { subject: image.digest, artifactType: 'application/x.sig', annotations: { note: 'ü "quoted"' } },
       })
     }
-    await metadata.accounts.addImages(shelf.accountId, 1)
-    await metadata.transaction(({ repositories }) => repositories.addManifests(shelf.repository, 1))
+    await metadata.accounts.changeImageCount(shelf.accountId, 1)
+    await metadata.transaction(({ repositories }) => repositories.changeManifestCount(shelf.repository, 1))
     keys.push((await addBlob(shelf, `${account} unused`)).key)
   }
   await metadata.accounts.setState('zeta', 'disabled')
@@ -57,7 +57,7 @@ async function leaveGarbage(metadata: SqlMetadataStore) {
   const { repository } = await openShelf(metadata, 'acme', 'team/app')
   await metadata.transaction(async ({ garbage, uploads }) => {
     await garbage.trash({ storageKey: trashed, notes: 'notes' })
-    await uploads.begin(repository, 'ann', freshUploadId(), unfinished, 0)
+    await uploads.create(repository, 'ann', freshUploadId(), unfinished, 0)
   })
   return { trashed, unfinished }
 }

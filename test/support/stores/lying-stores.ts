@@ -20,7 +20,7 @@ export function ignoringStates(metadata: MetadataStore): MetadataStore {
 
 /** A store that does not count images. */
 export function forgettingImages(metadata: MetadataStore): MetadataStore {
-  return lying(metadata, 'accounts', 'addImages', async () => undefined)
+  return lying(metadata, 'accounts', 'changeImageCount', async () => undefined)
 }
 
 /** A store in which one look-up goes on in another account when the right one has nothing. */

@@ -4,9 +4,9 @@ import type {
   BlobWriter,
   ByteRange,
   CompleteObject,
+  OrphanedObject,
   OutgoingBytes,
   StorageKey,
-  StrayObject,
   UnfinishedObject,
 } from '../../../src/ports/blob-store.ts'
 
@@ -42,12 +42,12 @@ export class MemoryBlobStore implements BlobStore {
     this.#objects.delete(key)
   }
 
-  linkTo(): undefined {
+  presignDownload(): undefined {
     return undefined
   }
 
   /** Memory keeps no ages: everything is as old as anybody wants. */
-  async *listOlder(): AsyncIterable<readonly StrayObject[]> {
+  async *listOlderThan(): AsyncIterable<readonly OrphanedObject[]> {
     yield [...this.#objects.keys()].map((key) => ({ storageKey: key, openedFor: key, notes: undefined }))
   }
 
@@ -95,7 +95,7 @@ class MemoryBlobWriter implements BlobWriter {
     return { key: this.#key, isCertain: true, leftovers: [] }
   }
 
-  async rewind(): Promise<void> {
+  async rollBack(): Promise<void> {
     this.#chunks = [this.#objects.get(this.#key) ?? new Uint8Array()]
   }
 

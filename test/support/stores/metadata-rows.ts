@@ -74,7 +74,7 @@ export interface AddedBlob {
 export async function addBlob({ metadata, repository }: Shelf, text: string): Promise<AddedBlob> {
   const [digest, key] = [digestOf(text), freshKey()]
   return metadata.transaction(async (tables) => {
-    const made = await tables.blobs.insert(repository.accountId, digest, text.length, key)
+    const made = await tables.blobs.add(repository.accountId, digest, text.length, key)
     if (made === undefined) throw new Error(`${digest} is there already`)
     await tables.blobs.link(repository, made.id, digest)
     return { id: made.id, digest, key }

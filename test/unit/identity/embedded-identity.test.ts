@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { generateApiKey, hashApiKey } from '../../../src/identity/api-keys.ts'
+import { generateApiKey, hashApiKey, KeyUseRecorder } from '../../../src/identity/api-keys.ts'
 import { EmbeddedIdentity } from '../../../src/identity/embedded-identity.ts'
 import { KeyRing } from '../../../src/identity/key-ring.ts'
-import { KeyUses } from '../../../src/identity/key-uses.ts'
 import { defaultRoles } from '../../../src/identity/rights.ts'
 import { Tokens } from '../../../src/identity/tokens.ts'
-import { fingerprintOf } from '../../../src/lib/fingerprint.ts'
+import { fingerprintOf } from '../../../src/lib/hashing.ts'
 import { parseRepositoryPattern } from '../../../src/oci/repository-pattern.ts'
 import type { KeyLimits } from '../../../src/ports/api-keys.ts'
 import type { Credential, Principal, Right } from '../../../src/ports/identity.ts'
@@ -37,7 +36,7 @@ async function openIdentity(rest: Partial<User> = {}, limits: Partial<KeyLimits>
   await apiKeys.add({ userId: ann.id, name: 'first', secretHash, ...all })
   const clock = new MovingClock(now)
   const tokens = new Tokens(await KeyRing.open(new MemorySigningKeys(), clock, 0), clock)
-  const uses = new KeyUses(apiKeys)
+  const uses = new KeyUseRecorder(apiKeys)
   const identity = new EmbeddedIdentity({ users, apiKeys, uses, clock, tokens, roles: defaultRoles })
   return { users, apiKeys, ann, clock, tokens, uses, identity }
 }

@@ -6,7 +6,7 @@ import { RegistryRefusal, Unavailable } from '../../../src/oci/errors.ts'
 import type { RepositoryName } from '../../../src/oci/names.ts'
 import { matchesPattern, parseRepositoryPattern, type RepositoryPattern } from '../../../src/oci/repository-pattern.ts'
 import type { Grant, Principal, Right } from '../../../src/ports/identity.ts'
-import { checkAllowed, findListable, isAllowed, isGrantable } from '../../../src/registry/access.ts'
+import { checkAllowed, isAllowed, isGrantable, listablePatterns } from '../../../src/registry/access.ts'
 import { check } from '../../support/basics/fuzzing.ts'
 
 const named = (text: string) => text as RepositoryName
@@ -131,7 +131,7 @@ describe('the list', () => {
     ['nothing, where a token is not for it', principal([grant(['pull'])], { catalog: 'none' }), []],
     ['what a token names', principal([grant(['pull'], 'a/*')], { catalog: teams }), teams],
   ])('shows %s', (_, who, shown) => {
-    expect(findListable(who)).toEqual(shown)
+    expect(listablePatterns(who)).toEqual(shown)
   })
 
   test('is closed to a token that is not for it, which still pulls', () => {
@@ -155,7 +155,7 @@ describe('the list', () => {
     const names = fc.constantFrom('team/app', 'team/public', 'lib/app', 'lib/public', 'a', 'z', 'public').map(named)
     check(grants, names, (some, name) => {
       const who = principal(some)
-      const shown = findListable(who)
+      const shown = listablePatterns(who)
       const isShown = shown === undefined || shown.some((pattern) => matchesPattern(pattern, name))
 
       expect(isShown).toBe(isAllowed(who, 'pull', name))

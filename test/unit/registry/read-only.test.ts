@@ -1,11 +1,11 @@
 // The deeds in a store that takes no changes.
 import { describe, expect, test } from 'bun:test'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
+import { openAccount } from '../../../src/registry/accounts.ts'
 import { deleteBlob, mountBlob } from '../../../src/registry/blobs.ts'
-import { forecastGarbage, sweepStrays } from '../../../src/registry/garbage.ts'
+import { forecastGarbage, sweepOrphans } from '../../../src/registry/garbage.ts'
 import { deleteManifest } from '../../../src/registry/manifests.ts'
 import { changing, isReadOnly } from '../../../src/registry/read-only.ts'
-import { openAccount } from '../../../src/registry/service.ts'
 import { deleteTag } from '../../../src/registry/tags.ts'
 import { appendToUpload, describeUpload, finishUpload, startUpload } from '../../../src/registry/uploads.ts'
 import { digestOf } from '../../support/basics/generated-bytes.ts'
@@ -115,12 +115,12 @@ describe('while a store takes no changes', () => {
 
     const nothing = { uploads: 0, blobs: 0, bytes: 0, repositories: 0, purged: 0 }
     expect(await collect(world, noAges)).toEqual(nothing)
-    expect(await sweepStrays(world, 0)).toBe(0)
+    expect(await sweepOrphans(world, 0)).toBe(0)
     expect(await forecastGarbage(world, noAges)).toEqual(before)
     expect(await pull(world, scope, digest)).toBe('garbage')
 
     await permit(world)
-    expect(await sweepStrays(world, 0)).toBe(1)
+    expect(await sweepOrphans(world, 0)).toBe(1)
     expect(await collect(world, noAges)).toMatchObject({ uploads: 2, blobs: 1 })
     await world.metadata.close()
   })

@@ -1,7 +1,7 @@
 // Whose turn it is to look through the blob store, and what becomes of a turn whose holder fails, is stopped or dies.
 import { describe, expect, test } from 'bun:test'
-import type { BlobStore, StorageKey, StrayObject } from '../../../src/ports/blob-store.ts'
-import { sweepInTurn } from '../../../src/registry/garbage.ts'
+import type { BlobStore, OrphanedObject, StorageKey } from '../../../src/ports/blob-store.ts'
+import { sweepOrphansOnce } from '../../../src/registry/garbage.ts'
 import { errorOf } from '../../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { Gate } from '../../support/clocks/gates.ts'
@@ -16,16 +16,16 @@ const everyMs = 7 * dayMs
 const ageMs = 8 * dayMs
 const nothing = async (): Promise<void> => undefined
 
-function strayAt(storageKey: StorageKey): StrayObject {
+function strayAt(storageKey: StorageKey): OrphanedObject {
   return { storageKey, openedFor: storageKey, notes: undefined }
 }
 
 /** A blob store of `pages` pages, a stray on each; at each page something else happens first. */
 function blobsOf(world: Pick<BlobStore, never> & { readonly blobs: BlobStore }, pages: number) {
   const seen: number[] = []
-  const open = (atPage: (page: number) => Promise<void> = nothing): Pick<BlobStore, 'remove' | 'listOlder'> => ({
+  const open = (atPage: (page: number) => Promise<void> = nothing): Pick<BlobStore, 'remove' | 'listOlderThan'> => ({
     remove: (...asked) => world.blobs.remove(...asked),
-    async *listOlder() {
+    async *listOlderThan() {
       for (let page = 1; page <= pages; page += 1) {
         await atPage(page)
         seen.push(page)
@@ -46,7 +46,7 @@ async function openSweeps(pages = 3) {
     seen,
     /** One server's look whether it has something to do. */
     sweep: (atPage?: (page: number) => Promise<void>, shouldStop?: () => boolean, prepare = nothing) =>
-      sweepInTurn({ metadata, blobs: open(atPage) }, { ageMs, everyMs }, prepare, shouldStop),
+      sweepOrphansOnce({ metadata, blobs: open(atPage) }, { ageMs, everyMs }, prepare, shouldStop),
     passTime: (ms: number) => damageMetadata(world.dataDir, `UPDATE turns SET due_at = due_at - ${ms}`),
     freeze: () => metadata.transaction(({ marks }) => marks.put('read-only', '{}')),
   }

@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
 import { type LostBytes, RegistryRefusal, Spoiled, Unavailable } from '../../../src/oci/errors.ts'
 import type { BlobStore, BlobWriter, StorageKey } from '../../../src/ports/blob-store.ts'
 import type { UploadOwner } from '../../../src/ports/uploads.ts'
-import { RunningUploads } from '../../../src/registry/running-uploads.ts'
+import { UploadWriters } from '../../../src/registry/upload-writers.ts'
 import { appendToUpload, finishUpload, startUpload, uploadAtOnce } from '../../../src/registry/uploads.ts'
 import { digestOf, generatedBytes } from '../../support/basics/generated-bytes.ts'
 import { errorOf } from '../../support/basics/outcomes.ts'
@@ -150,7 +150,7 @@ test('a digest that was kept for fewer bytes than are closed proves nothing', as
   const owner = { ...(await scopeOf(world)), subject: 'alice' }
   const { id } = await startUpload(world, owner, 'free')
   await appendToUpload(world, owner, id, bodyOf(bytes))
-  const restarted = { ...world, running: new RunningUploads(systemClock) }
+  const restarted = { ...world, writers: new UploadWriters(systemClock) }
 
   const error = await errorOf(finishUpload(restarted, owner, id, digest, bodyOf(generatedBytes(4, 2))))
 

@@ -83,11 +83,11 @@ function troubled(
   fail: () => Promise<void>,
   meet: (step: Step) => Promise<void>,
 ): MetadataStore {
-  const failing = ['isOpen', 'advance', 'discard'].reduce(
+  const failing = ['holdsTurn', 'releaseTurn', 'remove'].reduce(
     (inner, method) => before(inner, 'uploads', method, fail),
     metadata,
   )
-  return before(failing, 'uploads', 'finish', () => meet('finish'))
+  return before(failing, 'uploads', 'commit', () => meet('finish'))
 }
 
 interface Trouble {
@@ -108,7 +108,7 @@ function troubledBlobs({ blobs }: World, { fail, close, meet }: Trouble, seen: {
       await meet('openWriter')
       const inner = await blobs.openWriter(...asked)
       const flushing = beforeCall(inner, 'flush', () => meet('flush'))
-      return beforeCall(beforeCall(flushing, 'rewind', rewind), 'close', () => close(inner))
+      return beforeCall(beforeCall(flushing, 'rollBack', rewind), 'close', () => close(inner))
     },
   }
 }

@@ -53,7 +53,7 @@ test('a session far below the limits does not wait for the others of its reposit
   const lock = async () => {
     locks += 1
   }
-  const counted = { ...world, metadata: before(world.metadata, 'repositories', 'serialize', lock) }
+  const counted = { ...world, metadata: before(world.metadata, 'repositories', 'lock', lock) }
   const owner = { ...(await scopeOf(world)), subject: 'alice' }
 
   for (let opened = 0; opened < 51; opened += 1) await startUpload(counted, owner, 'free')

@@ -5,8 +5,8 @@ import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
 import { ByteSource } from '../../../src/lib/byte-source.ts'
 import { RegistryRefusal, Unavailable } from '../../../src/oci/errors.ts'
 import type { Clock } from '../../../src/ports/clock.ts'
-import { RunningUploads } from '../../../src/registry/running-uploads.ts'
 import { type TurnNeeds, turnMs } from '../../../src/registry/upload-turn.ts'
+import { UploadWriters } from '../../../src/registry/upload-writers.ts'
 import { appendToUpload, finishUpload, startUpload } from '../../../src/registry/uploads.ts'
 import { digestOf } from '../../support/basics/generated-bytes.ts'
 import { errorOf } from '../../support/basics/outcomes.ts'
@@ -40,7 +40,7 @@ async function openTurns(clock: Clock) {
   const world = await openWorld(temporaryFolder())
   const owner = { ...(await scopeOf(world)), subject: 'alice' }
   const { id } = await startUpload(world, owner, 'free')
-  return { needs: { ...world, clock, running: new RunningUploads(clock) }, owner, id }
+  return { needs: { ...world, clock, writers: new UploadWriters(clock) }, owner, id }
 }
 
 /** A clock whose timers go off when the test says so. */
@@ -85,7 +85,7 @@ async function holdAt(step: 'complete' | 'read') {
     },
   }
   // The hash of another process, so that the stored bytes are read.
-  await appendToUpload({ ...needs, running: new RunningUploads(clock) }, owner, id, bodyOf(whole))
+  await appendToUpload({ ...needs, writers: new UploadWriters(clock) }, owner, id, bodyOf(whole))
   const digest = digestOf(whole, 'sha512')
   const closing = finishUpload({ ...needs, blobs }, owner, id, digest, bodyOf()).then(
     () => 'closed',
@@ -229,7 +229,7 @@ describe('of several requests that repeat a closing request', () => {
   test('none waits when the server stops', async () => {
     const { needs, waiting, repeat, gate, closing } = await holdRepeat()
 
-    needs.running.stopWaiting()
+    needs.writers.stopWaiting()
 
     expect(await waiting).toBeInstanceOf(Unavailable)
     expect((await repeat()).first).toBeInstanceOf(Unavailable)

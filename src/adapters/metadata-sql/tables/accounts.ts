@@ -125,7 +125,7 @@ export class SqlAccounts implements Accounts {
     return row
   }
 
-  async addImages(id: RowId, change: 1 | -1): Promise<void> {
+  async changeImageCount(id: RowId, change: 1 | -1): Promise<void> {
     await this.#queries.run('UPDATE accounts SET image_count = image_count + $2 WHERE id = $1', [id, change])
   }
 }

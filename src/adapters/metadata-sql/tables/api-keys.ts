@@ -58,7 +58,7 @@ export class SqlApiKeys implements ApiKeys {
     return row !== undefined
   }
 
-  async noteUses(ids: readonly number[]): Promise<void> {
+  async recordUses(ids: readonly number[]): Promise<void> {
     await this.#queries.run(
       `UPDATE api_keys SET last_used_at = {now}
        WHERE id IN (SELECT CAST(each.value AS bigint) FROM {each $1})`,

@@ -1,7 +1,7 @@
 import type { Digest } from '../../../oci/digest.ts'
 import type { RepositoryName } from '../../../oci/names.ts'
 import type { StorageKey } from '../../../ports/blob-store.ts'
-import type { BlobLinks, BlobRow, LinkedBlob, LockedBlob } from '../../../ports/blobs.ts'
+import type { BlobRow, Blobs, LinkedBlob, LockedBlob } from '../../../ports/blobs.ts'
 import type { RepositoryRow, Scope } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
@@ -64,7 +64,7 @@ INSERT INTO blob_queue (account_id, blob_id, queued_at)
 SELECT $1, CAST(each.value AS bigint), {now} FROM {each $2} WHERE true
 ON CONFLICT (account_id, blob_id) DO UPDATE SET queued_at = excluded.queued_at`
 
-export class SqlBlobLinks implements BlobLinks {
+export class SqlBlobLinks implements Blobs {
   readonly #queries: Queryable
 
   constructor(queries: Queryable) {
@@ -122,7 +122,7 @@ export class SqlBlobLinks implements BlobLinks {
     return row && { id: row.id, sizeBytes: row.size_bytes, storageKey: row.storage_key as StorageKey }
   }
 
-  async insert(accountId: RowId, digest: Digest, sizeBytes: number, key: StorageKey): Promise<BlobRow | undefined> {
+  async add(accountId: RowId, digest: Digest, sizeBytes: number, key: StorageKey): Promise<BlobRow | undefined> {
     const rows = await this.#queries.returning<{ id: number }>(
       `INSERT INTO blobs (account_id, digest, size_bytes, storage_key, created_at) VALUES ($1, $2, $3, $4, {now})
        ON CONFLICT (account_id, digest) DO NOTHING RETURNING id`,

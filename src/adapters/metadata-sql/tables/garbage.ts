@@ -1,12 +1,12 @@
-import type { RemovableObject, StorageKey, StrayObject } from '../../../ports/blob-store.ts'
+import type { OrphanedObject, RemovableObject, StorageKey } from '../../../ports/blob-store.ts'
 import type {
   BlobCandidate,
-  DroppedLinks,
   DueBlob,
   Garbage,
   GarbageAges,
   GarbageForecast,
-  TidiedBatch,
+  LinkBatch,
+  RepositoryBatch,
 } from '../../../ports/garbage.ts'
 import type { RepositoryRow } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
@@ -72,30 +72,30 @@ export class SqlGarbage implements Garbage {
     return (await this.#queries.first(statements.lockDue, [accountId, blobId, queuedAt])) !== undefined
   }
 
-  async putOff({ accountId, blobId, queuedAt }: DueBlob): Promise<number | undefined> {
+  async requeue({ accountId, blobId, queuedAt }: DueBlob): Promise<number | undefined> {
     const values = [accountId, blobId, queuedAt]
     const [row] = await this.#queries.returning<{ queued_at: number }>(statements.putOff, values)
     return row?.queued_at
   }
 
-  async isLive(candidate: BlobCandidate, leaseMs: number): Promise<boolean> {
+  async isInUse(candidate: BlobCandidate, leaseMs: number): Promise<boolean> {
     const row = await this.#queries.first(statements.findUse, [candidate.accountId, candidate.blobId, leaseMs])
     return row !== undefined
   }
 
-  async dropUnusedLinks(
+  async removeUnusedLinks(
     { accountId, blobId }: BlobCandidate,
     leaseMs: number,
     after: RowId,
     limit: number,
-  ): Promise<DroppedLinks> {
+  ): Promise<LinkBatch> {
     const blob = [accountId, blobId, leaseMs]
     const links = await this.#queries.all<LinkRow>(statements.listLinks, [...blob, after, limit])
     const unused = links.filter((link) => link.is_unused === 1)
     const dropped = await this.#drop(blob, unused)
     return {
       next: links.length < limit ? undefined : links.at(-1)?.repository_id,
-      hasPassedOver: dropped < unused.length,
+      hasSkipped: dropped < unused.length,
     }
   }
 
@@ -110,7 +110,7 @@ export class SqlGarbage implements Garbage {
     if (dequeued === 0) await this.#queries.run(statements.requeue, [accountId, blobId])
   }
 
-  async bury(candidate: BlobCandidate): Promise<void> {
+  async moveToTrash(candidate: BlobCandidate): Promise<void> {
     const { accountId, blobId, storageKey } = candidate
     await this.#queries.run('DELETE FROM blob_links WHERE account_id = $1 AND blob_id = $2', [accountId, blobId])
     await this.#queries.run('DELETE FROM blobs WHERE account_id = $1 AND id = $2', [accountId, blobId])
@@ -141,7 +141,7 @@ export class SqlGarbage implements Garbage {
     await putIntoTrash(this.#queries, storageKey, notes ?? null)
   }
 
-  async trashStrays(strays: readonly StrayObject[]): Promise<number> {
+  async trashOrphans(strays: readonly OrphanedObject[]): Promise<number> {
     const [keys, openedFor] = [strays.map((stray) => stray.storageKey), strays.map((stray) => stray.openedFor)]
     // In this order: what was an upload at the first look is a blob at the second.
     const unfinished = await this.#listKeys(statements.findUnfinished, [...new Set(openedFor)])
@@ -156,18 +156,18 @@ export class SqlGarbage implements Garbage {
     return new Set(rows.map((row) => row.storage_key))
   }
 
-  async takePurgeable(quarantineMs: number, holdMs: number, limit: number): Promise<RemovableObject[]> {
+  async claimTrashed(quarantineMs: number, holdMs: number, limit: number): Promise<RemovableObject[]> {
     const values = [quarantineMs, holdMs, limit]
     const rows = await this.#queries.returning<TrashRow & { trashed_at: number }>(statements.takePurgeable, values)
     rows.sort((one, other) => one.trashed_at - other.trashed_at)
     return rows.map((row) => ({ storageKey: row.storage_key as StorageKey, notes: row.notes ?? undefined }))
   }
 
-  async forget(key: StorageKey): Promise<void> {
+  async removeTrashed(key: StorageKey): Promise<void> {
     await this.#queries.run('DELETE FROM trash WHERE storage_key = $1', [key])
   }
 
-  async removeEmptyRepositories(idleMs: number, after: RepositoryRow | undefined): Promise<TidiedBatch> {
+  async removeEmptyRepositories(idleMs: number, after: RepositoryRow | undefined): Promise<RepositoryBatch> {
     const values = [idleMs, after?.accountId ?? 0, after?.id ?? 0]
     const seen = await this.#queries.all<RepositoryWindowRow>(statements.listNextRepositories, values)
     const last = seen.at(-1)
@@ -184,7 +184,7 @@ export class SqlGarbage implements Garbage {
     return empty.length === 0 ? 0 : this.#queries.run(statements.removeEmptyRepositories, [toTexts(empty)])
   }
 
-  async takeTurn(work: string, everyMs: number): Promise<boolean> {
+  async claimWork(work: string, everyMs: number): Promise<boolean> {
     return (await this.#queries.run(statements.takeTurn, [work, everyMs])) > 0
   }
 

@@ -53,7 +53,7 @@ export class SqlRepositories implements Repositories {
     return row && { accountId, id: row.id }
   }
 
-  async serialize({ accountId, id }: RepositoryRow): Promise<void> {
+  async lock({ accountId, id }: RepositoryRow): Promise<void> {
     await this.#queries.first('SELECT id FROM repositories r WHERE account_id = $1 AND id = $2 {serialize r}', [
       accountId,
       id,
@@ -106,7 +106,7 @@ export class SqlRepositories implements Repositories {
     return rows.map((row) => row.name as RepositoryName)
   }
 
-  async addManifests(repository: RepositoryRow, change: 1 | -1): Promise<number> {
+  async changeManifestCount(repository: RepositoryRow, change: 1 | -1): Promise<number> {
     const rows = await this.#queries.returning<{ manifest_count: number }>(
       `UPDATE repositories SET manifest_count = manifest_count + $3 WHERE account_id = $1 AND id = $2
        RETURNING manifest_count`,

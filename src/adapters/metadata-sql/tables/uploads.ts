@@ -69,7 +69,7 @@ export class SqlUploads implements Uploads {
     this.#queries = queries
   }
 
-  async begin(
+  async create(
     repository: RepositoryRow,
     subject: string,
     id: UploadId,
@@ -92,13 +92,13 @@ export class SqlUploads implements Uploads {
     return { open: toUpload(owner, id, row), closing: (row.closing ?? undefined) as Digest | undefined }
   }
 
-  async claim(owner: UploadOwner, id: UploadId, turnMs: number, closing?: Digest): Promise<Upload | undefined> {
+  async claimTurn(owner: UploadOwner, id: UploadId, turnMs: number, closing?: Digest): Promise<Upload | undefined> {
     const values = [...ownerValues(owner, id), turnMs, closing ?? null]
     const rows = await this.#queries.returning<UploadRow>(claimOwned, values)
     return rows[0] && toUpload(owner, id, rows[0])
   }
 
-  async keepTurn(upload: Upload, turnMs: number): Promise<boolean> {
+  async renewTurn(upload: Upload, turnMs: number): Promise<boolean> {
     const changed = await this.#queries.run(
       `UPDATE uploads SET turn_until = {now} + $4, touched_at = {now}
        WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL`,
@@ -107,7 +107,7 @@ export class SqlUploads implements Uploads {
     return changed > 0
   }
 
-  async advance(upload: Upload, object: UnfinishedObject, receivedDigest: Digest | undefined): Promise<boolean> {
+  async releaseTurn(upload: Upload, object: UnfinishedObject, receivedDigest: Digest | undefined): Promise<boolean> {
     const { repository, id, epoch } = upload
     const changed = await this.#queries.run(
       `UPDATE uploads SET received_bytes = $4, notes = $5, received_digest = $6, digested_bytes = $4, turn_until = 0, touched_at = {now}
@@ -117,7 +117,7 @@ export class SqlUploads implements Uploads {
     return changed > 0
   }
 
-  async isOpen(upload: Upload): Promise<boolean> {
+  async holdsTurn(upload: Upload): Promise<boolean> {
     const row = await this.#queries.first(
       `SELECT 1 AS found FROM uploads u
        WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL {lock u}`,
@@ -126,7 +126,7 @@ export class SqlUploads implements Uploads {
     return row !== undefined
   }
 
-  async endAllTurns(): Promise<void> {
+  async releaseAllTurns(): Promise<void> {
     await this.#queries.run('UPDATE uploads SET turn_until = 0 WHERE turn_until > 0', [])
   }
 
@@ -139,7 +139,7 @@ export class SqlUploads implements Uploads {
     return { ofRepository: row?.of_repository ?? 0, ofSubject: row?.of_subject ?? 0 }
   }
 
-  async finish(upload: Upload, digest: Digest): Promise<boolean> {
+  async commit(upload: Upload, digest: Digest): Promise<boolean> {
     const changed = await this.#queries.run(
       `UPDATE uploads SET done_digest = $4, storage_key = NULL, notes = NULL, received_digest = NULL, turn_until = 0, touched_at = {now}
        WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL`,
@@ -162,11 +162,11 @@ export class SqlUploads implements Uploads {
     }))
   }
 
-  async discard(owner: UploadOwner, id: UploadId): Promise<boolean> {
+  async remove(owner: UploadOwner, id: UploadId): Promise<boolean> {
     return this.#trashFirst(await this.#queries.returning<UploadRow>(discardOwned, ownerValues(owner, id)))
   }
 
-  async discardAny(id: UploadId): Promise<boolean> {
+  async removeAny(id: UploadId): Promise<boolean> {
     return this.#trashFirst(await this.#queries.returning<UploadRow>(discardAny, [id]))
   }
 

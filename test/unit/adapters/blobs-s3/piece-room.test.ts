@@ -48,11 +48,11 @@ describe('a piece in a file', () => {
     const disk: DiskSpace = {
       isLow: () => left <= 0,
       isVeryLow: () => false,
-      take: (bytes) => {
+      reserve: (bytes) => {
         if (bytes > left) throw new RegistryRefusal('disk-low')
         left -= bytes
       },
-      settle: (bytes) => {
+      release: (bytes) => {
         left += bytes
       },
     }

@@ -113,7 +113,7 @@ describe('a writer that goes back', () => {
     await writer.write(head)
     await writer.flush()
     await writer.write(generatedBytes(100 * kibi, 2))
-    await writer.rewind()
+    await writer.rollBack()
     const stands = await writer.flush()
     await writer.close()
     const tail = generatedBytes(50, 3)
@@ -128,7 +128,7 @@ describe('a writer that goes back', () => {
     const before = await names()
     const writer = await store.openWriter(freshKey(), emptyObject)
     await writer.write(generatedBytes(size))
-    await writer.rewind()
+    await writer.rollBack()
     await writer.close()
 
     expect(await names()).toEqual(before)
@@ -139,7 +139,7 @@ describe('a writer that goes back', () => {
     const writer = await store.openWriter(freshKey(), emptyObject)
     await writer.write(generatedBytes(size))
     await writer.complete()
-    await writer.rewind()
+    await writer.rollBack()
     await writer.close()
 
     expect(await names()).toEqual(before)
@@ -166,7 +166,7 @@ describe('whatever a client does', () => {
             await writer.write(chunk)
             bytes = joined(bytes ?? new Uint8Array(), chunk)
           } else if (one.act === 'rewind') {
-            await writer.rewind()
+            await writer.rollBack()
             bytes = flushed
           } else {
             stands = await writer.flush()
@@ -228,7 +228,7 @@ describe('a writer that fails', () => {
     const writer = await store.openWriter(key, await append(store, key, emptyObject, head))
     proxy.inject({ fault: '500', operation: 'UploadPart' })
     await errorOf(writer.write(tooMuch).then(() => writer.flush()))
-    await writer.rewind()
+    await writer.rollBack()
     proxy.clear()
     await writer.write(tooMuch)
     const { key: name } = await writer.complete()

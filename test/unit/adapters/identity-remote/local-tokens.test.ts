@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createPublicKey } from 'node:crypto'
 import type { RemoteIdentityOptions, TokenRules } from '../../../../src/adapters/identity-remote/remote-identity.ts'
-import { fingerprintOf } from '../../../../src/lib/fingerprint.ts'
+import { fingerprintOf } from '../../../../src/lib/hashing.ts'
 import { Unavailable } from '../../../../src/oci/errors.ts'
 import { errorOf } from '../../../support/basics/outcomes.ts'
 import { forgedTokens } from '../../../support/identity/forged-tokens.ts'

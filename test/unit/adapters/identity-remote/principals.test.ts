@@ -1,7 +1,7 @@
 // Whom an answer of the service describes.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { RemoteIdentityOptions } from '../../../../src/adapters/identity-remote/remote-identity.ts'
-import { fingerprintOf } from '../../../../src/lib/fingerprint.ts'
+import { fingerprintOf } from '../../../../src/lib/hashing.ts'
 import { Unavailable } from '../../../../src/oci/errors.ts'
 import type { Credential, Principal } from '../../../../src/ports/identity.ts'
 import { errorOf } from '../../../support/basics/outcomes.ts'

@@ -18,7 +18,7 @@ interface Writer {
 }
 
 /** For a writer to tell what it does. */
-export interface WriterEntry {
+export interface WriterHandle {
   awaitSender(): void
   /** It has what it needs of its sender, for now, and works: it is alive, however long that takes. */
   awaitStore(): void
@@ -26,7 +26,7 @@ export interface WriterEntry {
 }
 
 /** The place of a request that repeats a closing request and waits for the first one. */
-export interface WaitingPlace extends Disposable {
+export interface WaitingSlot extends Disposable {
   /**
    * Resolves when the session must be looked at again: the first request has ended or looks dead, or `steadyNow` has
    * reached `deadline`, or, where another process may have the writer, some time has passed. Rejects when the sender of
@@ -54,7 +54,7 @@ const keptHashesMax = 2_000
  * What this process remembers of uploads between requests. Nothing here is needed for correctness: the metadata store
  * decides whose turn it is, and a hash that is not here is computed again from the stored bytes.
  */
-export class RunningUploads {
+export class UploadWriters {
   readonly #clock: Pick<Clock, 'steadyNow' | 'every'>
   readonly #writers = new Map<UploadId, Writer>()
   /** How to end the wait of the request in each waiting place. */
@@ -70,7 +70,7 @@ export class RunningUploads {
    * Announces a writer. A writer before it that looks dead is stopped, and one request waits for its end. The answer is
    * undefined for every other request, and while the writer before it is alive.
    */
-  async enter(id: UploadId, stop: Writer['stop'], closing?: Digest): Promise<WriterEntry | undefined> {
+  async enter(id: UploadId, stop: Writer['stop'], closing?: Digest): Promise<WriterHandle | undefined> {
     const before = this.#writers.get(id)
     if (before !== undefined) {
       if (!this.#looksDead(before) || before.hasSuccessor) return undefined
@@ -107,7 +107,7 @@ export class RunningUploads {
    * A place to wait for the request that closes the upload as `digest`. Each upload has one place, because a request that
    * waits keeps its connection and the part of its body that has arrived. Undefined when the place is taken.
    */
-  awaitEnd(id: UploadId, digest: Digest, signal: AbortSignal | undefined): WaitingPlace | undefined {
+  waitFor(id: UploadId, digest: Digest, signal: AbortSignal | undefined): WaitingSlot | undefined {
     if (this.#waiting.has(id)) return undefined
     const { promise: cut, reject } = Promise.withResolvers<never>()
     // The rejection may come while nobody waits; the next wait finds it.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { KeyUses } from '../../../src/identity/key-uses.ts'
+import { KeyUseRecorder } from '../../../src/identity/api-keys.ts'
 import { errorOf } from '../../support/basics/outcomes.ts'
 
 /** Remembers what it was told, call by call; may fail. */
@@ -7,7 +7,7 @@ class Notes {
   readonly calls: (readonly number[])[] = []
   fault: Error | undefined
 
-  async noteUses(ids: readonly number[]): Promise<void> {
+  async recordUses(ids: readonly number[]): Promise<void> {
     this.calls.push(ids)
     if (this.fault !== undefined) throw this.fault
   }
@@ -15,13 +15,13 @@ class Notes {
 
 function openUses() {
   const notes = new Notes()
-  return { notes, uses: new KeyUses(notes) }
+  return { notes, uses: new KeyUseRecorder(notes) }
 }
 
 describe('the uses of keys', () => {
   test('are written when it is time, all at once and each key once', async () => {
     const { notes, uses } = openUses()
-    for (const id of [1, 2, 1, 3, 1]) uses.note(id)
+    for (const id of [1, 2, 1, 3, 1]) uses.add(id)
     expect(notes.calls).toEqual([])
     await uses.flush()
 
@@ -30,7 +30,7 @@ describe('the uses of keys', () => {
 
   test('are written once, and cost nothing when there were none', async () => {
     const { notes, uses } = openUses()
-    uses.note(1)
+    uses.add(1)
     await uses.flush()
     await uses.flush()
 
@@ -39,9 +39,9 @@ describe('the uses of keys', () => {
 
   test('that come while others are written are written next', async () => {
     const { notes, uses } = openUses()
-    uses.note(1)
+    uses.add(1)
     const first = uses.flush()
-    uses.note(2)
+    uses.add(2)
     await first
     await uses.flush()
 
@@ -50,11 +50,11 @@ describe('the uses of keys', () => {
 
   test('that could not be written are told to the one who writes, and not tried again', async () => {
     const { notes, uses } = openUses()
-    uses.note(1)
+    uses.add(1)
     notes.fault = new Error('the disk is full')
     expect(await errorOf(uses.flush())).toBe(notes.fault)
     notes.fault = undefined
-    uses.note(2)
+    uses.add(2)
     await uses.flush()
 
     expect(notes.calls).toEqual([[1], [2]])
@@ -62,7 +62,7 @@ describe('the uses of keys', () => {
 
   test('take no more memory than ten thousand keys', async () => {
     const { notes, uses } = openUses()
-    for (let id = 0; id < 20_000; id += 1) uses.note(id)
+    for (let id = 0; id < 20_000; id += 1) uses.add(id)
     await uses.flush()
 
     expect(notes.calls[0]?.length).toBe(10_000)

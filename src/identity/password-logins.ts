@@ -19,7 +19,7 @@ const proofMs = 10 * 60_000
  * a right password is remembered together with the stored hash that it fits. The user's row is read each time: a new
  * password, a disabled user or another role counts at once. The memory holds keyed hashes, and no password.
  */
-export class Logins {
+export class PasswordLogins {
   readonly #users: Pick<Users, 'find'>
   readonly #clock: Pick<Clock, 'now'>
   readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))

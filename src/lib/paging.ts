@@ -1,7 +1,7 @@
 const pageLength = 500
 
 /** All of a list that is kept by name and read in pages. For whoever has the time: it comes back whole. */
-export async function readWholeList<T extends { readonly name: string }>(
+export async function readAllPages<T extends { readonly name: string }>(
   readPage: (after: string | undefined, limit: number) => Promise<readonly T[]>,
 ): Promise<readonly T[]> {
   const all: T[] = []

@@ -14,7 +14,7 @@ describe('a question in the background', () => {
     const answerNow = memory.service.holdAnswers()
     memory.service.answer = principal('second')
 
-    expect([memory.identity.recall(key)?.subject, await memory.subjectOf()]).toEqual(['first', 'first'])
+    expect([memory.identity.findCached(key)?.subject, await memory.subjectOf()]).toEqual(['first', 'first'])
     expect(memory.service.asked).toBe(2)
     answerNow()
     await settle()
@@ -35,13 +35,13 @@ describe('a question in the background', () => {
     await memory.subjectOf()
     memory.now += ages.tiredMs
     const answerNow = memory.service.holdAnswers()
-    for (let use = 0; use < 1_000; use += 1) memory.identity.recall(key)
+    for (let use = 0; use < 1_000; use += 1) memory.identity.findCached(key)
     await settle()
     expect(memory.service.asked).toBe(2)
     answerNow()
     await settle()
 
-    expect([memory.identity.recall(key)?.subject, memory.service.asked]).toEqual(['first', 2])
+    expect([memory.identity.findCached(key)?.subject, memory.service.asked]).toEqual(['first', 2])
   })
 
   test('that fails changes nothing, and is asked again at the next use', async () => {
@@ -49,7 +49,7 @@ describe('a question in the background', () => {
     memory.now += ages.tiredMs
     memory.service.answer = down
     for (let use = 2; use <= 4; use += 1) {
-      expect(memory.identity.recall(key)).toEqual(principal('first'))
+      expect(memory.identity.findCached(key)).toEqual(principal('first'))
       await settle()
       expect(memory.service.asked).toBe(use)
     }
@@ -62,7 +62,7 @@ describe('a question in the background', () => {
     expect(await memory.subjectOf()).toBe('first')
     await settle()
 
-    expect([memory.identity.recall(key), await memory.subjectOf(), memory.service.asked]).toEqual([
+    expect([memory.identity.findCached(key), await memory.subjectOf(), memory.service.asked]).toEqual([
       undefined,
       undefined,
       2,

@@ -15,9 +15,9 @@ describe('when users or keys have changed', () => {
     memory.service.answer = undefined
     await memory.subjectOf(other)
     memory.service.answer = principal('second')
-    memory.identity.forgetAll()
+    memory.identity.clear()
 
-    expect(memory.identity.recall(key)).toBeUndefined()
+    expect(memory.identity.findCached(key)).toBeUndefined()
     expect([await memory.subjectOf(), await memory.subjectOf(other), memory.service.asked]).toEqual([
       'second',
       'second',
@@ -29,12 +29,12 @@ describe('when users or keys have changed', () => {
     const answerNow = memory.service.holdAnswers()
     const early = memory.subjectOf()
     await settle()
-    memory.identity.forgetAll()
+    memory.identity.clear()
     answerNow()
     expect(await early).toBe('first')
     memory.service.answer = undefined
 
-    expect([memory.identity.recall(key), await memory.subjectOf(), memory.service.asked]).toEqual([
+    expect([memory.identity.findCached(key), await memory.subjectOf(), memory.service.asked]).toEqual([
       undefined,
       undefined,
       2,
@@ -45,7 +45,7 @@ describe('when users or keys have changed', () => {
     const answerEarly = memory.service.holdAnswers()
     const early = memory.subjectOf()
     await settle()
-    memory.identity.forgetAll()
+    memory.identity.clear()
     memory.service.answer = undefined
     const answerLate = memory.service.holdAnswers()
     const late = memory.subjectOf()
@@ -56,14 +56,14 @@ describe('when users or keys have changed', () => {
     answerEarly()
 
     expect(await early).toBe('first')
-    expect([memory.identity.recall(key), await memory.subjectOf()]).toEqual([undefined, undefined])
+    expect([memory.identity.findCached(key), await memory.subjectOf()]).toEqual([undefined, undefined])
   })
 
   test('an early question that ends late does not make the later one be asked twice', async () => {
     const answerEarly = memory.service.holdAnswers()
     const early = memory.subjectOf()
     await settle()
-    memory.identity.forgetAll()
+    memory.identity.clear()
     const answerLate = memory.service.holdAnswers()
     const late = memory.subjectOf()
     await settle()
@@ -80,7 +80,7 @@ describe('when users or keys have changed', () => {
 
   test('nobody of before is known in an outage', async () => {
     await memory.subjectOf()
-    memory.identity.forgetAll()
+    memory.identity.clear()
     memory.service.answer = down
 
     expect(await errorOf(memory.identity.authenticate(key))).toBe(down)

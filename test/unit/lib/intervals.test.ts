@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from 'bun:test'
-import { repeatEvery } from '../../../src/lib/long-interval.ts'
+import { repeatEvery } from '../../../src/lib/intervals.ts'
 
 beforeEach(() => void jest.useFakeTimers())
 afterEach(() => void jest.useRealTimers())

@@ -14,7 +14,7 @@ describe('a good credential', () => {
     memory.service.answer = principal('second')
     memory.now += ages.warmMs
 
-    expect([await memory.subjectOf(), memory.identity.recall(key)?.subject, memory.service.asked]).toEqual([
+    expect([await memory.subjectOf(), memory.identity.findCached(key)?.subject, memory.service.asked]).toEqual([
       'first',
       'first',
       1,
@@ -26,7 +26,7 @@ describe('a good credential', () => {
     memory.service.answer = principal('second')
     memory.now += policy.goodMs
 
-    expect(memory.identity.recall(key)).toBeUndefined()
+    expect(memory.identity.findCached(key)).toBeUndefined()
     expect([await memory.subjectOf(), memory.service.asked]).toEqual(['second', 2])
   })
 
@@ -38,7 +38,7 @@ describe('a good credential', () => {
     memory.now += 499
     expect(await memory.subjectOf()).toBe('short')
     memory.now += 1
-    expect(memory.identity.recall(key)).toBeUndefined()
+    expect(memory.identity.findCached(key)).toBeUndefined()
     expect(await memory.subjectOf()).toBeUndefined()
   })
 
@@ -59,7 +59,7 @@ describe('a good credential', () => {
       { kind: 'api-key', secret: '' },
     ] as const) {
       memory.service.answer = principal('other')
-      expect(memory.identity.recall(other)).toBeUndefined()
+      expect(memory.identity.findCached(other)).toBeUndefined()
       expect(await memory.subjectOf(other)).toBe('other')
     }
     expect(await memory.subjectOf()).toBe('first')
@@ -68,7 +68,7 @@ describe('a good credential', () => {
   test('is remembered for up to a tenth less than it may be, each for its own time, and never for longer', async () => {
     const all = Array.from({ length: 300 }, (_, index) => numbered(index))
     for (const one of all) await memory.identity.authenticate(one)
-    const still = () => all.filter((one) => memory.identity.recall(one) !== undefined).length
+    const still = () => all.filter((one) => memory.identity.findCached(one) !== undefined).length
     const start = memory.now
 
     memory.now = start + policy.goodMs * 0.9
@@ -84,7 +84,7 @@ describe('a good credential', () => {
     await memory.subjectOf()
     await memory.subjectOf()
 
-    expect([memory.service.asked, memory.identity.recall(key)]).toEqual([2, undefined])
+    expect([memory.service.asked, memory.identity.findCached(key)]).toEqual([2, undefined])
   })
 
   test('is forgotten once the service says no', async () => {
@@ -140,7 +140,7 @@ describe('a bad credential', () => {
     memory.service.answer = undefined
     for (let index = 0; index < 20_000; index += 1) await memory.identity.authenticate(numbered(index))
 
-    expect(memory.identity.recall(key)?.subject).toBe('first')
+    expect(memory.identity.findCached(key)?.subject).toBe('first')
   })
 
   test('is forgotten when two thousand others came after it', async () => {

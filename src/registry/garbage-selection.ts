@@ -15,17 +15,21 @@ const linksAtOnce = 200
 const repositoryLooks = 20
 
 /** Until the transaction ends. */
-export async function mayChange({ marks }: Pick<Tables, 'marks'>): Promise<boolean> {
+export async function takesChanges({ marks }: Pick<Tables, 'marks'>): Promise<boolean> {
   return (await marks.findLocked('read-only')) === undefined
 }
 
-export interface Buried {
+export interface TrashedBlobs {
   readonly blobs: number
   readonly bytes: number
 }
 
 /** One blob a transaction, so that nobody who pushes waits for longer than one look. */
-export async function buryBlobs(needs: Needs, { leaseMs }: Ages, shouldStop: () => boolean): Promise<Buried> {
+export async function trashUnusedBlobs(
+  needs: Needs,
+  { leaseMs }: Ages,
+  shouldStop: () => boolean,
+): Promise<TrashedBlobs> {
   const buried = { blobs: 0, bytes: 0 }
   let [queuedFrom, queueEnd] = [0, Number.POSITIVE_INFINITY]
   while (!shouldStop()) {
@@ -56,7 +60,7 @@ async function lookAtNext(
   queuedFrom: number,
 ): Promise<{ readonly blob: DueBlob; readonly outcome: Outcome | 'has many links' } | undefined> {
   const { garbage } = tables
-  if (!(await mayChange(tables))) return undefined
+  if (!(await takesChanges(tables))) return undefined
   const blob = await garbage.lockNextDue(leaseMs, queuedFrom, linksAtOnce)
   if (blob === undefined) return undefined
   if (blob.isDisabled) return { blob, outcome: await putOff(garbage, blob) }
@@ -66,17 +70,17 @@ async function lookAtNext(
 
 /** One that is queued no more as it was, somebody else has looked at. */
 async function putOff(garbage: Garbage, blob: DueBlob): Promise<number | 'kept'> {
-  return (await garbage.putOff(blob)) ?? 'kept'
+  return (await garbage.requeue(blob)) ?? 'kept'
 }
 
 /** A link that somebody holds may be left unused by whoever holds it: then the blob is looked at again. */
 async function settle(garbage: Garbage, blob: DueBlob, leaseMs: number): Promise<Outcome> {
-  if (!(await garbage.isLive(blob, leaseMs))) {
-    await garbage.bury(blob)
+  if (!(await garbage.isInUse(blob, leaseMs))) {
+    await garbage.moveToTrash(blob)
     return 'buried'
   }
-  const dropped = blob.hasMoreLinks ? undefined : await garbage.dropUnusedLinks(blob, leaseMs, 0, linksAtOnce)
-  if (dropped?.hasPassedOver) return putOff(garbage, blob)
+  const dropped = blob.hasMoreLinks ? undefined : await garbage.removeUnusedLinks(blob, leaseMs, 0, linksAtOnce)
+  if (dropped?.hasSkipped) return putOff(garbage, blob)
   await garbage.keep(blob)
   return 'kept'
 }
@@ -97,14 +101,14 @@ async function lookByPortions(
     if (shouldStop()) return 'stopped'
     const from: RowId = after
     const dropped = await metadata.transaction(async (tables) =>
-      (await mayChange(tables)) ? tables.garbage.dropUnusedLinks(blob, leaseMs, from, linksAtOnce) : undefined,
+      (await takesChanges(tables)) ? tables.garbage.removeUnusedLinks(blob, leaseMs, from, linksAtOnce) : undefined,
     )
     if (dropped === undefined) return 'stopped'
-    hasPassedOver ||= dropped.hasPassedOver
+    hasPassedOver ||= dropped.hasSkipped
     after = dropped.next
   }
   return metadata.transaction(async (tables) => {
-    if (!(await mayChange(tables))) return 'stopped'
+    if (!(await takesChanges(tables))) return 'stopped'
     const canJudge = !hasPassedOver && (await tables.garbage.lockDue(blob))
     return canJudge ? settle(tables.garbage, blob, leaseMs) : putOff(tables.garbage, blob)
   })
@@ -119,7 +123,7 @@ export async function removeEmptyRepositories(
   let removed = 0
   for (let looks = 0; looks < repositoryLooks && !shouldStop(); looks += 1) {
     const batch = await metadata.transaction(async (tables) => {
-      if (!(await mayChange(tables))) return undefined
+      if (!(await takesChanges(tables))) return undefined
       const noted = await tables.marks.find('empty-repositories')
       const seen = await tables.garbage.removeEmptyRepositories(leaseMs, parsePosition(noted))
       if (seen.next !== undefined) await tables.marks.put('empty-repositories', formatPosition(seen.next))

@@ -32,7 +32,7 @@ describe('while the identity service does not answer', () => {
     await memory.subjectOf()
     memory.service.answer = down
     memory.now += ages.staleMs
-    expect(memory.identity.recall(key)).toBeUndefined()
+    expect(memory.identity.findCached(key)).toBeUndefined()
     expect(await memory.identity.authenticate(key)).toEqual(unconfirmed as Principal)
     memory.now += policy.outageMs - ages.staleMs - 1
     expect(await memory.identity.authenticate(key)).toEqual(unconfirmed as Principal)
@@ -104,6 +104,6 @@ describe('while the identity service does not answer', () => {
     memory.service.answer = principal('first')
     await memory.subjectOf()
 
-    expect(memory.identity.recall(key)).toEqual(principal('first'))
+    expect(memory.identity.findCached(key)).toEqual(principal('first'))
   })
 })

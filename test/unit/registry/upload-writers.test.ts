@@ -5,13 +5,13 @@ import { startHash } from '../../../src/lib/hashing.ts'
 import type { Digest } from '../../../src/oci/digest.ts'
 import type { StorageKey } from '../../../src/ports/blob-store.ts'
 import type { Upload, UploadId } from '../../../src/ports/uploads.ts'
-import { RunningUploads } from '../../../src/registry/running-uploads.ts'
+import { UploadWriters } from '../../../src/registry/upload-writers.ts'
 
 const id = 'an upload' as UploadId
 
 function openRunning() {
   const clock = { at: 1_000_000, steadyNow: () => clock.at, every: systemClock.every }
-  return { clock, running: new RunningUploads(clock) }
+  return { clock, running: new UploadWriters(clock) }
 }
 
 function uploadAt(epoch: number, sizeBytes: number): Upload {

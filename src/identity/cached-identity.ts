@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import { Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Credential, Identity, Origin, Principal, RememberingIdentity } from '../ports/identity.ts'
+import type { CachingIdentity, Credential, Identity, Origin, Principal } from '../ports/identity.ts'
 
 /** For how long what is remembered, in milliseconds; 0: not at all. */
-export interface MemoryPolicy {
+export interface CachePolicy {
   /** A good credential is not asked about again for this long: how long a revoked one may still work. */
   readonly goodMs: number
   /** After this long, who uses it makes us ask in the background, and need not wait for the answer. */
@@ -38,10 +38,10 @@ const badEntriesMax = 2_000
  * memory is keyed by an HMAC with a key of this process, so no secret lies in it, and finding an entry tells nothing by
  * its timing. Only a yes or a no is remembered, never that nobody could tell.
  */
-export class RememberedIdentity implements RememberingIdentity {
+export class CachedIdentity implements CachingIdentity {
   readonly #inner: Identity
   readonly #clock: Pick<Clock, 'now'>
-  readonly #policy: MemoryPolicy
+  readonly #policy: CachePolicy
   readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))
   readonly #good = new LRUCache<string, Known>({ max: goodEntriesMax })
   readonly #badUntil = new LRUCache<string, number>({ max: badEntriesMax })
@@ -50,13 +50,13 @@ export class RememberedIdentity implements RememberingIdentity {
   /** Answers to questions of an earlier era are not kept. */
   #era = 0
 
-  constructor(inner: Identity, clock: Pick<Clock, 'now'>, policy: MemoryPolicy) {
+  constructor(inner: Identity, clock: Pick<Clock, 'now'>, policy: CachePolicy) {
     this.#inner = inner
     this.#clock = clock
     this.#policy = policy
   }
 
-  recall(credential: Credential): Principal | undefined {
+  findCached(credential: Credential): Principal | undefined {
     const key = this.#keyOf(credential)
     const known = this.#good.get(key)
     if (known === undefined) return undefined
@@ -68,7 +68,7 @@ export class RememberedIdentity implements RememberingIdentity {
   }
 
   async authenticate(credential: Credential, origin?: Origin): Promise<Principal | undefined> {
-    const remembered = this.recall(credential)
+    const remembered = this.findCached(credential)
     if (remembered !== undefined) return remembered
     const key = this.#keyOf(credential)
     if ((this.#badUntil.get(key) ?? 0) > this.#clock.now()) return undefined
@@ -90,11 +90,11 @@ export class RememberedIdentity implements RememberingIdentity {
     return { ...principal, isUnconfirmed: true }
   }
 
-  provesItself(_credential: Credential): boolean {
+  isUnguessable(_credential: Credential): boolean {
     return false
   }
 
-  forgetAll(): void {
+  clear(): void {
     this.#era += 1
     this.#good.clear()
     this.#badUntil.clear()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { isAddressRange, networksOf, TrustedProxies } from '../../../src/lib/client-address.ts'
+import { isAddressRange, networksOf, TrustedProxies } from '../../../src/lib/ip-addresses.ts'
 
 describe('a network', () => {
   test.each([

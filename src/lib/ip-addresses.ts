@@ -108,3 +108,8 @@ function parseRange(text: string): { address: string; family: 'ipv4' | 'ipv6'; b
 function failed(range: string): never {
   throw new Error(`${range} is no address and no range`)
 }
+
+/** As in a URL: an IPv6 address stands in brackets before the port. */
+export function formatHostAndPort(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}

@@ -19,7 +19,7 @@ const waitingMax = 1_000
  * more different labels of a place are judged at the same time than may still fail. Others wait until one of these is
  * decided. A good one gives its room back.
  */
-export class AttemptsUnderWay {
+export class PendingAttempts {
   readonly #places = new Map<string, Occupancy>()
 
   /** The first of the places that has no room for this label. */
