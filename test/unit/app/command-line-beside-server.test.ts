@@ -95,36 +95,6 @@ describe('a key that the command makes', () => {
     await run('key', 'revoke', 'cat', 'a')
     expect([await me(gone), await me(other)]).toEqual([401, 200])
   })
-
-  test('rests while its user is disabled', async () => {
-    await run('user', 'add', 'dan', '--role', 'reader')
-    const key = await run('key', 'create', 'dan', '--name', 'a')
-    expect(await me(key)).toBe(200)
-    await run('user', 'disable', 'dan')
-    expect(await me(key)).toBe(401)
-    await run('user', 'enable', 'dan')
-    expect(await me(key)).toBe(200)
-  })
-
-  test('follows the roles of its user', async () => {
-    await run('user', 'add', 'eva', '--role', 'writer')
-    const key = await run('key', 'create', 'eva', '--name', 'a')
-    expect(await startUpload(key, 'app')).toBe(202)
-    await run('user', 'roles', 'eva', 'reader')
-    expect([await startUpload(key, 'app'), await statusOf('GET', '/v2/_catalog', key)]).toEqual([403, 200])
-    await run('user', 'roles', 'eva', '--none')
-    expect([await startUpload(key, 'app'), await statusOf('GET', '/v2/_catalog', key)]).toEqual([403, 403])
-  })
-
-  test('is revoked by the interface too, and the other way round is listed there', async () => {
-    await run('user', 'add', 'fay', '--role', 'reader')
-    await run('key', 'create', 'fay', '--name', 'a')
-    const path = `${identity}/users/fay/keys`
-    const listed = await bodyOf<{ keys: readonly unknown[] }>('GET', path, server.apiKey)
-    expect(listed.keys).toEqual(JSON.parse(await run('key', 'list', 'fay', '--json')))
-    expect(await statusOf('DELETE', `${path}/a`, server.apiKey)).toBe(204)
-    expect(JSON.parse(await run('key', 'list', 'fay', '--json'))).toEqual([])
-  })
 })
 
 describe('a password that the command sets', () => {
@@ -139,13 +109,6 @@ describe('a password that the command sets', () => {
     expect(await withToken(token)).toBe(401)
     expect(await logIn('gus', 'the first password')).toBe(401)
     expect(await withToken(await logIn('gus', 'the second password'))).toBe(200)
-  })
-
-  test('leaves the keys of the user alone', async () => {
-    await run('user', 'add', 'hal', '--role', 'reader')
-    const key = await run('key', 'create', 'hal', '--name', 'a')
-    await setPassword('hal', 'the first password')
-    expect(await me(key)).toBe(200)
   })
 
   test('is not enough while its user is disabled, and old tokens stay ended after that', async () => {
@@ -178,13 +141,6 @@ describe('an account that the command switches', () => {
     await run('account', 'disable', home)
     await run('account', 'enable', home)
     expect(await pull()).toBe(200)
-  })
-
-  test('touches no other account', async () => {
-    await run('user', 'add', 'jan', '--role', 'writer', '--account', 'theirs')
-    const key = await run('key', 'create', 'jan', '--name', 'a')
-    await run('account', 'disable', 'theirs')
-    expect([await startUpload(key, 'app'), await startUpload(server.apiKey, 'app')]).toEqual([403, 202])
   })
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type Asked, basicChallenge, bearerChallenge, type TokenPlace } from '../../../src/http/challenge.ts'
+import { type Asked, bearerChallenge, type TokenPlace } from '../../../src/http/challenge.ts'
 
 const place: TokenPlace = { origin: 'https://registry.example.com', mount: '/v2', serviceName: 'Berth' }
 const realm = 'Bearer realm="https://registry.example.com/v2/_token",service="Berth"'
@@ -7,10 +7,6 @@ const realm = 'Bearer realm="https://registry.example.com/v2/_token",service="Be
 function asked(more: Partial<Asked> = {}): Asked {
   return { right: 'pull', repository: 'team/app', mountFrom: undefined, ...more }
 }
-
-test('asks for Basic credentials in UTF-8', () => {
-  expect(basicChallenge('Berth')).toBe('Basic realm="Berth", charset="UTF-8"')
-})
 
 describe('the challenge for a token', () => {
   test('names an absolute address in the mount of the request', () => {
@@ -39,12 +35,4 @@ describe('the challenge for a token', () => {
       expect(bearerChallenge(place, 'unauthenticated', asked({ repository }))).toBe(realm)
     },
   )
-
-  test.each([
-    ['unauthenticated', ''],
-    ['credentials-invalid', ',error="invalid_token"'],
-    ['scope-insufficient', ',error="insufficient_scope"'],
-  ] as const)('says for %s what was wrong', (refusal, error) => {
-    expect(bearerChallenge(place, refusal, asked())).toBe(`${realm},scope="repository:team/app:pull"${error}`)
-  })
 })

@@ -1,7 +1,7 @@
 // Failure limits: attempts that come together, that nobody can decide, and that nobody can guess.
 import { describe, expect, test } from 'bun:test'
-import { type RegistryRefusal, Unavailable } from '../../../src/oci/errors.ts'
-import { Trial, type Tried } from '../../support/identity/limits-trial.ts'
+import type { RegistryRefusal } from '../../../src/oci/errors.ts'
+import { Trial } from '../../support/identity/limits-trial.ts'
 
 const settle = () => new Promise((resolve) => setTimeout(resolve, 0))
 
@@ -16,18 +16,6 @@ describe('credentials that come together', () => {
     return { judging, guess }
   }
 
-  test('are judged as far as they may fail; the others wait, and are refused when these fail', async () => {
-    const { judging, guess } = open(new Trial({ burst: 3 }))
-    const all = Promise.all([1, 2, 3, 4, 5].map((number) => guess(number)))
-    const elsewhere = guess(6, 'b')
-    await settle()
-    expect([...judging.keys()]).toEqual([1, 2, 3, 6])
-    for (const decide of judging.values()) decide(undefined)
-
-    expect(await all).toEqual([undefined, undefined, undefined, 'refused', 'refused'])
-    expect(await elsewhere).toBeUndefined()
-  })
-
   test('wait no longer than until one of them is good', async () => {
     const { judging, guess } = open(new Trial({ burst: 2 }))
     const all = Promise.all([1, 2, 3].map((number) => guess(number)))
@@ -38,19 +26,6 @@ describe('credentials that come together', () => {
     for (const number of [2, 3]) judging.get(number)?.('good')
 
     expect(await all).toEqual(['good', 'good', 'good'])
-  })
-
-  test('are one guess when they are one credential', async () => {
-    const trial = new Trial({ burst: 1 })
-    const decisions: (() => void)[] = []
-    const judge = () => new Promise<'good'>((resolve) => decisions.push(() => resolve('good')))
-    const both = Promise.all([1, 2].map(() => trial.run({}, judge)))
-    await settle()
-    // The second does not wait until the first is decided.
-    expect(decisions).toHaveLength(2)
-    for (const decide of decisions) decide()
-
-    expect(await both).toEqual(['good', 'good'])
   })
 
   test('of one network do not use up the places in which those of another network wait', async () => {
@@ -71,31 +46,6 @@ describe('credentials that come together', () => {
 
     expect(await Promise.all(others)).toEqual(['good', 'good'])
     expect(new Set(await Promise.all(flood))).toEqual(new Set([undefined, 'too-many-failures']))
-  })
-})
-
-describe('credentials that nobody can decide', () => {
-  const undecide = (trial: Trial, tried: Tried) =>
-    trial.run(tried, () => Promise.reject(new Unavailable('the service'))).catch((error: Error) => error.message)
-
-  test('are tried by one network as often as its burst, and are then trouble at once, for two seconds', async () => {
-    const trial = new Trial({ burst: 3 }, { limitsUndecided: true })
-    for (let number = 0; number < 3; number += 1) {
-      expect(await undecide(trial, { credential: `odd ${number}` })).toBe('the service is unavailable')
-    }
-
-    expect(await undecide(trial, { credential: 'more' })).toBe('the identity service is unavailable')
-    expect(await trial.waitFor({ credential: 'new', from: 'b' })).toBe(0)
-    trial.now += 2_000
-    expect(await trial.waitFor({ credential: 'new' })).toBe(0)
-  })
-
-  test('are no failures, and cost the network once each', async () => {
-    const trial = new Trial({ burst: 3 }, { limitsUndecided: true })
-    for (let tries = 0; tries < 2; tries += 1) await undecide(trial, { credential: 'the same' })
-    await undecide(trial, { credential: 'another' })
-
-    expect(await trial.guessUntilRefused()).toBe(3)
   })
 })
 

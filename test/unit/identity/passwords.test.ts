@@ -2,8 +2,6 @@ import { describe, expect, test } from 'bun:test'
 import { hashPassword, isPassword, nobodysHash, passwordLengthMax } from '../../../src/identity/passwords.ts'
 import { findByPassword } from '../../../src/identity/users.ts'
 import { NoSlot } from '../../../src/lib/slots.ts'
-import { Unavailable } from '../../../src/oci/errors.ts'
-import type { Users } from '../../../src/ports/users.ts'
 import { errorOf } from '../../support/basics/outcomes.ts'
 import { MemoryUsers, user } from '../../support/identity/memory-users.ts'
 
@@ -24,11 +22,6 @@ async function openUsers(): Promise<MemoryUsers> {
   return users
 }
 
-/** As PostgreSQL does. */
-function refuseNul(find: Users['find']): Users['find'] {
-  return (name) => (name.includes('\0') ? Promise.reject(new Unavailable('the metadata store')) : find(name))
-}
-
 const refusedLogins = [
   ['a wrong password', 'ann', 'a wrong password'],
   ['an unknown user', 'nobody', password],
@@ -38,37 +31,6 @@ const refusedLogins = [
 ] as const
 
 describe('a password', () => {
-  test('finds its user, and no other does', async () => {
-    const users = await openUsers()
-
-    expect((await findByPassword({ users }, 'ann', password))?.name).toBe('ann')
-    users.find = refuseNul(users.find.bind(users))
-    for (const [name, given] of [
-      ['ann', 'A password of ann'],
-      ['Ann', password],
-      ['nobody', password],
-      ['ann', `${password}\0`],
-      ['ann', ` ${password}`],
-      ['ann', ''],
-      ['nobody', ''],
-      ['ann\0', password],
-    ] as const) {
-      expect([name, given, await findByPassword({ users }, name, given)]).toEqual([name, given, undefined])
-    }
-  })
-
-  test.each(refusedLogins)('finds nobody for %s', async (_, name, given) => {
-    expect(await findByPassword({ users: await openUsers() }, name, given)).toBeUndefined()
-  })
-
-  test('never fits a user who has none', async () => {
-    const users = await openUsers()
-
-    for (const given of ['undefined', 'null', 'AAAA', ' ', nobodysHash]) {
-      expect(await findByPassword({ users }, 'keys-only', given)).toBeUndefined()
-    }
-  })
-
   test('is read to its last letter, however long it is', async () => {
     const longest = 'x'.repeat(passwordLengthMax - 1)
     const hash = await hashPassword(`${longest}y`)

@@ -1,18 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { isPassword } from '../../../src/identity/passwords.ts'
 import { defaultRoles } from '../../../src/identity/rights.ts'
-import {
-  addUser,
-  changeUser,
-  checkMayManage,
-  getUser,
-  parsePassword,
-  parseRoles,
-  parseUserName,
-} from '../../../src/identity/users.ts'
+import { addUser, changeUser, parsePassword, parseRoles, parseUserName } from '../../../src/identity/users.ts'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
-import type { Right } from '../../../src/ports/identity.ts'
-import { catchRefusal, errorOf, refusalOf } from '../../support/basics/outcomes.ts'
+import { errorOf, refusalOf } from '../../support/basics/outcomes.ts'
 import { MemoryUsers, storeOf } from '../../support/identity/memory-users.ts'
 
 const ann = { name: parseUserName('ann'), account: 'acme', roles: ['writer'], password: undefined }
@@ -22,79 +12,7 @@ async function refusalBy(promise: Promise<unknown>): Promise<string> {
   return error instanceof RegistryRefusal ? error.refusal : String(error)
 }
 
-describe('a new user', () => {
-  test('has what was said, and a password that is kept as its hash alone', async () => {
-    const users = new MemoryUsers()
-    const added = await addUser({ metadata: storeOf(users) }, { ...ann, password: 'a password of ann' })
-
-    expect(added).toMatchObject({ name: 'ann', account: 'acme', roles: ['writer'], isDisabled: false })
-    expect(await isPassword('a password of ann', added.passwordHash)).toBe(true)
-    expect(JSON.stringify(users.users)).not.toContain('a password of ann')
-  })
-
-  test('need not have a password', async () => {
-    expect((await addUser({ metadata: storeOf(new MemoryUsers()) }, ann)).passwordHash).toBeUndefined()
-  })
-
-  test('must have a name of his own', async () => {
-    const users = new MemoryUsers()
-    await addUser({ metadata: storeOf(users) }, ann)
-
-    expect(await refusalBy(addUser({ metadata: storeOf(users) }, { ...ann, account: 'rival' }))).toBe('user-exists')
-    expect(users.users).toHaveLength(1)
-  })
-})
-
-describe('a user who is looked for', () => {
-  test('is found, in his own account alone', async () => {
-    const users = new MemoryUsers()
-    await addUser({ metadata: storeOf(users) }, ann)
-
-    expect((await getUser({ users }, 'ann')).name).toBe('ann')
-    expect((await getUser({ users }, 'ann', 'acme')).name).toBe('ann')
-    expect(await refusalBy(getUser({ users }, 'ann', 'rival'))).toBe('user-unknown')
-  })
-
-  test('of another account and one who is not there are told in the same words', async () => {
-    const users = new MemoryUsers()
-    await addUser({ metadata: storeOf(users) }, ann)
-    const tell = (error: unknown, name: string) =>
-      error instanceof RegistryRefusal ? JSON.stringify([error.message, error.details]).replace(name, '') : error
-
-    expect(tell(await errorOf(getUser({ users }, 'ann', 'rival')), 'ann')).toEqual(
-      tell(await errorOf(getUser({ users }, 'bob', 'rival')), 'bob'),
-    )
-  })
-})
-
 describe('a user who is changed', () => {
-  test('keeps what was not named', async () => {
-    const users = new MemoryUsers()
-    const known = await addUser({ metadata: storeOf(users) }, { ...ann, password: 'a password of ann' })
-
-    expect(
-      await changeUser({ metadata: storeOf(users), roles: defaultRoles }, known.name, { roles: ['reader'] }),
-    ).toEqual({
-      ...known,
-      roles: ['reader'],
-    })
-    expect(await changeUser({ metadata: storeOf(users), roles: defaultRoles }, known.name, {})).toEqual({
-      ...known,
-      roles: ['reader'],
-    })
-  })
-
-  test('gets a password that is kept as its hash alone, and loses his tokens', async () => {
-    const users = new MemoryUsers()
-    const known = await addUser({ metadata: storeOf(users) }, ann)
-    const changed = await changeUser({ metadata: storeOf(users), roles: defaultRoles }, known.name, {
-      password: 'a new password',
-    })
-
-    expect(await isPassword('a new password', changed.passwordHash)).toBe(true)
-    expect(changed.tokenEpoch).toBe(known.tokenEpoch + 1)
-  })
-
   test('and is gone meanwhile is told so', async () => {
     const needs = { metadata: storeOf(new MemoryUsers()), roles: defaultRoles }
     expect(await refusalBy(changeUser(needs, 'nobody', { roles: [] }))).toBe('user-unknown')
@@ -117,32 +35,6 @@ test('a user is looked at again under the lock, before anything of him is change
     seen.push(name),
   )
   expect(seen).toEqual(['ann'])
-})
-
-describe('managing others', () => {
-  const may = (own: Right[], roles: string[]) =>
-    refusalOf(() => checkMayManage(new Set(own), roles, defaultRoles)) ?? 'yes'
-
-  test.each<[Right[], string[], string]>([
-    [['pull', 'push', 'delete', 'operate'], ['admin'], 'yes'],
-    [['pull', 'push', 'delete', 'operate'], ['admin', 'writer', 'unknown'], 'yes'],
-    [['pull', 'push', 'operate'], ['writer'], 'denied'],
-    [['pull', 'push', 'operate'], ['reader', 'admin'], 'denied'],
-    [['pull', 'operate'], ['reader'], 'yes'],
-    [['operate'], ['reader'], 'denied'],
-    [['operate'], [], 'yes'],
-    // It may mean something to another service, or tomorrow.
-    [['operate'], ['unknown'], 'denied'],
-    [[], ['reader'], 'denied'],
-  ])('with the rights %j over the roles %j: %s', (own, roles, expected) => {
-    expect(may(own, roles)).toBe(expected)
-  })
-
-  test('is refused with the rights that are missing', () => {
-    expect(catchRefusal(() => checkMayManage(new Set(['pull']), ['writer'], defaultRoles))?.details).toEqual([
-      { rights: ['push', 'delete'] },
-    ])
-  })
 })
 
 describe('what can be', () => {
