@@ -82,13 +82,6 @@ describe.each(mounts)('at %s', (mount) => {
 
     expect([200, 204]).toContain((await server.ask('GET', target)).status)
   })
-
-  test.each(leading)('%s is no redirect', async (_, _header, prepare) => {
-    const [method, path, question = {}] = await prepare(mount)
-    const { status } = await server.ask(method, path, question)
-
-    expect(status < 300 || status >= 400).toBe(true)
-  })
 })
 
 describe('with registry.root_mount off', () => {

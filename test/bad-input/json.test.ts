@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { dockerManifest, ociIndex, ociManifest } from '../../src/oci/media-types.ts'
+import { ociManifest } from '../../src/oci/media-types.ts'
 import {
   configDescriptor,
   GuardedServer,
@@ -66,47 +66,6 @@ describe('a body that is made to hurt', () => {
     expect(await put(inside('"__proto__":{"config":1}'))).toMatch(/^(?:201|400 MANIFEST_INVALID)$/)
     expect(Object.getOwnPropertyNames({})).toEqual([])
     await guard.fetch('/v2/kept/app/manifests/bad', { method: 'DELETE' })
-  })
-
-  guard.losesNothing()
-})
-
-describe('one document of two kinds (CVE-2021-41190)', () => {
-  const both = imageText({ mediaType: undefined, manifests: [] })
-
-  test.each([ociManifest, ociIndex, dockerManifest])('is refused as %p', async (mediaType) => {
-    expect(await put(both, mediaType)).toBe('400 MANIFEST_INVALID')
-  })
-
-  test('is refused when its own type is not the one it was sent as', async () => {
-    expect(await put(imageText({ mediaType: dockerManifest }))).toBe('400 MANIFEST_INVALID')
-    expect(await put(imageText({ mediaType: ociIndex }))).toBe('400 MANIFEST_INVALID')
-    expect(await put(imageText(), ociIndex)).toBe('400 MANIFEST_INVALID')
-  })
-
-  guard.losesNothing()
-})
-
-describe('a content type that is no manifest', () => {
-  test.each([
-    '',
-    'application/json',
-    'text/html',
-    '*/*',
-    `${ociManifest}x`,
-    `x${ociManifest}`,
-    `${ociManifest} ${ociIndex}`,
-    'application/vnd.docker.distribution.manifest.list.v2+json',
-    'application/vnd.docker.distribution.manifest.v1+prettyjws',
-    'application/vnd.oci.artifact.manifest.v1+json',
-  ])('%p is refused', async (mediaType) => {
-    expect(await put(imageText(), mediaType)).toBe('400 MANIFEST_INVALID')
-  })
-
-  test('is refused when there is none at all', async () => {
-    const body = imageText()
-    const { answers } = await guard.ask('PUT', '/v2/kept/app/manifests/bad', [`Content-Length: ${body.length}`], body)
-    expect(answers.map(({ status }) => status)).toEqual([400])
   })
 
   guard.losesNothing()

@@ -176,34 +176,3 @@ describe('a method that is not for the path', () => {
 
   guard.losesNothing()
 })
-
-describe('a version of the interface that is not ours', () => {
-  test.each([
-    '/api/2023-12-27/v2/',
-    '/api/2024-01-01/stats',
-    '/api/2023-12-28x/stats',
-    '/api/v2/',
-    '/api/',
-    '/api/2023-12-28',
-    '/api/2023-12-28/',
-    '/api/2023-12-28/v1/',
-    '/api/2023-12-28/v2x/',
-    '/api/2021-02-21/stats',
-    '/api/2023-12-28/me',
-    '/v1/_ping',
-    '/v3/',
-  ])('%p is 404 with a message', async (target) => {
-    const { answers } = await guard.ask('GET', target)
-    expect(answers.map(({ status }) => status)).toEqual([404])
-    expect(JSON.parse(answers[0]?.body ?? '')).toEqual({ msg: expect.any(String) })
-  })
-
-  test('is no way around the credentials', async () => {
-    for (const target of ['/api/2024-01-01/v2/_catalog', '/v2/_catalog/', '/v2/kept/app']) {
-      const { answers } = await sendRaw(guard.port, `GET ${target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`)
-      expect([401, 404]).toContain(answers[0]?.status ?? 0)
-    }
-  })
-
-  guard.losesNothing()
-})

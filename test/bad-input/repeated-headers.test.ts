@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { ociIndex, ociManifest } from '../../src/oci/media-types.ts'
-import { testApiKey } from '../support/basics/test-project.ts'
 import { sendRaw } from '../support/clients/raw-socket.ts'
 import { authorization, GuardedServer, imageText, repository, verdictOfRaw } from '../support/server/guarded-server.ts'
-import { basic } from '../support/server/test-server.ts'
 
 const guard = new GuardedServer()
 
@@ -14,42 +12,6 @@ async function verdict(method: string, target: string, lines: readonly string[],
 }
 
 const host = 'Host: 127.0.0.1'
-const good = basic('apikey', testApiKey)
-const bad = basic('apikey', 'a key that nobody has')
-
-describe('credentials that are given twice', () => {
-  test.each([
-    ['the same Authorization', [`Authorization: ${good}`, `Authorization: ${good}`]],
-    ['a good Authorization before a bad one', [`Authorization: ${good}`, `Authorization: ${bad}`]],
-    ['a bad Authorization before a good one', [`Authorization: ${bad}`, `Authorization: ${good}`]],
-    ['an empty Authorization before a good one', ['Authorization:', `Authorization: ${good}`]],
-    ['Authorization in another case', [`Authorization: ${good}`, `AUTHORIZATION: ${bad}`]],
-    ['the same X-API-KEY', [`X-API-KEY: ${testApiKey}`, `X-API-KEY: ${testApiKey}`]],
-    ['two X-API-KEYs', ['X-API-KEY: x', `X-API-KEY: ${testApiKey}`]],
-    ['two cookies in two lines', ['Cookie: svc-auth=a', 'Cookie: svc-auth=b']],
-    ['two cookies in one line', ['Cookie: svc-auth=a; svc-auth=b']],
-  ])('%s are refused', async (_what, lines) => {
-    expect(await verdict('GET', '/v2/_catalog', [host, ...lines])).toBe('401 UNAUTHORIZED')
-  })
-
-  test('two keys in the query are refused', async () => {
-    const target = `/v2/_catalog?apiKey=${testApiKey}&apiKey=${testApiKey}`
-    expect(await verdict('GET', target, [host])).toBe('401 UNAUTHORIZED')
-  })
-
-  test('by two carriers: the first of the order decides, for better or worse', async () => {
-    const key = `X-API-KEY: ${testApiKey}`
-    const ask = (target: string, ...lines: string[]) => verdict('GET', target, [host, ...lines])
-    expect(await ask('/v2/_catalog', `Authorization: ${bad}`, key)).toBe('401 UNAUTHORIZED')
-    expect(await ask('/v2/_catalog', `Authorization: ${good}`, 'X-API-KEY: wrong')).toBe('200')
-    expect(await ask(`/v2/_catalog?apiKey=${testApiKey}`, 'X-API-KEY: wrong')).toBe('401 UNAUTHORIZED')
-    expect(await ask('/v2/_catalog?apiKey=wrong', key)).toBe('200')
-    expect(await ask(`/v2/_catalog?apiKey=${testApiKey}`, 'Cookie: svc-auth=wrong')).toBe('200')
-    expect(await ask('/v2/_catalog?apiKey=', key, 'Authorization:')).toBe('401 UNAUTHORIZED')
-  })
-
-  guard.losesNothing()
-})
 
 describe('a Host', () => {
   const ask = (...hosts: string[]) =>

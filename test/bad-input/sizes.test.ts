@@ -104,35 +104,3 @@ describe('a manifest', () => {
 
   guard.losesNothing()
 })
-
-describe('a login', () => {
-  const login = (body: string, type = 'application/json') =>
-    guard.server
-      .fetchAsStranger('/api/2021-02-21/token/auth', { method: 'POST', body, headers: { 'content-type': type } })
-      .then(({ status }) => status)
-
-  test('that is too long, of another type, or not what is asked for, is refused', async () => {
-    const long = JSON.stringify({ username: 'admin', password: 'x'.repeat(9_000) })
-    expect(await login(long)).toBe(400)
-    expect(await login('username=admin&password=x', 'application/x-www-form-urlencoded')).toBe(400)
-    for (const body of [
-      '',
-      '{}',
-      '[]',
-      'null',
-      '{"username":"admin"}',
-      '{"username":1,"password":[]}',
-      '{"a":',
-      '\0',
-    ]) {
-      expect([body, await login(body)]).toEqual([body, 400])
-    }
-  })
-
-  test('that names its prototype is wrong and nothing else', async () => {
-    expect(await login('{"username":"__proto__","password":"constructor"}')).toBe(401)
-    expect(await login('{"__proto__":{"username":"admin","password":"x"}}')).toBe(400)
-  })
-
-  guard.losesNothing()
-})

@@ -69,65 +69,6 @@ describe('a chunk that is not what it says', () => {
   guard.losesNothing()
 })
 
-describe('chunks in the wrong order', () => {
-  test('are refused with what is there, and those that are there stay', async () => {
-    const upload = await guard.startUpload()
-    expect(await send('PATCH', upload, { range: '0-4', body: 'hello' })).toBe('202')
-    for (const range of ['0-4', '4-8', '6-10', '10-14']) {
-      const { answers } = await sendRaw(guard.port, request('PATCH', upload, { range, body: 'again' }))
-      expect(answers.map(({ status, headers }) => [status, headers.get('range'), headers.get('location')])).toEqual([
-        [416, '0-4', upload],
-      ])
-    }
-    const closing = await send('PUT', `${upload}?digest=${digestOf('hello world')}`, { range: '5-10', body: ' world' })
-    expect(closing).toBe('201')
-    expect(await (await guard.fetch(`/v2/${repository}/blobs/${digestOf('hello world')}`)).text()).toBe('hello world')
-  })
-
-  guard.losesNothing()
-})
-
-describe('content that is not what its digest says', () => {
-  test('makes no blob, in one request or in several', async () => {
-    const digest = digestOf('what was meant')
-    const upload = await guard.startUpload()
-    expect(await send('PATCH', upload, { body: 'what was' })).toBe('202')
-    expect(await send('PUT', `${upload}?digest=${digest}`, { body: ' sent' })).toBe('400 DIGEST_INVALID')
-    const target = `/v2/${repository}/blobs/uploads/?digest=${digest}`
-    expect(await send('POST', target, { body: 'what was sent' })).toBe('400 DIGEST_INVALID')
-    expect(await send('POST', target, { body: '' })).toBe('400 DIGEST_INVALID')
-    expect((await guard.fetch(`/v2/${repository}/blobs/${digest}`)).status).toBe(404)
-  })
-
-  test('makes no manifest either', async () => {
-    const target = `/v2/${repository}/manifests/${digestOf('something else')}`
-    const answer = await guard.fetch(target, {
-      method: 'PUT',
-      body: '{"schemaVersion":2}',
-      headers: { 'content-type': 'application/vnd.oci.image.manifest.v1+json' },
-    })
-    expect(answer.status).toBe(400)
-    expect((await guard.fetch(target)).status).toBe(404)
-  })
-
-  guard.losesNothing()
-})
-
-describe('a closing request without a digest', () => {
-  test.each(['', '?', '?digest', '?digest=', '?Digest=x', '?digest=latest'])(
-    '(%p) is refused, and the upload goes on',
-    async (query) => {
-      const upload = await guard.startUpload()
-      expect(await send('PATCH', upload, { body: 'abc' })).toBe('202')
-      expect(await send('PUT', upload + query, { body: '' })).toBe('400 DIGEST_INVALID')
-      expect(await guard.receivedRange(upload)).toBe('0-2')
-      expect(await send('PUT', `${upload}?digest=${digestOf('abc')}`, { body: '' })).toBe('201')
-    },
-  )
-
-  guard.losesNothing()
-})
-
 describe('an encoded body', () => {
   test.each(['gzip', 'GZIP', 'zstd', 'deflate', 'br', 'compress', 'identity, gzip', 'x', 'aws-chunked'])(
     '(%p) is not taken: bytes in are bytes out',

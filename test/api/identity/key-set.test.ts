@@ -52,10 +52,4 @@ describe('the published keys', () => {
       'ERR_JWKS_NO_MATCHING_KEY',
     )
   })
-
-  test('are the same after HEAD, without the body', async () => {
-    const reply = await server.ask('HEAD', `${identity}/jwks.json`, { key: 'none' })
-
-    expect([reply.status, reply.text]).toEqual([200, ''])
-  })
 })

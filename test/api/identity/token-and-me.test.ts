@@ -83,30 +83,8 @@ describe('postToken', () => {
 })
 
 describe('getMe', () => {
-  test('answers with the array roles', async () => {
-    const reply = await server.ask('GET', `${identity}/me`)
-
-    expect([reply.status, reply.json()]).toMatchObject([200, { roles: ['admin'], user: 'admin' }])
-  })
-
-  test('knows the owner of a token, and the account that the token names', async () => {
-    const token = (await ask(JSON.stringify(credentials))).json<Token>()
-    const reply = await server.ask('GET', `${identity}/me`, {
-      key: 'none',
-      headers: { authorization: `Bearer ${token.access_token}` },
-    })
-
-    expect(reply.json()).toMatchObject({ user: 'admin', scope: token.scope, account: token.scope })
-  })
-
   test('lets nobody keep the answer', async () => {
     expect((await server.ask('GET', `${identity}/me`)).headers.get('cache-control')).toBe('no-store')
-  })
-
-  test('answers 401 with {msg} to a stranger', async () => {
-    const reply = await server.ask('GET', `${identity}/me`, { key: 'none' })
-
-    expect([reply.status, reply.json()]).toEqual([401, { msg: 'authentication required' }])
   })
 })
 

@@ -45,12 +45,6 @@ test('the tables have what they are made for', () => {
   expect([pulls.length, others.length > 30]).toEqual([16, true])
 })
 
-describe('without the setting', () => {
-  test.each(named(guarded))('a stranger is asked for credentials: %s', async (_, operation) => {
-    expectAsked(await askFor(askedBy(closed, 'none'), operation, stocks.closed), operation)
-  })
-})
-
 describe('a stranger, where some repositories are open', () => {
   test.each(named(pulls))('is served in one that matches: %s', async (_, operation) => {
     for (const stock of [stocks.open, stocks.exact]) {
@@ -108,19 +102,6 @@ describe('a stranger, where some repositories are open', () => {
     }
 
     expect(countRows(open.dataDir, 'uploads')).toBe(before)
-  })
-
-  test('is not told the addresses of the service', async () => {
-    for (const [method, path] of [
-      ['GET', `${api}/stats`],
-      ['POST', `${api}/enable`],
-      ['POST', `${api}/disable`],
-      ['GET', '/api/2021-02-21/me'],
-      ['GET', '/api/2021-02-21/users'],
-    ] as const) {
-      const reply = await stranger.ask(method, path)
-      expect([path, reply.status, reply.headers.get('www-authenticate')]).toEqual([path, 401, challenge])
-    }
   })
 })
 

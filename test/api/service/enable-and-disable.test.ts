@@ -1,7 +1,7 @@
 // enableService and disableService: spec.md 4 and 7.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { api, ownHeaders, startApi } from '../../support/api/api-server.ts'
-import { garbleUsers, loseMetadata, moveBlobsAway } from '../../support/stores/store-damage.ts'
+import { garbleUsers, moveBlobsAway } from '../../support/stores/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -34,37 +34,10 @@ describe.each(['enable', 'disable'])('%sService', (verb) => {
     expect(reply.status).toBe(200)
   })
 
-  test('answers 401 with an ErrorMessage to a stranger', async () => {
-    const reply = await server.ask('POST', `${api}/${verb}`, { key: 'none' })
-
-    expect(reply.status).toBe(401)
-    expect(reply.headers.get('content-type')).toBe('application/json')
-    expect(reply.json()).toEqual({ msg: 'authentication required' })
-  })
-
-  test('answers 401 to a key that nobody has', async () => {
-    const reply = await server.ask('POST', `${api}/${verb}`, { key: 'berth_nobodys_key_0123456789' })
-
-    expect([reply.status, reply.json()]).toEqual([
-      401,
-      { msg: 'the credentials are wrong, malformed, repeated or no longer valid' },
-    ])
-  })
-
   test.each(['GET', 'PUT', 'DELETE', 'PATCH', 'HEAD'])('is not there for %s', async (method) => {
     const reply = await server.ask(method, `${api}/${verb}`)
 
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST'])
-  })
-})
-
-describe.each(['enable', 'disable'])('%sService without the right to operate', (verb) => {
-  test('answers 403 with an ErrorMessage', async () => {
-    const own = await startApi({ BERTH_IDENTITY__ROLES: 'admin=pull+push+delete' })
-    const reply = await own.ask('POST', `${api}/${verb}`)
-    await own.stop()
-
-    expect([reply.status, reply.json()]).toEqual([403, { msg: 'requested access to the resource is denied' }])
   })
 })
 
@@ -80,36 +53,6 @@ describe('enableService in trouble', () => {
     expect(reply.headers.get('content-type')).toBe('application/json')
     expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(reply.json()).toEqual({ msg: 'the blob store is unavailable' })
-  })
-
-  test('answers 200 again as soon as the blob folder is back', async () => {
-    const own = await startApi()
-    const away = moveBlobsAway(own.dataDir)
-    await own.ask('POST', `${api}/enable`)
-    away.moveBack()
-    const reply = await own.ask('POST', `${api}/enable`)
-    await own.stop()
-
-    expect(reply.status).toBe(200)
-  })
-
-  test('answers 503 while the metadata store cannot be asked', async () => {
-    const own = await startApi()
-    await own.ask('GET', '/v2/')
-    loseMetadata(own.dataDir)
-    const reply = await own.ask('POST', `${api}/enable`)
-    await own.stop()
-
-    expect([reply.status, reply.json()]).toEqual([503, { msg: 'the metadata store is unavailable' }])
-  })
-
-  test('answers 503 and never 401 while nobody can tell who asks', async () => {
-    const own = await startApi({ BERTH_IDENTITY__CACHE: '0s' })
-    loseMetadata(own.dataDir)
-    const reply = await own.ask('POST', `${api}/enable`)
-    await own.stop()
-
-    expect(reply.status).toBe(503)
   })
 
   test('answers 500 with an ErrorMessage that tells nothing, when a stored record is garbled', async () => {

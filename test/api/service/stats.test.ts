@@ -38,27 +38,6 @@ describe('getStats', () => {
     expect(ownHeaders(reply)).toEqual(['content-length', 'content-type'])
   })
 
-  test('HEAD has the headers of GET and no body', async () => {
-    const [get, head] = [await server.ask('GET', `${api}/stats`), await server.ask('HEAD', `${api}/stats`)]
-
-    expect([head.status, head.text]).toEqual([200, ''])
-    expect(ownHeaders(head)).toEqual(ownHeaders(get))
-    expect(head.headers.get('content-length')).toBe(get.headers.get('content-length'))
-  })
-
-  test('answers 401 with {msg} to a stranger', async () => {
-    const reply = await server.ask('GET', `${api}/stats`, { key: 'none' })
-
-    expect([reply.status, reply.json()]).toEqual([401, { msg: 'authentication required' }])
-  })
-
-  test('answers 403 to a caller who may only pull and push', async () => {
-    const key = await addPerson(server, { name: 'stats-writer', roles: ['writer'] })
-    const reply = await server.ask('GET', `${api}/stats`, { key })
-
-    expect([reply.status, reply.json()]).toEqual([403, { msg: 'requested access to the resource is denied' }])
-  })
-
   test("names the configured public address in place of the request's", async () => {
     const own = await startApi({ BERTH_SERVER__PUBLIC_URL: 'https://registry.example.com' })
     const reply = await own.ask('GET', `${api}/stats`)

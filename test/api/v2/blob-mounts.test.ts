@@ -2,7 +2,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { digestOf, pushBlob } from '../../support/api/api-images.ts'
 import { mounts, type Reply, startApi } from '../../support/api/api-server.ts'
-import { addPerson } from '../../support/api/people.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -56,24 +55,4 @@ describe.each(mounts)('mounting a blob at %s', (mount) => {
       expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'DIGEST_INVALID' }] }])
     },
   )
-})
-
-describe('what can be mounted', () => {
-  test('is nothing of another account, in the words for what is not there', async () => {
-    const key = await addPerson(server, { name: 'mounts-other', roles: ['admin'], account: 'another' })
-    const ask = (query: string) => server.ask('POST', `/v2/mine/blobs/uploads/?${query}`, { key })
-    const [named, any] = [await ask(`mount=${digest}&from=mounts/source`), await ask(`mount=${digest}`)]
-
-    expect([named.status, any.status]).toEqual([202, 202])
-  })
-
-  test('is nothing for a caller who may not pull', async () => {
-    const own = await startApi({ BERTH_IDENTITY__ROLES: 'admin=pull+push+delete+operate,pusher=push' })
-    await pushBlob(own, 'source', 'mounted content')
-    const key = await addPerson(own, { name: 'pusher', roles: ['pusher'] })
-    const reply = await own.ask('POST', `/v2/target/blobs/uploads/?mount=${digest}&from=source`, { key })
-    await own.stop()
-
-    expect(reply.status).toBe(202)
-  })
 })

@@ -2,7 +2,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { imageOf, indexOf, pushImage, putManifest } from '../../support/api/api-images.ts'
 import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
-import { addPerson } from '../../support/api/people.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -96,17 +95,6 @@ describe.each(mounts)('deleteManifest at %s', (mount) => {
     )
 
     expect((await server.ask('DELETE', `${manifests}/tagged-child`)).status).toBe(202)
-  })
-
-  test('answers 401 to a stranger, and 403 to a caller who may only pull', async () => {
-    await push('kept')
-    const key = await addPerson(server, { name: 'delete-reader', roles: ['reader'] })
-    const [stranger, reader] = [
-      await server.ask('DELETE', `${manifests}/kept`, { key: 'none' }),
-      await server.ask('DELETE', `${manifests}/kept`, { key }),
-    ]
-
-    expect([stranger.status, reader.status, await statusOf('kept')]).toEqual([401, 403, 200])
   })
 })
 

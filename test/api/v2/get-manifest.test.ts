@@ -10,8 +10,6 @@ import {
   putManifest,
 } from '../../support/api/api-images.ts'
 import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
-import { addPerson } from '../../support/api/people.ts'
-import { loseMetadata } from '../../support/stores/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -64,16 +62,6 @@ describe.each(mounts)('getImageTagManifest at %s', (mount) => {
     expect(reply.headers.get('etag')).toBe(`"${image.digest}"`)
   })
 
-  test.each(['v1', image.digest])('HEAD has the headers of GET and no body, for %s', async (reference) => {
-    const [get, head] = [
-      await server.ask('GET', `${manifests}/${reference}`),
-      await server.ask('HEAD', `${manifests}/${reference}`),
-    ]
-
-    expect([head.status, head.text]).toEqual([200, ''])
-    for (const header of ownHeaders(get)) expect(head.headers.get(header)).toBe(get.headers.get(header))
-  })
-
   test('is never encoded, whatever the client would take', async () => {
     const reply = await server.ask('GET', `${manifests}/v1`, { headers: { 'accept-encoding': 'zstd, gzip, deflate' } })
 
@@ -88,15 +76,6 @@ describe.each(mounts)('getImageTagManifest at %s', (mount) => {
       expect([reply.status, reply.headers.get('content-type')]).toEqual([200, ociManifest])
     },
   )
-
-  test('answers 401 to a stranger, whether the manifest exists or not', async () => {
-    const [known, unknown] = [
-      await server.ask('GET', `${manifests}/v1`, { key: 'none' }),
-      await server.ask('GET', `${manifests}/absent`, { key: 'none' }),
-    ]
-
-    expect([known.status, known.text]).toEqual([401, unknown.text])
-  })
 
   test.each(['absent', absent])('answers 404 MANIFEST_UNKNOWN for %s', async (reference) => {
     const reply = await server.ask('GET', `${manifests}/${reference}`)
@@ -176,41 +155,6 @@ describe.each(mounts)('getImageTagManifest at %s', (mount) => {
 
     expect(reply.status).toBe(404)
   })
-})
-
-describe('who may read a manifest', () => {
-  test('is a caller with the right to pull', async () => {
-    const key = await addPerson(server, { name: 'get-reader', roles: ['reader'] })
-
-    expect((await server.ask('GET', `/v2/${name}/manifests/v1`, { key })).status).toBe(200)
-  })
-
-  test('is not a caller without it, who is not told whether it exists', async () => {
-    const key = await addPerson(server, { name: 'get-nobody', roles: [] })
-    const [known, unknown] = [
-      await server.ask('GET', `/v2/${name}/manifests/v1`, { key }),
-      await server.ask('GET', '/v2/no/such/manifests/v1', { key }),
-    ]
-
-    expect([known.status, known.text]).toEqual([403, unknown.text])
-  })
-
-  test('is not a caller of another account, who is told that there is no such name', async () => {
-    const key = await addPerson(server, { name: 'get-other', roles: ['admin'], account: 'another' })
-    const reply = await server.ask('GET', `/v2/${name}/manifests/${image.digest}`, { key })
-
-    expect([reply.status, reply.json()]).toMatchObject([404, { errors: [{ code: 'NAME_UNKNOWN' }] }])
-  })
-})
-
-test('getImageTagManifest answers 503 while the metadata store cannot be asked', async () => {
-  const own = await startApi()
-  await pushImage(own, 'app', 'v1')
-  loseMetadata(own.dataDir)
-  const reply = await own.ask('GET', '/v2/app/manifests/v1')
-  await own.stop()
-
-  expect([reply.status, reply.json()]).toMatchObject([503, { errors: [{ code: 'UNAVAILABLE' }] }])
 })
 
 test('a manifest without its own mediaType is served as the type that it was pushed as', async () => {

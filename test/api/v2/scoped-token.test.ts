@@ -7,16 +7,13 @@ import {
   bearing,
   buyToken,
   claimsOf,
-  loginToken,
   type SoldToken,
   startBearerApi,
 } from '../../support/api/scoped-tokens.ts'
 import { testApiKey } from '../../support/basics/test-project.ts'
-import { basic } from '../../support/server/test-server.ts'
 
 const server = await startBearerApi()
 afterAll(() => server.stop())
-const login = await loginToken(server)
 const reader = await addPerson(server, { name: 'rita', roles: ['reader'] })
 const limited = await addPerson(server, {
   name: 'lou',
@@ -27,38 +24,10 @@ const limited = await addPerson(server, {
 const scope = 'repository:team/app:pull,push'
 const basicChallenge = 'Basic realm="Berth", charset="UTF-8"'
 
-const carriers: readonly (readonly [string, (isGood: boolean) => Question & { readonly query?: string }])[] = [
-  ['a Bearer token', (good) => ({ headers: { authorization: `Bearer ${login}${good ? '' : 'x'}` } })],
-  [
-    'Basic with an API key',
-    (good) => ({ headers: { authorization: basic('apikey', testApiKey + (good ? '' : 'x')) } }),
-  ],
-  ['Basic with a token', (good) => ({ headers: { authorization: basic('bearer', login + (good ? '' : 'x')) } })],
-  ['X-API-KEY', (good) => ({ headers: { 'x-api-key': testApiKey + (good ? '' : 'x') } })],
-  ['the query parameter apiKey', (good) => ({ query: `apiKey=${testApiKey}${good ? '' : 'x'}` })],
-  ['the cookie svc-auth', (good) => ({ headers: { cookie: `svc-auth=${login}${good ? '' : 'x'}` } })],
-]
-
 function askCarrying({ query, headers = {} }: Question & { readonly query?: string }, more = '') {
   const path = `/v2/_token?scope=${scope}${more}${query === undefined ? '' : `&${query}`}`
   return server.ask('GET', path, { headers, key: 'none' })
 }
-
-describe.each(carriers)('%s', (_, carry) => {
-  test('buys a token that opens the repository', async () => {
-    const { token } = (await askCarrying(carry(true))).json<SoldToken>()
-    const reply = await server.ask('POST', '/v2/team/app/blobs/uploads/', bearing(token))
-
-    expect(reply.status).toBe(202)
-  })
-
-  test('that is wrong is 401 with the one challenge for credentials', async () => {
-    const reply = await askCarrying(carry(false))
-
-    expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([401, basicChallenge])
-    expect(reply.json<{ errors: { code: string }[] }>().errors[0]?.code).toBe('UNAUTHORIZED')
-  })
-})
 
 test('a stranger is asked for credentials, not for a token', async () => {
   const reply = await askForToken(server, [scope], { key: 'none' })
@@ -93,12 +62,6 @@ describe('the answer', () => {
     expect(sold.scope).toBe(scope)
     // Nothing to keep: who asks for an offline token goes on with the credentials he has.
     expect(Object.keys(sold)).not.toContain('refresh_token')
-  })
-
-  test('to HEAD has the same headers and no body', async () => {
-    const reply = await server.ask('HEAD', `/v2/_token?scope=${scope}`)
-
-    expect([reply.status, reply.text, reply.headers.get('cache-control')]).toEqual([200, '', 'no-store'])
   })
 
   test.each([...mounts])('under %s is good for either mount', async (mount) => {

@@ -2,7 +2,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { digestOf, startUpload } from '../../support/api/api-images.ts'
 import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
-import { addPerson } from '../../support/api/people.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -178,15 +177,5 @@ describe.each(mounts)('an upload at %s', (mount) => {
 
     expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'SIZE_INVALID' }] }])
     expect((await server.ask('GET', location)).headers.get('range')).toBe('0-0')
-  })
-
-  test('answers 401 to a stranger, and 403 to a caller who may only pull', async () => {
-    const key = await addPerson(server, { name: 'uploads-reader', roles: ['reader'] })
-    const [stranger, reader] = [
-      await server.ask('POST', `${mount}/${name}/blobs/uploads/`, { key: 'none' }),
-      await server.ask('POST', `${mount}/${name}/blobs/uploads/`, { key }),
-    ]
-
-    expect([stranger.status, reader.status]).toEqual([401, 403])
   })
 })

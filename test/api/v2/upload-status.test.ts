@@ -30,14 +30,6 @@ describe.each(mounts)('getUpload at %s', (mount) => {
     expect([reply.status, reply.headers.get('range')]).toEqual([204, '0-4'])
   })
 
-  test('HEAD has the headers of GET', async () => {
-    const location = await startUpload(server, name, mount)
-    const [get, head] = [await server.ask('GET', location), await server.ask('HEAD', location)]
-
-    expect([head.status, head.headers.get('range')]).toEqual([204, '0-0'])
-    expect(ownHeaders(head)).toEqual(ownHeaders(get))
-  })
-
   test.each([nobodys, 'not-an-id', nobodys.toUpperCase().replaceAll('0', 'A')])(
     'answers 404 for the id %s',
     async (id) => {
@@ -124,13 +116,6 @@ describe('whose an upload is', () => {
     const location = await startUpload(server, name)
 
     expect((await server.ask('GET', location.replace(name, 'status/other'))).status).toBe(404)
-  })
-
-  test('the account in which it began: in others it is unknown', async () => {
-    const key = await addPerson(server, { name: 'status-other', roles: ['admin'], account: 'another' })
-    const location = await startUpload(server, name)
-
-    expect((await server.ask('GET', location, { key })).status).toBe(404)
   })
 
   test('not the mount in which it began: it can be continued in the other', async () => {
