@@ -284,7 +284,7 @@ describe('what others watch over', () => {
     const page = [
       '# Map',
       '',
-      '| Room | What it is for | May import |',
+      '| Folder | Contents | May import |',
       '|---|---|---|',
       '| `src/lib` | a toolbox for http | (nothing) |',
       '| `src/http` | the mouth | registry, `oci` |',

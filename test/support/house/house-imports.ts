@@ -161,7 +161,7 @@ export function parseImportTable(markdown: string): Map<string, string[]> {
       .map((cell) => cell.trim()),
   )
   const isHead = ([first = '', ...rest]: readonly string[]) =>
-    /^room$/i.test(first) && rest.some((cell) => /^may import$/i.test(cell))
+    /^folder$/i.test(first) && rest.some((cell) => /^may import$/i.test(cell))
   const start = rows.findIndex(isHead)
   const column = rows[start]?.findIndex((cell) => /^may import$/i.test(cell)) ?? 0
   const end = rows.findIndex((cells, index) => index > start && cells.length === 0)
