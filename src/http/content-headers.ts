@@ -1,5 +1,5 @@
 import type { Digest } from '../oci/digest.ts'
-import type { Answer } from './exchange.ts'
+import type { Answer } from './answer.ts'
 
 /**
  * Stored content came from users. It is named by its digest, so it can be kept for ever once it is had; and a browser

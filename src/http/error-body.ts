@@ -1,6 +1,6 @@
 import { describeRefusal, type Refusal, RegistryRefusal, Unavailable } from '../oci/errors.ts'
-import type { Answer } from './exchange.ts'
-import type { Territory } from './mounts.ts'
+import type { Answer } from './answer.ts'
+import type { Area } from './mounts.ts'
 import { receivedRange } from './ranges.ts'
 
 /** distribution-spec, "Error Codes": a 4xx code MUST be one of these; the last two are for 5xx, where no list binds. */
@@ -88,7 +88,7 @@ const retryAfterSeconds = '5'
 
 /** Where the request was, as far as an error's headers depend on it. */
 export interface ErrorContext {
-  readonly territory: Territory
+  readonly area: Area
   readonly path: string
   readonly requestId: string
   /** What a 401 asks for; made only where there is one. */
@@ -103,7 +103,7 @@ export function answerError(error: unknown, context: ErrorContext): Answer {
   if (error instanceof RegistryRefusal) {
     const row = errorTable[error.refusal]
     // A body without `errors` has no other place for the reason.
-    const message = context.territory.kind === 'service' ? describeRefusal(error) : error.message
+    const message = context.area.kind === 'service' ? describeRefusal(error) : error.message
     return write(row, message, error.details, refusalHeaders(error, context), context)
   }
   if (error instanceof Unavailable) {
@@ -123,13 +123,13 @@ function write(
   message: string,
   details: readonly unknown[],
   headers: Readonly<Record<string, string>>,
-  { territory }: ErrorContext,
+  { area }: ErrorContext,
 ): Answer {
   // Never without a detail: an entry that has none, and the words of the specification, is shrunk by Docker to its bare
   // code, which its push then takes for trouble and tries again for 50 seconds without a word.
   const entries = details.length === 0 ? [{}] : details
   const body =
-    territory.kind === 'service'
+    area.kind === 'service'
       ? { msg: message }
       : { errors: entries.map((detail) => ({ code, message, detail })), msg: message }
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }

@@ -8,7 +8,7 @@ import type { ByteSource } from '../lib/byte-source.ts'
 import type { LostBytes } from '../oci/errors.ts'
 import type { RepositoryName } from '../oci/names.ts'
 import type { Account } from '../ports/accounts.ts'
-import type { BlobStore, OutgoingBytes } from '../ports/blob-store.ts'
+import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
 import type { CachingIdentity, Principal } from '../ports/identity.ts'
@@ -107,19 +107,4 @@ export interface RegistryExchange extends CallerExchange {
 export interface RepositoryExchange extends RegistryExchange {
   readonly repository: RepositoryName
   readonly scope: Scope
-}
-
-/** What a handler gives back. It never touches the socket; a HEAD gets the same without the body. */
-export interface Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: string | Uint8Array | OutgoingBytes
-  /** The body's length, where the answer to HEAD has to name it without having the body. */
-  readonly lengthBytes?: number
-  /** For a stream that this process makes: how much of it is in memory at a time. */
-  readonly memoryBytes?: number
-}
-
-export function jsonAnswer(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Answer {
-  return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
 }

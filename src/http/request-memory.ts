@@ -2,7 +2,7 @@ import { type ByteBudget, type ByteHold, type HoldTerms, NoRoom } from '../lib/b
 import type { ByteSource } from '../lib/byte-source.ts'
 import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import type { Principal } from '../ports/identity.ts'
-import type { Answer } from './exchange.ts'
+import type { Answer } from './answer.ts'
 import type { Route } from './route.ts'
 
 /** A shorter answer fits into the buffers of its connection, so its reader keeps nothing of ours. */

@@ -1,6 +1,7 @@
 import type { Refusal } from '../oci/errors.ts'
 import type { Right } from '../ports/identity.ts'
-import type { Answer, CallerExchange, Exchange, RegistryExchange, RepositoryExchange } from './exchange.ts'
+import type { Answer } from './answer.ts'
+import type { CallerExchange, Exchange, RegistryExchange, RepositoryExchange } from './exchange.ts'
 import type { HeaderUse } from './openapi/headers.ts'
 import type { ParameterName } from './openapi/parameters.ts'
 import type { SchemaName } from './openapi/schemas.ts'

@@ -1,5 +1,5 @@
 import { RegistryRefusal } from '../oci/errors.ts'
-import type { Territory } from './mounts.ts'
+import type { Area } from './mounts.ts'
 import type { Route } from './route.ts'
 import { matchPattern, type PathValues, parsePattern, type RoutePattern } from './route-pattern.ts'
 
@@ -24,10 +24,10 @@ export class Router {
     this.#service = toPlaces(serviceRoutes)
   }
 
-  find(territory: Territory, path: string, method: string): MatchedRoute {
-    const isRegistry = territory.kind === 'registry'
+  find(area: Area, path: string, method: string): MatchedRoute {
+    const isRegistry = area.kind === 'registry'
     const places = isRegistry ? this.#registry : this.#service
-    const segments = (isRegistry ? path.slice(territory.mount.length + 1) : path.slice(1)).split('/')
+    const segments = (isRegistry ? path.slice(area.mount.length + 1) : path.slice(1)).split('/')
     for (const place of places) {
       const values = matchPattern(place.pattern, segments)
       if (values === undefined) continue

@@ -1,5 +1,6 @@
 import { hashHex } from '../lib/hashing.ts'
-import type { Answer, Exchange } from './exchange.ts'
+import type { Answer } from './answer.ts'
+import type { Exchange } from './exchange.ts'
 import { apiPrefix } from './mounts.ts'
 import { json, type Route } from './route.ts'
 import { pageScript, pageStyle, type ServerDescription, writePage } from './start-page-template.ts'

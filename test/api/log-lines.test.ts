@@ -73,7 +73,7 @@ test('no line holds a key, whichever carrier brought it', async () => {
 })
 
 test('a server that would sell tokens over plain HTTP behind a proxy with TLS says so once, and only then', async () => {
-  const warned = 'tokens are sold over plain HTTP'
+  const warned = 'clients are told to fetch tokens over plain HTTP'
   const seller = await startBerth({ settings: { BERTH_AUTH__CHALLENGE: 'bearer' } })
   try {
     await fetch(`${seller.url}/v2/`)

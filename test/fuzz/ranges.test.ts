@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { nextPage } from '../../src/http/links.ts'
-import { parsePage } from '../../src/http/pages.ts'
+import { nextPageLink, parsePage } from '../../src/http/paging.ts'
 import { parseChunkRange, parseRange, receivedRange } from '../../src/http/ranges.ts'
 import { anyText, check, piecesOf } from '../support/basics/fuzzing.ts'
 import { refusalOf } from '../support/basics/outcomes.ts'
@@ -91,7 +90,7 @@ describe('a page', () => {
   test('begins where the link of the page before it says, whatever the name', () => {
     const wellFormed = fc.string({ unit: 'grapheme', maxLength: 40 })
     check(wellFormed, fc.nat(2_000), fc.array(wellFormed, { maxLength: 3 }), (last, n, artifactType) => {
-      const link = nextPage('/v2/_catalog', { n: String(n), last, artifactType })
+      const link = nextPageLink('/v2/_catalog', { n: String(n), last, artifactType })
       const [, address = ''] = /^<([!-;=?-~]*)>; rel="next"$/.exec(link) ?? []
       const { pathname, searchParams, hash } = new URL(address, 'http://h')
       expect({ pathname, hash }).toEqual({ pathname: '/v2/_catalog', hash: '' })

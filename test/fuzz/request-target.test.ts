@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { apiPrefix, territoryOf } from '../../src/http/mounts.ts'
+import { apiPrefix, areaOf } from '../../src/http/mounts.ts'
 import { parseTarget } from '../../src/http/request-target.ts'
 import { matchPattern, parsePattern } from '../../src/http/route-pattern.ts'
 import { Router } from '../../src/http/router.ts'
@@ -104,7 +104,7 @@ describe('a path that is built from a route', () => {
     check(requests, fc.constantFrom('/v2', `${apiPrefix}/v2`), ({ route, name, values }, mount) => {
       expect(isRepositoryName(name)).toBe(true)
       const path = mount + build(route.pattern, { ...values, name })
-      const found = router.find(territoryOf(path, true), path, route.method)
+      const found = router.find(areaOf(path, true), path, route.method)
       expect(found.route.operationId).toBe(route.operationId)
       expect({ ...found.values }).toEqual({ ...values, name })
     })

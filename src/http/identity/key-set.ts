@@ -1,6 +1,7 @@
 import { keySetMaxAgeSeconds } from '../../identity/key-ring.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
-import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
+import { type Answer, jsonAnswer } from '../answer.ts'
+import type { Exchange } from '../exchange.ts'
 import { identityPrefix } from '../mounts.ts'
 import { json, type Route } from '../route.ts'
 

@@ -1,7 +1,8 @@
 import { allRightsOf } from '../../identity/rights.ts'
 import { formatTime } from '../../lib/quantities.ts'
 import { Unavailable } from '../../oci/errors.ts'
-import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
+import { type Answer, jsonAnswer } from '../answer.ts'
+import type { CallerExchange } from '../exchange.ts'
 import { identityPrefix } from '../mounts.ts'
 import { json, type Route } from '../route.ts'
 

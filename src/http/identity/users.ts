@@ -11,11 +11,11 @@ import {
   showUser,
 } from '../../identity/users.ts'
 import { toPage } from '../../registry/pages.ts'
-import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
+import { type Answer, jsonAnswer } from '../answer.ts'
+import type { CallerExchange } from '../exchange.ts'
 import { jsonBody, readJson } from '../json-body.ts'
-import { nextPage } from '../links.ts'
 import { identityPrefix } from '../mounts.ts'
-import { parsePage } from '../pages.ts'
+import { nextPageHeaders, parsePage } from '../paging.ts'
 import { type DocumentedAnswer, json, type Route } from '../route.ts'
 import { bodyBytesMax, checkManagedBy, embeddedOf, getManagedUser, noStore } from './user-management.ts'
 
@@ -97,13 +97,9 @@ async function getUsers({ app, principal, target }: CallerExchange): Promise<Ans
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
   const page = limit === 0 ? [] : await app.metadata.users.list(principal.account, after, limit + 1)
   const { items, hasMore } = toPage(page, limit)
-  const last = items.at(-1)?.name
-  const link = hasMore && last !== undefined
-  return jsonAnswer(
-    200,
-    { users: items.map(showUser) },
-    link ? { ...noStore, link: nextPage(`${identityPrefix}/users`, { n: String(limit), last }) } : noStore,
-  )
+  const last = hasMore ? items.at(-1)?.name : undefined
+  const headers = { ...noStore, ...nextPageHeaders(`${identityPrefix}/users`, limit, last) }
+  return jsonAnswer(200, { users: items.map(showUser) }, headers)
 }
 
 async function postUser(exchange: CallerExchange): Promise<Answer> {

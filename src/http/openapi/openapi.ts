@@ -1,4 +1,5 @@
-import type { Answer, Exchange } from '../exchange.ts'
+import type { Answer } from '../answer.ts'
+import type { Exchange } from '../exchange.ts'
 import { apiPrefix } from '../mounts.ts'
 import { json, type Route, type RouteTable } from '../route.ts'
 

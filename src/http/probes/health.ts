@@ -1,5 +1,6 @@
 import { Unavailable } from '../../oci/errors.ts'
-import { type Answer, type Exchange, jsonAnswer } from '../exchange.ts'
+import { type Answer, jsonAnswer } from '../answer.ts'
+import type { Exchange } from '../exchange.ts'
 import { json, type Route } from '../route.ts'
 
 export const healthRoutes: readonly Route[] = [

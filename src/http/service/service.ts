@@ -1,5 +1,6 @@
 import { countImages, disableAccount, enableAccount } from '../../registry/accounts.ts'
-import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
+import { type Answer, jsonAnswer } from '../answer.ts'
+import type { CallerExchange } from '../exchange.ts'
 import { apiPrefix } from '../mounts.ts'
 import { json, type Route } from '../route.ts'
 

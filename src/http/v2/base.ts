@@ -1,4 +1,5 @@
-import { type Answer, type CallerExchange, jsonAnswer } from '../exchange.ts'
+import { type Answer, jsonAnswer } from '../answer.ts'
+import type { CallerExchange } from '../exchange.ts'
 import type { Route } from '../route.ts'
 
 export const baseRoutes: readonly Route[] = [

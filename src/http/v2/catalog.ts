@@ -1,7 +1,7 @@
 import { listRepositories } from '../../registry/repositories.ts'
-import { type Answer, jsonAnswer, type RegistryExchange } from '../exchange.ts'
-import { nextPage } from '../links.ts'
-import { parsePage } from '../pages.ts'
+import { type Answer, jsonAnswer } from '../answer.ts'
+import type { RegistryExchange } from '../exchange.ts'
+import { nextPageHeaders, parsePage } from '../paging.ts'
 import { json, type Route } from '../route.ts'
 
 export const catalogRoutes: readonly Route[] = [
@@ -28,11 +28,6 @@ export const catalogRoutes: readonly Route[] = [
 async function getCatalog({ app, principal, account, mount, target }: RegistryExchange): Promise<Answer> {
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
   const page = await listRepositories(app, principal, account.id, { after, limit })
-  const last = page.items.at(-1)
-  const link = page.hasMore && last !== undefined
-  return jsonAnswer(
-    200,
-    { repositories: page.items },
-    link ? { link: nextPage(`${mount}/_catalog`, { n: String(limit), last }) } : {},
-  )
+  const last = page.hasMore ? page.items.at(-1) : undefined
+  return jsonAnswer(200, { repositories: page.items }, nextPageHeaders(`${mount}/_catalog`, limit, last))
 }

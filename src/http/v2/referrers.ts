@@ -2,9 +2,9 @@ import { parseWellFormedDigest } from '../../oci/digest.ts'
 import { ociIndex } from '../../oci/media-types.ts'
 import type { Referrer } from '../../ports/manifests.ts'
 import { listReferrers } from '../../registry/referrers.ts'
-import type { Answer, RepositoryExchange } from '../exchange.ts'
-import { nextPage } from '../links.ts'
-import { parseAfter } from '../pages.ts'
+import type { Answer } from '../answer.ts'
+import type { RepositoryExchange } from '../exchange.ts'
+import { nextPageLink, parseAfter } from '../paging.ts'
 import { smallAnswerBytes } from '../request-memory.ts'
 import type { Route } from '../route.ts'
 
@@ -61,7 +61,7 @@ async function getReferrers(exchange: RepositoryExchange): Promise<Answer> {
   if (artifactTypes.length > 0) headers['oci-filters-applied'] = 'artifactType'
   if (hasMore && last !== undefined) {
     const parameters = { ...(artifactTypes.length > 0 ? { artifactType: artifactTypes } : {}), last }
-    headers['link'] = nextPage(`${mount}/${scope.repository}/referrers/${subject}`, parameters)
+    headers['link'] = nextPageLink(`${mount}/${scope.repository}/referrers/${subject}`, parameters)
   }
   const body = `${start}${entries.join(',')}${end}`
   return { status: 200, headers, body }

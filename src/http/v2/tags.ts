@@ -1,8 +1,8 @@
 import type { Tag } from '../../oci/names.ts'
 import { listTags, readTagPages } from '../../registry/tags.ts'
-import { type Answer, jsonAnswer, type RepositoryExchange } from '../exchange.ts'
-import { nextPage } from '../links.ts'
-import { parsePage } from '../pages.ts'
+import { type Answer, jsonAnswer } from '../answer.ts'
+import type { RepositoryExchange } from '../exchange.ts'
+import { nextPageHeaders, parsePage } from '../paging.ts'
 import { json, type Route } from '../route.ts'
 
 export const tagRoutes: readonly Route[] = [
@@ -31,13 +31,9 @@ async function getTagsList(exchange: RepositoryExchange): Promise<Answer> {
   const request = parsePage(target.query, app.settings.pageMax)
   if (request.limit === undefined) return listAllTags(exchange, request.after)
   const page = await listTags(app, scope, { after: request.after, limit: request.limit })
-  const last = page.items.at(-1)
-  const link = page.hasMore && last !== undefined
-  return jsonAnswer(
-    200,
-    { name: scope.repository, tags: page.items },
-    link ? { link: nextPage(`${mount}/${scope.repository}/tags/list`, { n: String(request.limit), last }) } : {},
-  )
+  const last = page.hasMore ? page.items.at(-1) : undefined
+  const headers = nextPageHeaders(`${mount}/${scope.repository}/tags/list`, request.limit, last)
+  return jsonAnswer(200, { name: scope.repository, tags: page.items }, headers)
 }
 
 /** A list of more than one page is read from the store only as fast as the client takes it. */

@@ -13,8 +13,9 @@ import {
   startUpload,
   uploadAtOnce,
 } from '../../registry/uploads.ts'
-import type { Answer, RepositoryExchange } from '../exchange.ts'
-import { blobLocation, uploadLocation } from '../links.ts'
+import type { Answer } from '../answer.ts'
+import type { RepositoryExchange } from '../exchange.ts'
+import { blobLocation, uploadLocation } from '../locations.ts'
 import type { HeaderUse } from '../openapi/headers.ts'
 import { parseChunkRange, receivedRange } from '../ranges.ts'
 import { announcedLength } from '../request-body.ts'

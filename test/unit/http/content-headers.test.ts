@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { toResponse } from '../../../src/http/answer.ts'
 import { isUnchanged, notModified } from '../../../src/http/content-headers.ts'
-import { toResponse } from '../../../src/http/response.ts'
 import { parseDigest } from '../../../src/oci/digest.ts'
 import { headers } from '../../support/basics/request-headers.ts'
 

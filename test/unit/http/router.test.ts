@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { apiPrefix, type Territory, territoryOf } from '../../../src/http/mounts.ts'
+import { type Area, apiPrefix, areaOf } from '../../../src/http/mounts.ts'
 import { Router } from '../../../src/http/router.ts'
 import { registryRoutes, serviceRoutes } from '../../../src/http/routes.ts'
 import { catchRefusal, refusalOf } from '../../support/basics/outcomes.ts'
@@ -10,7 +10,7 @@ const digest = `sha256:${'0'.repeat(64)}`
 const id = '01234567-89ab-cdef-0123-456789abcdef'
 
 function find(method: string, path: string): Readonly<Record<string, unknown>> {
-  const { route, values } = router.find(territoryOf(path, true), path, method)
+  const { route, values } = router.find(areaOf(path, true), path, method)
   return { operationId: route.operationId, ...values }
 }
 
@@ -92,7 +92,7 @@ describe.each(mounts)('under %s', (mount) => {
 })
 
 describe('the mounts', () => {
-  const kinds = (path: string, hasRootMount: boolean): Territory => territoryOf(path, hasRootMount)
+  const kinds = (path: string, hasRootMount: boolean): Area => areaOf(path, hasRootMount)
 
   test('are told apart, and from the rest', () => {
     expect(kinds('/v2/a', true)).toEqual({ kind: 'registry', mount: '/v2' })

@@ -1,4 +1,19 @@
-import type { Answer } from './exchange.ts'
+import type { OutgoingBytes } from '../ports/blob-store.ts'
+
+/** What a handler gives back. It never touches the socket; a HEAD gets the same without the body. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array | OutgoingBytes
+  /** The body's length, where the answer to HEAD has to name it without having the body. */
+  readonly lengthBytes?: number
+  /** For a stream that this process makes: how much of it is in memory at a time. */
+  readonly memoryBytes?: number
+}
+
+export function jsonAnswer(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Answer {
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
+}
 
 export interface ResponseContext {
   readonly isHead: boolean

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { type Asked, bearerChallenge, type TokenPlace } from '../../../src/http/challenge.ts'
+import { bearerChallenge, type NeededScope, type TokenEndpoint } from '../../../src/http/challenges.ts'
 
-const place: TokenPlace = { origin: 'https://registry.example.com', mount: '/v2', serviceName: 'Berth' }
+const place: TokenEndpoint = { origin: 'https://registry.example.com', mount: '/v2', serviceName: 'Berth' }
 const realm = 'Bearer realm="https://registry.example.com/v2/_token",service="Berth"'
 
-function asked(more: Partial<Asked> = {}): Asked {
+function asked(more: Partial<NeededScope> = {}): NeededScope {
   return { right: 'pull', repository: 'team/app', mountFrom: undefined, ...more }
 }
 

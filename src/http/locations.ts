@@ -3,10 +3,9 @@ import type { RepositoryName } from '../oci/names.ts'
 import type { UploadId } from '../ports/uploads.ts'
 import type { RegistryMount } from './mounts.ts'
 
-/**
- * Every address that an answer names: path-absolute, in the mount of the request, and made of parsed values alone. No
- * part of the request's own address or headers gets in, so no key in a query and no forged host can.
- */
+// The values of `Location`: path-absolute, in the mount of the request, and built from parsed values only. They contain
+// nothing of the URL or the headers of the request, so neither a key in the query nor a forged host can get into them.
+
 export function blobLocation(mount: RegistryMount, repository: RepositoryName, digest: Digest): string {
   return `${mount}/${repository}/blobs/${digest}`
 }
@@ -17,13 +16,4 @@ export function manifestLocation(mount: RegistryMount, repository: RepositoryNam
 
 export function uploadLocation(mount: RegistryMount, repository: RepositoryName, id: UploadId): string {
   return `${mount}/${repository}/blobs/uploads/${id}`
-}
-
-/** `Link: <...>; rel="next"`, as the distribution-spec asks for. */
-export function nextPage(path: string, parameters: Readonly<Record<string, string | readonly string[]>>): string {
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(parameters)) {
-    for (const one of typeof value === 'string' ? [value] : value) query.append(name, one)
-  }
-  return `<${path}?${query}>; rel="next"`
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { nextPage } from '../../../src/http/links.ts'
+import { nextPageLink } from '../../../src/http/paging.ts'
 
 describe('a link to the next page', () => {
   test('cannot be broken out of', () => {
-    const link = nextPage('/p', { last: '>; rel="x", <//evil>\r\nset-cookie: a=b&n=1#' })
+    const link = nextPageLink('/p', { last: '>; rel="x", <//evil>\r\nset-cookie: a=b&n=1#' })
     expect(link).toMatch(/^<\/p\?last=[^<>"\s&#]*>; rel="next"$/)
   })
 })
