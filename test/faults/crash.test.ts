@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { seededRandom } from '../support/basics/generated-bytes.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
-import { PushLedger } from '../support/clients/push-ledger.ts'
+import { PushingClients } from '../support/clients/pushing-clients.ts'
 import { startBerth } from '../support/server/berth-process.ts'
 import { auditStores, fileOfBlob } from '../support/stores/store-audit.ts'
 
@@ -12,7 +12,7 @@ const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000)
 const clients = 4
 const temporaryFolder = useTemporaryFolders('crash')
 const random = seededRandom(seed)
-const ledger = new PushLedger(random)
+const pushers = new PushingClients({ triesMax: 1, layerBytesMax: 30_000, seed })
 
 // The collector runs all the time and purges at once, so that it is killed in the middle of its work as well.
 const settings = { BERTH_GARBAGE__EVERY: '200ms', BERTH_GARBAGE__QUARANTINE: '0s' }
@@ -21,7 +21,7 @@ const quiet = { BERTH_GARBAGE__EVERY: '0s' }
 async function pushUntilKilled(dataDir: string): Promise<void> {
   const berth = await startBerth({ dataDir, settings })
   let isOver = false
-  const pushing = Array.from({ length: clients }, (_, client) => ledger.pushWhileAlive(berth, client, () => isOver))
+  const pushing = Array.from({ length: clients }, (_, client) => pushers.pushUntil(berth, client, () => isOver))
   await Bun.sleep(30 + Math.floor(random() * 700))
   isOver = true
   await berth.kill()
@@ -32,7 +32,7 @@ describe(`kill -9 under a push load, ${kills} times, seed ${seed}`, () => {
   const dataDir = temporaryFolder()
 
   afterAll(() => {
-    const { blobs, manifests, tags } = ledger.size
+    const { blobs, manifests, tags } = pushers.size
     console.log(
       `crash: ${kills} kills, ${blobs} blobs, ${manifests} manifests, ${tags} tags acknowledged, seed ${seed}`,
     )
@@ -48,22 +48,22 @@ describe(`kill -9 under a push load, ${kills} times, seed ${seed}`, () => {
       }
 
       const berth = await startBerth({ dataDir, settings: quiet })
-      const losses = await ledger.findLosses(berth)
+      const losses = await pushers.findLosses(berth)
       expect(await berth.stop()).toBe(0)
 
       expect({ seed, faults }).toEqual({ seed, faults: [] })
       expect({ seed, losses }).toEqual({ seed, losses: [] })
-      expect(ledger.size.manifests).toBeGreaterThan(kills)
-      expect(ledger.unbrokenFailures).toBe(0)
+      expect(pushers.size.manifests).toBeGreaterThan(kills)
+      expect(pushers.figures.failures).toEqual([])
     },
     60_000 + kills * 5_000,
   )
 
   test('would be noticed: a blob file that is removed is reported by the ledger and by the audit', async () => {
-    rmSync(fileOfBlob(dataDir, ledger.someBlob))
+    rmSync(fileOfBlob(dataDir, pushers.someBlob))
 
     const berth = await startBerth({ dataDir, settings: quiet })
-    const losses = await ledger.findLosses(berth)
+    const losses = await pushers.findLosses(berth)
     await berth.stop()
 
     expect(await auditStores(dataDir)).toHaveLength(1)

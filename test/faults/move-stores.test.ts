@@ -1,11 +1,10 @@
 // A registry that is moved while clients push and pull: nothing acknowledged is lost, no read fails, and whoever could get
 // in before can get in afterwards. Real servers, real commands.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { seededRandom } from '../support/basics/generated-bytes.ts'
 import { testNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { testAdminPassword } from '../support/basics/test-project.ts'
-import { PushLedger } from '../support/clients/push-ledger.ts'
+import { PushingClients } from '../support/clients/pushing-clients.ts'
 import { ask, expectStatus, jsonOf, pushImage, type Target } from '../support/clients/registry-client.ts'
 import { until } from '../support/clocks/until.ts'
 import { type Place, placeIn, placeOnServers, runMove } from '../support/moves/move-command.ts'
@@ -91,9 +90,9 @@ function pullAllTheTime(server: Target, paths: readonly string[]) {
 
 async function moveUnderLoad(from: Place, to: Place): Promise<void> {
   const old = await serve(from)
-  const ledger = new PushLedger(seededRandom(7))
+  const ledger = new PushingClients({ triesMax: 1, seed: 7 })
   let isOver = false
-  const pushing = [0, 1].map((client) => ledger.pushWhileAlive(old, client, () => isOver))
+  const pushing = [0, 1].map((client) => ledger.pushUntil(old, client, () => isOver))
   const image = await pushImage(old, 'read/app', 'v1', [new TextEncoder().encode('a layer that is read')])
   const blobs = image.blobs.map((digest) => `/v2/read/app/blobs/${digest}`)
   const reading = ['/v2/read/app/manifests/v1', '/v2/read/app/tags/list', '/v2/_catalog', ...blobs]
@@ -159,10 +158,10 @@ describe('a registry under load is moved', () => {
 test('what is pushed after a move, at the old place, is seen missing at the new one (control)', async () => {
   const [from, to] = [placeIn(newFolder()), placeIn(newFolder())]
   const old = await serve(from)
-  const ledger = new PushLedger(seededRandom(8))
+  const ledger = new PushingClients({ triesMax: 1, seed: 8 })
   const pushSome = async () => {
     const goal = ledger.size.manifests + 2
-    await ledger.pushWhileAlive(old, 0, () => ledger.size.manifests >= goal)
+    await ledger.pushUntil(old, 0, () => ledger.size.manifests >= goal)
   }
   await pushSome()
   expect((await runMove(from, to)).exitCode).toBe(0)

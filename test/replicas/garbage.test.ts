@@ -2,8 +2,8 @@
 // collected once, and what is not stays.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { testNeeding } from '../support/basics/needs.ts'
+import { PushingClients } from '../support/clients/pushing-clients.ts'
 import { ask, checkBlob, expectStatus, openSession, patch, pushBlob } from '../support/clients/registry-client.ts'
-import { RetryingPushers } from '../support/clients/retrying-pushers.ts'
 import { until } from '../support/clocks/until.ts'
 import { type GatedPair, startGatedPair } from '../support/replicas/gated-replica.ts'
 import { startReplicas } from '../support/replicas/replicas.ts'
@@ -26,9 +26,9 @@ testNeeding(
   async () => {
     const quick = { BERTH_GARBAGE__EVERY: '150ms', BERTH_GARBAGE__QUARANTINE: '0s' }
     const { a, b, stores, stop } = await startReplicas({ settings: quick })
-    const pushers = new RetryingPushers(a, 5_000)
+    const pushers = new PushingClients({ layerBytesMax: 5_000 })
     let isOver = false
-    const pushing = [0, 1].map((client) => pushers.pushUntil(client, () => isOver))
+    const pushing = [0, 1].map((client) => pushers.pushUntil(a, client, () => isOver))
     let collectedByHand = 0
     let handRuns = 0
     const gc = async () => {

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { seededRandom } from '../support/basics/generated-bytes.ts'
 import { testNeeding } from '../support/basics/needs.ts'
-import { RetryingPushers } from '../support/clients/retrying-pushers.ts'
+import { PushingClients } from '../support/clients/pushing-clients.ts'
 import { type Replicas, startReplicas } from '../support/replicas/replicas.ts'
 import { type RoundRobin, startRoundRobin } from '../support/replicas/round-robin.ts'
 import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
@@ -15,7 +15,7 @@ const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000)
 const clients = 4
 let replicas: Replicas
 let balancer: RoundRobin
-let pushers: RetryingPushers
+const pushers = new PushingClients()
 
 beforeAll(async () => {
   if (!sharedStoresNeed.isMet) return
@@ -23,7 +23,6 @@ beforeAll(async () => {
     settings: { BERTH_GARBAGE__EVERY: '300ms', BERTH_GARBAGE__QUARANTINE: '0s' },
   })
   balancer = await startRoundRobin(replicas.all.map(({ url }) => url))
-  pushers = new RetryingPushers(balancer)
 }, 60_000)
 afterAll(async () => {
   if (!sharedStoresNeed.isMet) return
@@ -48,17 +47,17 @@ describe(`kill -9 of one of two replicas under a push load, ${kills} times, seed
     'loses nothing that was acknowledged, and every push succeeds in the end',
     async () => {
       let isOver = false
-      const pushing = Array.from({ length: clients }, (_, client) => pushers.pushUntil(client, () => isOver))
+      const pushing = Array.from({ length: clients }, (_, client) => pushers.pushUntil(balancer, client, () => isOver))
       await killInTurn()
       isOver = true
       await Promise.all(pushing)
 
       const losses = [...(await pushers.findLosses(replicas.a)), ...(await pushers.findLosses(replicas.b))]
       const { faults, strays, blobs, manifests } = await auditShared(replicas.stores)
-      const { images, requests, retries, begunAnew, failures } = pushers.figures
+      const { images, requests, retries, restartedUploads, failures } = pushers.figures
       console.log(
-        `killed replicas: ${kills} kills, ${images} images in ${requests} requests, ${retries} tried again (${begunAnew} uploads begun anew), ` +
-          `${failures.length} failed; ${pushers.acknowledged.blobs} blobs acknowledged, ${losses.length} lost; audit of ` +
+        `killed replicas: ${kills} kills, ${images} images in ${requests} requests, ${retries} tried again (${restartedUploads} uploads started again), ` +
+          `${failures.length} failed; ${pushers.size.blobs} blobs acknowledged, ${losses.length} lost; audit of ` +
           `${blobs} blobs and ${manifests} manifests: ${faults.length} faults, ${strays.length} strays; seed ${seed}`,
       )
       expect({ seed, losses, faults, failures }).toEqual({ seed, losses: [], faults: [], failures: [] })

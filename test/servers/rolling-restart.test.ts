@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { type Need, testNeeding } from '../support/basics/needs.ts'
 import { OneShotPullers, type PullableImage } from '../support/clients/one-shot-pullers.ts'
+import { PushingClients } from '../support/clients/pushing-clients.ts'
 import { pushImage } from '../support/clients/registry-client.ts'
-import { RetryingPushers } from '../support/clients/retrying-pushers.ts'
 import { until } from '../support/clocks/until.ts'
 import { type NginxServer, nginx, startNginx } from '../support/replicas/nginx-server.ts'
 import { type Replica, type Replicas, startReplicas } from '../support/replicas/replicas.ts'
@@ -54,11 +54,11 @@ async function makeImage({ replicas }: Pick<Fleet, 'replicas'>, which: number): 
 async function underLoad({ replicas, balancer }: Fleet, act: () => Promise<void>) {
   const images = [await makeImage({ replicas }, 1), await makeImage({ replicas }, 2)]
   const pullers = new OneShotPullers(balancer)
-  const pushers = new RetryingPushers(balancer)
+  const pushers = new PushingClients()
   let isOver = false
   const load = [
     ...[0, 1, 2].map((at) => pullers.pullUntil(images[at % 2] ?? unreachable(), () => isOver)),
-    ...[0, 1].map((client) => pushers.pushUntil(client, () => isOver)),
+    ...[0, 1].map((client) => pushers.pushUntil(balancer, client, () => isOver)),
   ]
   const enough = pullers.figures.requests + 10
   await until('the load is on', () => pullers.figures.requests >= enough)
@@ -81,7 +81,7 @@ function report(how: string, { pulls, pushes, losses }: Awaited<ReturnType<typeo
   console.log(
     `rolling restart, ${how}: ${pulls.requests} pulls (${Math.round(pulls.bytes / mebi)} MiB), ` +
       `${pulls.failures.length} failed, the longest took ${Math.round(pulls.longestMs)} ms; ${pushes.images} images in ` +
-      `${pushes.requests} push requests, ${pushes.retries} tried again (${pushes.begunAnew} uploads begun anew), ` +
+      `${pushes.requests} push requests, ${pushes.retries} tried again (${pushes.restartedUploads} uploads started again), ` +
       `${pushes.failures.length} failed, ${losses.length} lost`,
   )
 }
