@@ -79,6 +79,8 @@ describe('I05: the lease of a blob', () => {
   ])('$request.name after $elapsed of the lease renews it: $isRenewed', async ({ request, elapsed, isRenewed }) => {
     const { world, scope } = await open()
     const digest = await upload(world, scope, 'layer')
+    grow(world)
+    await describeBlob(world, scope, digest)
 
     grow(world, elapsed * hourMs)
     await request(world, scope, digest)

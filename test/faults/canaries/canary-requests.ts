@@ -1,7 +1,8 @@
 // Every way of bringing a secret to a server: well formed and broken, good and bad, where it belongs and where it does not.
 import { api, identity } from '../../support/api/api-server.ts'
-import { type CarrierWorld, operations } from '../../support/api/carrier-world.ts'
+import type { CarrierWorld } from '../../support/api/carrier-world.ts'
 import { type Carrier, carriers } from '../../support/api/carriers.ts'
+import { operations } from '../../support/api/route-examples.ts'
 import { sendRaw } from '../../support/clients/raw-socket.ts'
 import { basic } from '../../support/server/test-server.ts'
 import { type CanaryServer, newSecret } from './canary-server.ts'
@@ -18,8 +19,8 @@ export async function askEverything(server: CanaryServer, world: CarrierWorld): 
       for (const isGood of [true, false]) {
         const secret = isGood ? good[carrier.kind] : newSecret()
         if (!isGood) server.canaries.add({ name: `a bad credential in ${carrier.name}`, secret })
-        const deed = await world.prepare(operation)
-        await askWith(server, operation.method, deed.path, carrier, secret, deed)
+        const request = await world.prepare(operation)
+        await askWith(server, operation.method, request.path, carrier, secret, request)
         if (operation.route.operationId === 'disableService') await world.must(200, 'POST', `${api}/enable`)
         requests += 1
       }

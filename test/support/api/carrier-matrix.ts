@@ -3,8 +3,9 @@ import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import { listFiles } from '../stores/store-audit.ts'
 import { api } from './api-server.ts'
-import { type CarrierWorld, type Deed, type Operation, operations } from './carrier-world.ts'
+import type { CarrierWorld, PreparedRequest } from './carrier-world.ts'
 import { type Carrier, carriers, carryIn, type Secrets, type State, states } from './carriers.ts'
+import { type Operation, operations } from './route-examples.ts'
 
 export interface Cell {
   readonly operation: Operation
@@ -55,20 +56,20 @@ export async function findFaults(
   cell: Cell,
 ): Promise<string[]> {
   const { operation, carrier, state } = cell
-  const deed = await world.prepare(operation)
+  const request = await world.prepare(operation)
   const { headers = {}, query } = carryIn(carrier, state, secrets)
-  const joint = deed.path.includes('?') ? '&' : '?'
+  const joint = request.path.includes('?') ? '&' : '?'
   const before = watch.look()
-  const answer = await world.server.ask(operation.method, deed.path + (query === undefined ? '' : joint + query), {
-    headers: { ...deed.headers, ...headers },
-    ...(deed.body === undefined ? {} : { body: deed.body }),
+  const answer = await world.server.ask(operation.method, request.path + (query === undefined ? '' : joint + query), {
+    headers: { ...request.headers, ...headers },
+    ...(request.body === undefined ? {} : { body: request.body }),
   })
   const text = await answer.text()
   const hasChanged = watch.look() !== before
   if (operation.route.operationId === 'disableService') await world.must(200, 'POST', `${api}/enable`)
   const isRefused = state !== 'good' && isGuarded(operation, world)
   return [
-    ...(isRefused ? refusalFaults(world, cell, answer, text) : successFaults(deed, answer)),
+    ...(isRefused ? refusalFaults(world, cell, answer, text) : successFaults(request, answer)),
     ...(isRefused && hasChanged ? ['something was written'] : []),
     ...(operation.method === 'HEAD' && text !== '' ? ['there is a body'] : []),
     ...(carrier.place === 'query' && state !== 'absent' ? secrecyFaults(answer) : []),
@@ -81,7 +82,7 @@ function isGuarded({ route }: Operation, { challenge }: CarrierWorld): boolean {
   return route.access !== 'anyone'
 }
 
-function successFaults({ status }: Deed, { status: actual, headers }: Response): string[] {
+function successFaults({ status }: PreparedRequest, { status: actual, headers }: Response): string[] {
   const challenge = headers.get('www-authenticate')
   return [
     ...(actual === status ? [] : [`the status is ${actual} and not ${status}`]),
@@ -100,7 +101,7 @@ function refusalFaults(world: CarrierWorld, cell: Cell, { status, headers }: Res
     ...(isChallenge(world, cell, challenge) ? [] : [`the challenge is ${challenge}`]),
     ...(body === undefined || body.msg === wanted ? [] : [`the message is ${body.msg}`]),
     ...(body?.errors === undefined || body.errors[0]?.code === 'UNAUTHORIZED' ? [] : [`the errors are ${text}`]),
-    ...(body === undefined || (body.errors !== undefined) === (operation.mount !== undefined) ? [] : ['another form']),
+    ...(body === undefined || (body.errors !== undefined) === (operation.mount !== '') ? [] : ['another form']),
   ]
 }
 
@@ -110,7 +111,7 @@ function isChallenge(
   challenge: string,
 ): boolean {
   const { mount, route } = operation
-  if (mode === 'basic' || mount === undefined || route.access === 'anyone') return challenge === basicChallenge
+  if (mode === 'basic' || mount === '' || route.access === 'anyone') return challenge === basicChallenge
   const [, realm, fault] = oneBearerChallenge.exec(challenge) ?? []
   return realm === `${server.url}${mount}/_token` && (fault !== undefined) === (state !== 'absent')
 }

@@ -36,6 +36,10 @@ export interface Stock {
   /** Of the account. */
   readonly user: string
   readonly apiKeyName: string
+  /** Of the manifest that requests read and delete; `v1` where it is not given. */
+  readonly reference?: string
+  /** Of the user `admin`. */
+  readonly password?: string
 }
 
 interface Example {
@@ -51,22 +55,31 @@ const json = (body: unknown): Question => ({
 })
 const lastBytes = 'the last bytes'
 const onUpload = ({ uploadId }: Stock) => ({ id: uploadId })
+const onReference = ({ reference = 'v1' }: Stock) => ({ reference })
+const scopeOf = ({ repository }: Stock) => `scope=repository:${repository}:pull`
 const onUser = ({ user }: Stock) => ({ user })
 const freshImage = imageOf({ annotations: { fresh: 'yes' } })
 
 const registryExamples: Readonly<Record<string, Example>> = {
   checkAuthentication: { status: 200 },
   getCatalog: { status: 200 },
-  // Nothing is there while Basic is the challenge.
-  getScopedToken: { status: 404 },
-  postScopedToken: { status: 404 },
-  getImageTagManifest: { status: 200, values: () => ({ reference: 'v1' }) },
+  // There are no tokens while Basic is the challenge.
+  getScopedToken: { status: 404, query: (stock) => `?${scopeOf(stock)}` },
+  postScopedToken: {
+    status: 404,
+    question: (stock) => ({
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      // Without a user in the form, the carriers of credentials decide.
+      body: `grant_type=password&${scopeOf(stock)}`,
+    }),
+  },
+  getImageTagManifest: { status: 200, values: onReference },
   putImageTagManifest: {
     status: 201,
     values: () => ({ reference: 'fresh' }),
     question: () => ({ headers: { 'content-type': freshImage.mediaType }, body: freshImage.bytes }),
   },
-  deleteManifest: { status: 202, values: () => ({ reference: 'v1' }) },
+  deleteManifest: { status: 202, values: onReference },
   getImageTagsList: { status: 200 },
   getImageDigestReferrers: { status: 200, values: ({ imageDigest }) => ({ digest: imageDigest }) },
   getBlob: { status: 200, values: ({ spareDigest }) => ({ digest: spareDigest }) },
@@ -90,7 +103,10 @@ const serviceExamples: Readonly<Record<string, Example>> = {
   getReadiness: { status: 200 },
   getOpenApi: { status: 200 },
   getKeySet: { status: 200 },
-  postToken: { status: 200, question: () => json({ username: 'admin', password: testAdminPassword }) },
+  postToken: {
+    status: 200,
+    question: ({ password = testAdminPassword }) => json({ username: 'admin', password }),
+  },
   getMe: { status: 200 },
   getUsers: { status: 200 },
   postUser: { status: 201, question: () => json({ name: `made-${crypto.randomUUID()}`, roles: [] }) },
@@ -110,8 +126,8 @@ export function exampleOf({ operationId }: Route): Example {
   return example
 }
 
-/** Asks for the operation as it succeeds when all of the stock is there. */
-export function askFor(server: ApiServer, { route, method, mount }: Operation, stock: Stock): Promise<Reply> {
+/** The request for the operation that succeeds when all of the stock is there. */
+export function requestFor({ route, mount }: Operation, stock: Stock): { readonly path: string } & Question {
   const { values, query, question } = exampleOf(route)
   const all: Readonly<Record<string, string>> = { name: stock.repository, ...values?.(stock) }
   const path = route.pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
@@ -119,7 +135,12 @@ export function askFor(server: ApiServer, { route, method, mount }: Operation, s
     if (value === undefined) throw new Error(`the example of ${route.operationId} has no ${name}`)
     return value
   })
-  return server.ask(method, mount + path + (query?.(stock) ?? ''), question?.(stock) ?? {})
+  return { path: mount + path + (query?.(stock) ?? ''), ...question?.(stock) }
+}
+
+export function askFor(server: ApiServer, operation: Operation, stock: Stock): Promise<Reply> {
+  const { path, ...question } = requestFor(operation, stock)
+  return server.ask(operation.method, path, question)
 }
 
 /** Fills a repository; whoever asks must be allowed to push, and the user with his key must be there. */
