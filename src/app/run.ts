@@ -112,7 +112,7 @@ async function shutDown(built: Built, http: HttpServer, jobs: Jobs, log: Log, co
 
 async function closeAll(built: Built, http: HttpServer, jobs: Jobs, config: Config): Promise<void> {
   removeServerAddress(config)
-  await built.app.writers.stopAll()
+  await built.app.writers.abortAll()
   await http.close()
   await jobs.stop()
   await built.close()

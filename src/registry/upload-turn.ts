@@ -6,7 +6,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Upload, UploadOwner } from '../ports/uploads.ts'
 import type { RegistrySettings } from './settings.ts'
-import { commitUpload, hashOfStored } from './upload-commit.ts'
+import { commitUpload, computeDigest } from './upload-commit.ts'
 import { endingOf, eventOf, type TurnState } from './upload-endings.ts'
 import type { UploadWriters, WriterHandle } from './upload-writers.ts'
 
@@ -16,161 +16,174 @@ export interface TurnNeeds {
   readonly clock: Pick<Clock, 'every'>
   readonly writers: UploadWriters
   readonly settings: Pick<RegistrySettings, 'blobBytesMax'>
-  /** Is told of lost bytes that were found, for the log. */
+  /** Called when stored bytes are found lost, to write a line to the log. */
   readonly noteLoss?: (lost: LostBytes) => void
 }
 
-/** Bytes on their way in, and what their sender said about them. */
+/** The body of a request, and what its headers say about it. */
 export interface IncomingChunk {
   readonly body: AsyncIterable<Uint8Array> & { cancel(reason: Error): void }
   /** The offset of the first byte, from `Content-Range`. */
   readonly first: number | undefined
-  /** How many bytes the sender announced, if it did. */
+  /** The announced length, if there is one. */
   readonly lengthBytes: number | undefined
-  /** Aborted when the connection of the sender ends, as far as the server can see that. */
+  /** Aborted when the client closes the connection, as far as the server can see that. */
   readonly signal?: AbortSignal
 }
 
-/** A writer holds its turn for this long. A timer renews it three times as often, by the metadata store's clock. */
+/** How long a turn lasts, by the clock of the metadata store. The heartbeat renews it three times as often. */
 export const turnMs = 30_000
 
-/** A turn that is taken: whose session it is, and the entry of the writer if other requests can meet it. */
-export interface TakenTurn {
-  readonly owner: UploadOwner
-  readonly upload: Upload
-  readonly entry: WriterHandle | undefined
-}
-
 /**
- * One turn at an upload: the right to write to it, from the claim to the end. It owns the writer, the running hash and the
- * heartbeat that renews the turn while bytes arrive, while the store completes the object and while stored bytes are read
- * again. However the turn ends, `endings` says what becomes of the session and the bytes and what the caller hears.
+ * A turn: the exclusive, time-limited right to write to an upload (a lease with a fencing token, its epoch). This object
+ * owns one turn from the claim to the end: the blob writer, the running hash, and a heartbeat that renews the turn while
+ * bytes arrive, while the store completes the object, and while stored bytes are read again.
  *
- *   await using turn = new UploadTurn(...)
+ *   await using turn = await UploadTurn.claim(...)
  *   await turn.append(chunk)   or   await turn.commit(digest, chunk)
+ *
+ * A fault aborts the turn: `upload-endings.ts` says what becomes of the session and the bytes and what the caller is told.
  */
 export class UploadTurn implements AsyncDisposable {
   readonly #needs: TurnNeeds
-  readonly #taken: TakenTurn
+  readonly #owner: UploadOwner
+  readonly #upload: Upload
+  readonly #handle: WriterHandle | undefined
   readonly #heartbeat: Disposable
-  #beating: Promise<void> | undefined
-  #state: TurnState = 'opening'
+  #renewal: Promise<void> | undefined
+  #state: TurnState
   #chunk: IncomingChunk | undefined
   #writer: BlobWriter | undefined
+  /** The hash of all bytes of the upload. Undefined if another process wrote some of them. */
   #hash: RunningHash | undefined
   #sizeBytes: number
   #isLost = false
-  /** The session is recorded, committed or given back: nothing more may be done in this turn. */
-  #isOver = false
+  /** True after the session was recorded, committed or aborted. */
+  #hasEnded = false
 
-  constructor(needs: TurnNeeds, taken: TakenTurn) {
+  private constructor(needs: TurnNeeds, owner: UploadOwner, upload: Upload, handle: WriterHandle | undefined) {
     this.#needs = needs
-    this.#taken = taken
-    this.#sizeBytes = taken.upload.object.sizeBytes
+    this.#owner = owner
+    this.#upload = upload
+    this.#handle = handle
+    this.#state = handle === undefined ? 'single' : 'opening'
+    this.#sizeBytes = upload.object.sizeBytes
     this.#heartbeat = needs.clock.every(turnMs / 3, () => this.#beat())
   }
 
-  get upload(): Upload {
-    return this.#taken.upload
-  }
-
-  get sizeBytes(): number {
-    return this.#sizeBytes
-  }
-
-  /** The hash of all bytes of the upload, unless another process wrote some of them. */
-  get hash(): RunningHash | undefined {
-    return this.#hash
+  /** The turn at a session that this request has just created with its first turn. No other request knows the session. */
+  static ofNewUpload(needs: TurnNeeds, owner: UploadOwner, upload: Upload): UploadTurn {
+    return new UploadTurn(needs, owner, upload, undefined)
   }
 
   /**
-   * Appends a chunk and records it; gives the new size. Where the chunk ends early, the bytes that came are recorded too, so
-   * that the upload's status tells the truth, and then the fault is thrown.
+   * Claims the turn at an open session; undefined if another writer has it. Most chunks that are out of order are refused
+   * before the claim. `closing`: the digest with which this request will commit the upload.
+   */
+  static async claim(
+    needs: TurnNeeds,
+    owner: UploadOwner,
+    seen: Upload,
+    chunk: IncomingChunk,
+    closing?: Digest,
+  ): Promise<UploadTurn | undefined> {
+    checkOrder(seen, chunk)
+    const abort = (reason: string) => chunk.body.cancel(new RegistryRefusal('body-incomplete', { reason }))
+    const handle = await needs.writers.enter(seen.id, abort, closing)
+    if (handle === undefined) return undefined
+    const { uploads } = needs.metadata
+    const upload = await uploads.claimTurn(owner, seen.id, turnMs, closing).catch(async (error: unknown) => {
+      // The claim may have succeeded although its answer was lost. A renewal for no time releases such a turn. `releaseTurn`
+      // would also record a size, which could be wrong if another writer had this turn.
+      await uploads.renewTurn({ ...seen, epoch: seen.epoch + 1 }, 0).catch(() => false)
+      handle.release()
+      throw error
+    })
+    if (upload === undefined) handle.release()
+    return upload && new UploadTurn(needs, owner, upload, handle)
+  }
+
+  /**
+   * Appends a chunk and records it; returns the new size. If the chunk ends early, the bytes that arrived are recorded too,
+   * so that the client can continue behind them. Then the fault is thrown.
    */
   async append(chunk: IncomingChunk): Promise<number> {
     let cut: unknown
     try {
       await this.#open(chunk, 'sha256')
-      this.#state = 'appending'
-      await this.#receive(chunk)
-    } catch (fault) {
-      if (endingOf(this.#state, eventOf(fault)).session !== 'grown') throw await this.abort(fault)
-      cut = fault
-    }
-    try {
-      this.#state = 'recording'
+      this.#enter('appending')
+      cut = await this.#receive(chunk).then(() => undefined, throwUnlessKept)
+      this.#enter('recording')
       await this.#record()
     } catch (fault) {
       throw await this.abort(fault, cut)
     }
-    if (cut !== undefined) throw tellKept(cut, this.#sizeBytes)
+    if (cut !== undefined) throw withKeptBytes(cut, this.#sizeBytes)
     return this.#sizeBytes
   }
 
   /**
-   * Takes the last bytes, if any, makes the whole durable, proves that it has this digest, and turns the session into a blob
-   * of the repository in one transaction. `single`: the session lives in this request alone.
+   * Appends the last bytes, if there are any, completes the object, verifies its digest, and turns the session into a blob
+   * of the repository in one transaction.
    */
-  async commit(digest: Digest, chunk: IncomingChunk, kind: 'session' | 'single' = 'session'): Promise<void> {
+  async commit(digest: Digest, chunk: IncomingChunk): Promise<void> {
     try {
-      if (kind === 'single') this.#state = 'single'
       const writer = await this.#open(chunk, algorithmOf(digest))
-      if (kind === 'session') this.#state = 'closing'
+      this.#enter('closing')
       await this.#receive(chunk)
       const object = await writer.complete()
-      this.checkStillOurs()
-      const actual = await hashOfStored(this.#needs, this, object, digest)
+      this.#checkNotLost()
+      const written = { upload: this.#upload, hash: this.#hash, sizeBytes: this.#sizeBytes }
+      const actual = await computeDigest(this.#needs, written, object, digest, () => this.#checkNotLost())
       if (actual !== digest) throw new RegistryRefusal('digest-mismatch', { digest, actual })
-      if (kind === 'session') this.#state = 'committing'
+      this.#enter('committing')
       await this.#stopHeartbeat()
-      this.checkStillOurs()
-      await commitUpload(this.#needs, { ...this.#taken, digest, object, sizeBytes: this.#sizeBytes })
-      this.#isOver = true
+      this.#checkNotLost()
+      await commitUpload(this.#needs, { ...written, owner: this.#owner, digest, object })
+      this.#hasEnded = true
     } catch (fault) {
       throw await this.abort(fault)
     }
   }
 
   /**
-   * Ends the turn after a fault, as `endings` says, and returns the error for the caller. What fails while this cleans up
-   * changes nothing in the answer: a turn that cannot be given back runs out by itself. `earlier`: a fault of the same
-   * request that came before this one, which the caller must hear instead.
+   * Ends the turn after a fault as the table says. Returns the error for the caller: `earlier` if the request had a fault
+   * before this one. A failure of the clean-up changes nothing in the answer; an unreleased turn expires by itself.
    */
   async abort(fault: unknown, earlier?: unknown): Promise<unknown> {
     const ending = endingOf(this.#state, eventOf(fault))
     await this.#stopHeartbeat()
-    if (!this.#isOver && ending.session !== 'untouched') {
-      this.#isOver = true
-      const isRemoved = await this.#giveUp(ending.session === 'removed').catch(() => false)
-      if (isRemoved && ending.answer === 'upload-unknown' && fault instanceof Spoiled) this.#noteLoss()
+    if (!this.#hasEnded && ending.session !== 'untouched') {
+      this.#hasEnded = true
+      const isRemoved = await this.#rollBack(ending.session === 'removed').catch(() => false)
+      if (isRemoved && ending.answer === 'upload-unknown' && fault instanceof Spoiled) {
+        const { id, storageKey } = this.#upload
+        this.#needs.noteLoss?.({ repository: this.#owner.repository, upload: id, storageKey })
+      }
     }
     if (earlier !== undefined) return earlier
-    if (ending.answer === 'upload-unknown') return new RegistryRefusal('upload-unknown', { id: this.upload.id })
+    if (ending.answer === 'upload-unknown') return new RegistryRefusal('upload-unknown', { id: this.#upload.id })
     return ending.answer === 'unavailable' ? new Unavailable('the blob store', { cause: fault }) : fault
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.#stopHeartbeat()
-      // What counts was made durable by flush or complete: a close that fails changes nothing in the answer.
+      // `flush` or `complete` made durable what was acknowledged, so a failing `close` changes nothing in the answer.
       await this.#writer?.close().catch(() => undefined)
     } finally {
-      this.#taken.entry?.end()
+      this.#handle?.release()
     }
   }
 
-  /** Throws when a heartbeat found that the turn was lost. */
-  checkStillOurs(): void {
-    if (!this.#isLost) return
-    throw new RegistryRefusal('upload-unknown', {
-      id: this.upload.id,
-      reason: 'another request goes on with the upload',
-    })
+  /** A single request is in one state from its beginning to its end. */
+  #enter(state: TurnState): void {
+    if (this.#state !== 'single') this.#state = state
   }
 
-  /** Goes on with a kept hash if it covers all bytes so far; an upload that is still empty begins a new one. */
+  /** Continues with the kept hash if it covers all bytes so far. An empty upload starts a new hash. */
   async #open(chunk: IncomingChunk, algorithm: DigestAlgorithm): Promise<BlobWriter> {
-    const { upload } = this
+    const upload = this.#upload
     checkOrder(upload, chunk)
     const kept = this.#needs.writers.takeHash(upload)
     const isEmpty = upload.object.sizeBytes === 0
@@ -180,102 +193,106 @@ export class UploadTurn implements AsyncDisposable {
     return this.#writer
   }
 
-  /** Takes in the whole body, or as much of it as comes. */
   async #receive(chunk: IncomingChunk): Promise<void> {
-    const { entry } = this.#taken
-    const before = this.#sizeBytes
-    this.#checkRoomFor(chunk.lengthBytes ?? 0)
-    entry?.awaitSender()
+    const sizeBefore = this.#sizeBytes
+    this.#checkSize(chunk.lengthBytes ?? 0)
+    this.#handle?.awaitSender()
     for await (const bytes of chunk.body) {
-      entry?.awaitStore()
-      this.checkStillOurs()
-      this.#checkRoomFor(bytes.length)
-      // First the writer: a chunk that it refuses must be in neither the hash nor the size.
+      this.#handle?.awaitStore()
+      this.#checkNotLost()
+      this.#checkSize(bytes.length)
+      // The writer comes first: bytes that it refuses must be in neither the hash nor the size.
       await this.#writer?.write(bytes)
       this.#hash?.update(bytes)
       this.#sizeBytes += bytes.length
-      entry?.awaitSender()
+      this.#handle?.awaitSender()
     }
-    entry?.awaitStore()
-    // A chunk that is not as long as it said must never be appended silently.
-    const received = this.#sizeBytes - before
+    this.#handle?.awaitStore()
+    const received = this.#sizeBytes - sizeBefore
     if (chunk.lengthBytes !== undefined && chunk.lengthBytes !== received) {
       throw new RegistryRefusal('content-length-mismatch', { announced: chunk.lengthBytes, received })
     }
   }
 
-  #checkRoomFor(bytes: number): void {
+  #checkSize(moreBytes: number): void {
     const max = this.#needs.settings.blobBytesMax
-    if (this.#sizeBytes + bytes > max) throw new RegistryRefusal('blob-too-large', { max })
+    if (this.#sizeBytes + moreBytes > max) throw new RegistryRefusal('blob-too-large', { max })
   }
 
-  /** Makes what came durable, records it and gives the turn back. */
+  /** Makes the received bytes durable, records the new size and releases the turn. */
   async #record(): Promise<void> {
-    const { upload } = this
+    const upload = this.#upload
     const object = await this.#writer?.flush()
     await this.#stopHeartbeat()
-    // For whoever goes on: the hash of all bytes so far, in the algorithm that nearly everybody closes with.
+    // The next writer may be on another replica. Most uploads are committed with SHA-256, so only that hash is recorded.
     const digest = this.#hash?.algorithm === 'sha256' ? (`sha256:${this.#hash.hex()}` as Digest) : undefined
     if (object === undefined || !(await this.#needs.metadata.uploads.releaseTurn(upload, object, digest))) {
       throw new RegistryRefusal('upload-unknown', { id: upload.id })
     }
-    this.#isOver = true
+    this.#hasEnded = true
     if (this.#hash !== undefined) this.#needs.writers.keepHash(upload, object.sizeBytes, this.#hash)
   }
 
   /**
-   * Whether the rows were written may be unknown (a connection that is cut at COMMIT), and the turn may be lost without our
-   * knowing. Only a session that is open and ours proves that no row names the bytes and that no other writer relies on them.
-   * Gives whether the session was removed.
+   * Rolls the bytes back and releases the turn, or removes the session; returns whether the session was removed. A lost
+   * answer may hide that the rows were written, or that the turn was lost. Only `holdsTurn` proves that no row names the
+   * bytes and that no other writer uses them.
    */
-  async #giveUp(removesSession: boolean): Promise<boolean> {
+  async #rollBack(removesSession: boolean): Promise<boolean> {
     const { uploads } = this.#needs.metadata
-    const { owner, upload } = this.#taken
-    const isOurs = await uploads.holdsTurn(upload).catch(() => undefined)
-    if (isOurs) await this.#writer?.rollBack().catch(() => undefined)
+    const upload = this.#upload
+    const holdsTurn = await uploads.holdsTurn(upload).catch(() => undefined)
+    if (holdsTurn) await this.#writer?.rollBack().catch(() => undefined)
     if (!removesSession) {
-      // Fenced by the epoch, so it is safe even when it is not known whose turn it is.
-      if (isOurs !== false) await uploads.releaseTurn(upload, upload.object, upload.receivedDigest)
-    } else if (isOurs ?? this.#state === 'single') {
-      return this.#needs.metadata.transaction((tables) => tables.uploads.remove(owner, upload.id))
+      // The epoch fences this call, so it is safe if it is unknown who holds the turn.
+      if (holdsTurn !== false) await uploads.releaseTurn(upload, upload.object, upload.receivedDigest)
+      return false
     }
-    return false
-  }
-
-  #noteLoss(): void {
-    const { owner, upload } = this.#taken
-    this.#needs.noteLoss?.({ repository: owner.repository, upload: upload.id, storageKey: upload.storageKey })
+    if (!(holdsTurn ?? this.#state === 'single')) return false
+    return this.#needs.metadata.transaction((tables) => tables.uploads.remove(this.#owner, upload.id))
   }
 
   #beat(): void {
-    this.#beating ??= this.#keepTurn().finally(() => {
-      this.#beating = undefined
+    this.#renewal ??= this.#renew().finally(() => {
+      this.#renewal = undefined
     })
   }
 
-  /** A metadata store that fails is asked again at the next beat. A turn that is lost ends the body. */
-  async #keepTurn(): Promise<void> {
-    const isKept = await this.#needs.metadata.uploads.renewTurn(this.upload, turnMs).catch(() => true)
-    if (isKept) return
+  /** If the metadata store fails, the next beat tries again. If the turn is lost, the body is cancelled. */
+  async #renew(): Promise<void> {
+    const isRenewed = await this.#needs.metadata.uploads.renewTurn(this.#upload, turnMs).catch(() => true)
+    if (isRenewed) return
     this.#isLost = true
-    this.#chunk?.body.cancel(new RegistryRefusal('upload-unknown', { id: this.upload.id }))
+    this.#chunk?.body.cancel(new RegistryRefusal('upload-unknown', { id: this.#upload.id }))
   }
 
-  /** A beat that is still under way must not renew the turn after it was given back. */
+  #checkNotLost(): void {
+    if (!this.#isLost) return
+    const reason = 'another request goes on with the upload'
+    throw new RegistryRefusal('upload-unknown', { id: this.#upload.id, reason })
+  }
+
+  /** Waits for a renewal that runs, because it must not renew the turn after its release. */
   async #stopHeartbeat(): Promise<void> {
     this.#heartbeat[Symbol.dispose]()
-    await this.#beating
+    await this.#renewal
   }
 }
 
 /** distribution-spec, "Pushing a blob in chunks": "Chunks MUST be uploaded in order". */
-export function checkOrder(upload: Upload, { first }: IncomingChunk): void {
+function checkOrder(upload: Upload, { first }: IncomingChunk): void {
   if (first === undefined || first === upload.object.sizeBytes) return
   throw new RegistryRefusal('upload-out-of-order', { received: upload.object.sizeBytes })
 }
 
-/** Says in the refusal how many bytes of the upload are safe. */
-function tellKept(cut: unknown, keptBytes: number): unknown {
+/** Returns the fault if the session keeps the bytes that came before it. */
+function throwUnlessKept(fault: unknown): unknown {
+  if (endingOf('appending', eventOf(fault)).session !== 'grown') throw fault
+  return fault
+}
+
+/** Adds to the refusal how many bytes of the upload are stored. */
+function withKeptBytes(cut: unknown, keptBytes: number): unknown {
   if (!(cut instanceof RegistryRefusal)) return cut
   return new RegistryRefusal(cut.refusal, { ...cut.details[0], kept: keptBytes })
 }

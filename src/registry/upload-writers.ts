@@ -4,33 +4,34 @@ import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Upload, UploadId } from '../ports/uploads.ts'
 
-/** A request that is writing to an upload right now, in this process. */
+/** A request of this process that writes to an upload. */
 interface Writer {
-  /** Since when it waits for its sender; undefined while it works by itself. */
+  /** Since when it waits for its sender, by `steadyNow`. Undefined while it does not. */
   waitsSince: number | undefined
-  /** Whether another request has stopped it and waits for its end, to go on after it. */
+  /** Whether another request has aborted it, and takes over after its end. */
   hasSuccessor: boolean
   /** The digest with which it closes the upload, if it does. */
   readonly closing: Digest | undefined
-  /** With the reason, for the log. */
-  readonly stop: (reason: string) => void
+  /** The reason goes to the log. */
+  readonly abort: (reason: string) => void
   readonly ended: Promise<void>
 }
 
-/** For a writer to tell what it does. */
+/** With this a writer says what it is doing. */
 export interface WriterHandle {
   awaitSender(): void
-  /** It has what it needs of its sender, for now, and works: it is alive, however long that takes. */
+  /** A writer that does not wait for its sender counts as alive, however long the store takes. */
   awaitStore(): void
-  end(): void
+  /** The request has ended: another one may write. */
+  release(): void
 }
 
-/** The place of a request that repeats a closing request and waits for the first one. */
+/** The place of a repeated closing request that waits for the first one. */
 export interface WaitingSlot extends Disposable {
   /**
-   * Resolves when the session must be looked at again: the first request has ended or looks dead, or `steadyNow` has
-   * reached `deadline`, or, where another process may have the writer, some time has passed. Rejects when the sender of
-   * this request is gone, or the server stops.
+   * Resolves when the session must be read again: the first request has ended or looks dead, or `steadyNow` has reached
+   * `deadline`. If the writer may be in another process, it resolves after some time. Rejects when the client of this
+   * request is gone, or the server stops.
    */
   untilNextLook(deadline: number): Promise<void>
 }
@@ -41,46 +42,46 @@ interface KeptHash {
   readonly hash: RunningHash
 }
 
-/** A writer that has waited for its sender for this long may be a dead connection whose client has come back. */
+/** After so long without a byte, the connection of a writer may be dead, and its client may have come back. */
 const deadAfterMs = 1_000
 
-/** A repeated closing request looks this often: here at the writer, and otherwise at the session in the metadata store. */
-const lookAgainMs = 500
+/** How often a repeated closing request looks: at a writer of this process, or else at the session in the database. */
+const lookEveryMs = 500
 
-/** Kept hashes are small, but a session that nobody continues must not keep its own for ever. */
+/** Limits the memory for hashes of uploads that no client continues. */
 const keptHashesMax = 2_000
 
 /**
- * What this process remembers of uploads between requests. Nothing here is needed for correctness: the metadata store
- * decides whose turn it is, and a hash that is not here is computed again from the stored bytes.
+ * What this process knows about uploads between requests. Correctness does not depend on it: the metadata store decides
+ * whose turn it is, and a missing hash is computed again from the stored bytes.
  */
 export class UploadWriters {
   readonly #clock: Pick<Clock, 'steadyNow' | 'every'>
   readonly #writers = new Map<UploadId, Writer>()
-  /** How to end the wait of the request in each waiting place. */
+  /** For each waiting request, the function that ends its wait. */
   readonly #waiting = new Map<UploadId, (reason: Error) => void>()
-  #isStopping = false
   readonly #hashes = new Map<UploadId, KeptHash>()
+  #isStopping = false
 
   constructor(clock: Pick<Clock, 'steadyNow' | 'every'>) {
     this.#clock = clock
   }
 
   /**
-   * Announces a writer. A writer before it that looks dead is stopped, and one request waits for its end. The answer is
-   * undefined for every other request, and while the writer before it is alive.
+   * Registers a writer. Undefined if the upload has a writer that is alive. A writer that looks dead is aborted, and one
+   * request waits for its end to take its place.
    */
-  async enter(id: UploadId, stop: Writer['stop'], closing?: Digest): Promise<WriterHandle | undefined> {
-    const before = this.#writers.get(id)
-    if (before !== undefined) {
-      if (!this.#looksDead(before) || before.hasSuccessor) return undefined
-      before.hasSuccessor = true
-      before.stop('another request goes on with the upload')
-      await before.ended
+  async enter(id: UploadId, abort: Writer['abort'], closing?: Digest): Promise<WriterHandle | undefined> {
+    const present = this.#writers.get(id)
+    if (present !== undefined) {
+      if (!this.#looksDead(present) || present.hasSuccessor) return undefined
+      present.hasSuccessor = true
+      present.abort('another request goes on with the upload')
+      await present.ended
       if (this.#writers.has(id)) return undefined
     }
     const { promise: ended, resolve } = Promise.withResolvers<void>()
-    const writer: Writer = { waitsSince: undefined, hasSuccessor: false, closing, stop, ended }
+    const writer: Writer = { waitsSince: undefined, hasSuccessor: false, closing, abort, ended }
     this.#writers.set(id, writer)
     return {
       awaitSender: () => {
@@ -89,36 +90,35 @@ export class UploadWriters {
       awaitStore: () => {
         writer.waitsSince = undefined
       },
-      end: () => {
+      release: () => {
         this.#writers.delete(id)
         resolve()
       },
     }
   }
 
-  /** The writer of the upload in this process: as what it closes the upload, if it is alive, and when it ends. */
-  find(id: UploadId): { readonly closing: Digest | undefined; readonly ended: Promise<void> } | undefined {
+  /** The writer of the upload in this process. `closing`: the digest with which it closes the upload, if it is alive. */
+  find(id: UploadId): { readonly closing: Digest | undefined } | undefined {
     const writer = this.#writers.get(id)
-    if (writer === undefined) return undefined
-    return { closing: this.#looksDead(writer) ? undefined : writer.closing, ended: writer.ended }
+    return writer && { closing: this.#looksDead(writer) ? undefined : writer.closing }
   }
 
   /**
-   * A place to wait for the request that closes the upload as `digest`. Each upload has one place, because a request that
-   * waits keeps its connection and the part of its body that has arrived. Undefined when the place is taken.
+   * Takes the only waiting slot of the upload, to wait for the request that closes it with `digest`. Undefined if the slot
+   * is taken. There is one slot, because a waiting request keeps its connection and the part of its body that has arrived.
    */
   waitFor(id: UploadId, digest: Digest, signal: AbortSignal | undefined): WaitingSlot | undefined {
     if (this.#waiting.has(id)) return undefined
-    const { promise: cut, reject } = Promise.withResolvers<never>()
-    // The rejection may come while nobody waits; the next wait finds it.
-    cut.catch(() => undefined)
+    const { promise: interruption, reject } = Promise.withResolvers<never>()
+    // It may reject between two waits. The next wait sees it.
+    interruption.catch(() => undefined)
     const leave = () => reject(new RegistryRefusal('body-incomplete', { reason: 'the client closed the connection' }))
     if (this.#isStopping) reject(stopping())
     if (signal?.aborted) leave()
     signal?.addEventListener('abort', leave)
     this.#waiting.set(id, reject)
     return {
-      untilNextLook: (deadline) => this.#untilNextLook(id, digest, deadline, cut),
+      untilNextLook: (deadline) => this.#untilNextLook(id, digest, deadline, interruption),
       [Symbol.dispose]: () => {
         signal?.removeEventListener('abort', leave)
         this.#waiting.delete(id)
@@ -126,36 +126,36 @@ export class UploadWriters {
     }
   }
 
-  /** While the writer is here, no timer asks the metadata store: the writer wakes the request when it ends. */
-  async #untilNextLook(id: UploadId, digest: Digest, deadline: number, cut: Promise<never>): Promise<void> {
-    const { promise: looked, resolve } = Promise.withResolvers<void>()
-    using _timer = this.#clock.every(lookAgainMs, () => {
+  /** If the writer is in this process, its end resolves this, and the timer does not cause queries. */
+  async #untilNextLook(id: UploadId, digest: Digest, deadline: number, interruption: Promise<never>): Promise<void> {
+    const { promise: isDue, resolve } = Promise.withResolvers<void>()
+    using _timer = this.#clock.every(lookEveryMs, () => {
       if (this.find(id)?.closing !== digest || this.#clock.steadyNow() >= deadline) resolve()
     })
-    await Promise.race([cut, looked, this.#writers.get(id)?.ended ?? looked])
+    await Promise.race([interruption, isDue, this.#writers.get(id)?.ended ?? isDue])
   }
 
   #looksDead({ waitsSince }: Writer): boolean {
     return waitsSince !== undefined && this.#clock.steadyNow() - waitsSince >= deadAfterMs
   }
 
-  /** Stops the writer of an upload that is being cancelled, and waits until it is gone. */
-  async stop(id: UploadId, reason: string): Promise<void> {
+  /** Aborts the writer of the upload, if there is one, and waits for its end. */
+  async abort(id: UploadId, reason: string): Promise<void> {
     const writer = this.#writers.get(id)
-    writer?.stop(reason)
+    writer?.abort(reason)
     await writer?.ended
     this.#hashes.delete(id)
   }
 
-  /** From now on no request waits for another: the process is going down, and clients may repeat theirs elsewhere. */
+  /** The server stops: waiting requests end now, so that their clients can repeat them on another server. */
   stopWaiting(): void {
     this.#isStopping = true
     for (const end of this.#waiting.values()) end(stopping())
   }
 
-  /** Stops every writer: the process is going down. What they received so far stays. */
-  async stopAll(): Promise<void> {
-    await Promise.all([...this.#writers.keys()].map((id) => this.stop(id, 'the server is stopping')))
+  /** The server stops: aborts all writers. The bytes that they received are kept. */
+  async abortAll(): Promise<void> {
+    await Promise.all([...this.#writers.keys()].map((id) => this.abort(id, 'the server is stopping')))
   }
 
   keepHash(upload: Upload, sizeBytes: number, hash: RunningHash): void {
@@ -165,7 +165,7 @@ export class UploadWriters {
     if (this.#hashes.size > keptHashesMax && oldest !== undefined) this.#hashes.delete(oldest)
   }
 
-  /** The hash of all bytes so far, if the writer just before this turn was ours and stopped where this one begins. */
+  /** The hash of all bytes so far, if the turn just before this one was in this process and ended at the same size. */
   takeHash(upload: Upload): RunningHash | undefined {
     const kept = this.#hashes.get(upload.id)
     this.#hashes.delete(upload.id)

@@ -97,7 +97,7 @@ export async function openS3World(options: WorldOptions): Promise<S3World> {
     },
     audit: () => auditObjects(dataDir, direct),
     async stop() {
-      await built.app.writers.stopAll()
+      await built.app.writers.abortAll()
       await http.close()
       await built.close()
       await blobs.close()

@@ -9,9 +9,9 @@ import { UploadWriters } from '../../../src/registry/upload-writers.ts'
 
 const id = 'an upload' as UploadId
 
-function openRunning() {
+function openWriters() {
   const clock = { at: 1_000_000, steadyNow: () => clock.at, every: systemClock.every }
-  return { clock, running: new UploadWriters(clock) }
+  return { clock, writers: new UploadWriters(clock) }
 }
 
 function uploadAt(epoch: number, sizeBytes: number): Upload {
@@ -22,18 +22,18 @@ function uploadAt(epoch: number, sizeBytes: number): Upload {
 
 describe('a writer', () => {
   test('is let in when there is no other, and again when the other has ended', async () => {
-    const { running } = openRunning()
-    const first = await running.enter(id, () => undefined)
-    first?.end()
+    const { writers } = openWriters()
+    const first = await writers.enter(id, () => undefined)
+    first?.release()
 
     expect(first).toBeDefined()
-    expect(await running.enter(id, () => undefined)).toBeDefined()
+    expect(await writers.enter(id, () => undefined)).toBeDefined()
   })
 
   test('is not let in while another is alive, and does not disturb it', async () => {
-    const { running, clock } = openRunning()
+    const { writers, clock } = openWriters()
     let stops = 0
-    const first = await running.enter(id, () => {
+    const first = await writers.enter(id, () => {
       stops += 1
     })
     for (let seconds = 0; seconds < 5; seconds += 1) {
@@ -41,68 +41,68 @@ describe('a writer', () => {
       first?.awaitSender()
     }
 
-    expect(await running.enter(id, () => undefined)).toBeUndefined()
+    expect(await writers.enter(id, () => undefined)).toBeUndefined()
     // However long the store takes, a writer that waits for it is alive.
     first?.awaitStore()
     clock.at += 60_000
-    expect(await running.enter(id, () => undefined)).toBeUndefined()
+    expect(await writers.enter(id, () => undefined)).toBeUndefined()
     expect(stops).toBe(0)
   })
 
   test('stops one that looks dead, and is let in when that one has ended', async () => {
-    const { running, clock } = openRunning()
-    const first = await running.enter(id, () => setTimeout(() => first?.end(), 1))
+    const { writers, clock } = openWriters()
+    const first = await writers.enter(id, () => setTimeout(() => first?.release(), 1))
     first?.awaitSender()
     clock.at += 1_000
 
-    expect(await running.enter(id, () => undefined)).toBeDefined()
+    expect(await writers.enter(id, () => undefined)).toBeDefined()
   })
 
   test('that closes the upload is found with its digest for as long as it is alive', async () => {
-    const { running, clock } = openRunning()
+    const { writers, clock } = openWriters()
     const digest = 'sha256:a digest' as Digest
-    const first = await running.enter(id, () => undefined, digest)
-    expect(running.find(id)?.closing).toBe(digest)
+    const first = await writers.enter(id, () => undefined, digest)
+    expect(writers.find(id)?.closing).toBe(digest)
 
     first?.awaitSender()
     clock.at += 1_000
-    expect(running.find(id)).toMatchObject({ closing: undefined })
+    expect(writers.find(id)).toMatchObject({ closing: undefined })
 
-    first?.end()
-    expect(running.find(id)).toBeUndefined()
+    first?.release()
+    expect(writers.find(id)).toBeUndefined()
   })
 
   test('alone waits for a dead one: any other is refused at once', async () => {
-    const { running, clock } = openRunning()
-    const first = await running.enter(id, () => undefined)
+    const { writers, clock } = openWriters()
+    const first = await writers.enter(id, () => undefined)
     first?.awaitSender()
     clock.at += 1_000
 
-    const second = running.enter(id, () => undefined)
-    expect(await running.enter(id, () => undefined)).toBeUndefined()
+    const second = writers.enter(id, () => undefined)
+    expect(await writers.enter(id, () => undefined)).toBeUndefined()
 
-    first?.end()
+    first?.release()
     expect(await second).toBeDefined()
   })
 
   test('of one upload has nothing to do with that of another', async () => {
-    const { running } = openRunning()
-    await running.enter(id, () => undefined)
+    const { writers } = openWriters()
+    await writers.enter(id, () => undefined)
 
-    expect(await running.enter('another' as UploadId, () => undefined)).toBeDefined()
+    expect(await writers.enter('another' as UploadId, () => undefined)).toBeDefined()
   })
 
   test('is stopped and waited for when all are', async () => {
-    const { running } = openRunning()
+    const { writers } = openWriters()
     const stopped: string[] = []
     for (const name of ['one', 'two'] as UploadId[]) {
-      const entry = await running.enter(name, () => {
+      const entry = await writers.enter(name, () => {
         stopped.push(name)
-        setTimeout(() => entry?.end(), 1)
+        setTimeout(() => entry?.release(), 1)
       })
     }
 
-    await running.stopAll()
+    await writers.abortAll()
 
     expect(stopped).toEqual(['one', 'two'])
   })
@@ -110,17 +110,17 @@ describe('a writer', () => {
 
 describe('a kept hash', () => {
   function kept(epoch: number, sizeBytes: number) {
-    const { running } = openRunning()
+    const { writers } = openWriters()
     const hash = startHash('sha256')
-    running.keepHash(uploadAt(epoch, 0), sizeBytes, hash)
-    return { running, hash }
+    writers.keepHash(uploadAt(epoch, 0), sizeBytes, hash)
+    return { writers, hash }
   }
 
   test('is taken by the turn right after the one that kept it, once', () => {
-    const { running, hash } = kept(3, 100)
+    const { writers, hash } = kept(3, 100)
 
-    expect(running.takeHash(uploadAt(4, 100))).toBe(hash)
-    expect(running.takeHash(uploadAt(4, 100))).toBeUndefined()
+    expect(writers.takeHash(uploadAt(4, 100))).toBe(hash)
+    expect(writers.takeHash(uploadAt(4, 100))).toBeUndefined()
   })
 
   test.each([
@@ -129,20 +129,20 @@ describe('a kept hash', () => {
     ['more bytes stand', 4, 101],
     ['fewer bytes stand', 4, 99],
   ])('is of no use when %s', (_reason, epoch, sizeBytes) => {
-    const { running } = kept(3, 100)
+    const { writers } = kept(3, 100)
 
-    expect(running.takeHash(uploadAt(epoch, sizeBytes))).toBeUndefined()
+    expect(writers.takeHash(uploadAt(epoch, sizeBytes))).toBeUndefined()
   })
 
   test('is forgotten with its upload, and when too many are kept', async () => {
-    const { running } = kept(3, 100)
-    await running.stop(id, 'a test')
-    expect(running.takeHash(uploadAt(4, 100))).toBeUndefined()
+    const { writers } = kept(3, 100)
+    await writers.abort(id, 'a test')
+    expect(writers.takeHash(uploadAt(4, 100))).toBeUndefined()
 
-    running.keepHash(uploadAt(3, 0), 100, startHash('sha256'))
+    writers.keepHash(uploadAt(3, 0), 100, startHash('sha256'))
     for (let count = 0; count < 2_000; count += 1) {
-      running.keepHash({ ...uploadAt(1, 0), id: `upload ${count}` as UploadId }, 1, startHash('sha256'))
+      writers.keepHash({ ...uploadAt(1, 0), id: `upload ${count}` as UploadId }, 1, startHash('sha256'))
     }
-    expect(running.takeHash(uploadAt(4, 100))).toBeUndefined()
+    expect(writers.takeHash(uploadAt(4, 100))).toBeUndefined()
   })
 })
