@@ -1,18 +1,18 @@
 import { type Claims, JwtKeys, type JwtRules } from '../../lib/jwt.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { getJson, ServiceFault } from './get-json.ts'
+import { requestJson, ServiceFault } from './json-request.ts'
 
 const timeoutMs = 5_000
 const maxAgeMs = 10 * 60_000
 
-/** Made-up key names must not make us ask for each of them. */
+/** Tokens with invented key ids must not cause a request each. */
 const unknownKeyPauseMs = 30_000
 const failurePauseMs = 5_000
 
 /**
- * The public keys of a service at an address (JWKS). A set that is too old is fetched anew before it is used again; while
- * that fails, the old one counts, since the service's silence is no reason to turn everybody away.
+ * The public keys of the identity service (JWKS). A set that is too old is fetched again before it is used. While that fails,
+ * the old set stays valid, so that an outage of the service does not reject every token.
  */
 export class KeySet {
   readonly #url: string
@@ -27,28 +27,28 @@ export class KeySet {
     this.#clock = clock
   }
 
-  /** The claims of a good token; rejects with `Unavailable` when the keys that would tell cannot be had. */
+  /** The claims of a valid token. Rejects with `Unavailable` if the needed keys cannot be fetched. */
   async verify(token: string, rules: Omit<JwtRules, 'nowMs'>): Promise<Claims | undefined> {
     const all = { ...rules, nowMs: this.#clock.now() }
-    const verdict = await (await this.#current()).verify(token, all)
+    const verdict = await (await this.#getCurrent()).verify(token, all)
     if ('claims' in verdict) return verdict.claims
     if (verdict.fault !== 'unknown-key') return undefined
-    const newer = await this.#newer()
-    const second = await newer?.verify(token, all)
+    const newerKeys = await this.#findNewer()
+    const second = await newerKeys?.verify(token, all)
     return second !== undefined && 'claims' in second ? second.claims : undefined
   }
 
-  async #current(): Promise<JwtKeys> {
+  async #getCurrent(): Promise<JwtKeys> {
     const keys = this.#keys
     if (keys === undefined) return this.#fetchUnlessPaused()
     if (this.#clock.now() < this.#fetchedAt + maxAgeMs) return keys
     const fetched = this.#fetchUnlessPaused().catch(() => keys)
-    // Nobody waits again for a service that did not answer lately.
+    // Do not wait for a service that failed recently.
     return this.#fault === undefined ? fetched : keys
   }
 
-  /** The keys may have changed; undefined when that was looked at just now. */
-  async #newer(): Promise<JwtKeys | undefined> {
+  /** Fetches the keys again, because they may have changed. Undefined if they were fetched a moment ago. */
+  async #findNewer(): Promise<JwtKeys | undefined> {
     if (this.#clock.now() < this.#fetchedAt + unknownKeyPauseMs) return undefined
     return this.#fetchUnlessPaused()
   }
@@ -76,13 +76,13 @@ export class KeySet {
 }
 
 async function fetchKeys(url: string): Promise<JwtKeys> {
-  const { status, body } = await getJson(url, {}, timeoutMs)
+  const { status, body } = await requestJson(url, { timeoutMs })
   if (body === undefined) throw new ServiceFault(`the key set: answered ${status}`)
   const { keys } = body
   try {
     if (Array.isArray(keys)) return new JwtKeys(keys)
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new ServiceFault('the key set: an answer that is no set of keys')
 }

@@ -5,14 +5,21 @@ import { NoSlot, Slots } from '../../lib/slots.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Credential, Grant, Identity, Origin, Principal } from '../../ports/identity.ts'
-import { type JsonObject, ServiceFault } from './get-json.ts'
+import { type PlainCredential, requestLogin, requestMe } from './credential-requests.ts'
+import { type JsonObject, ServiceFault } from './json-request.ts'
 import { KeySet } from './key-set.ts'
-import { askLogin } from './login-question.ts'
-import { findAccount, findText, hasReadableLimits, narrowGrants, readEnd, readRoles, rolesBehind } from './me-answer.ts'
-import { askMe, type PlainCredential } from './me-question.ts'
-import { RememberedWays } from './remembered-ways.ts'
+import { LoginCache } from './login-cache.ts'
+import {
+  findAccount,
+  findText,
+  hasReadableLimits,
+  narrowGrants,
+  readEnd,
+  readGrantingRoles,
+  readRoles,
+} from './me-response.ts'
 
-/** Tokens that are checked here, with the service's public keys. */
+/** How tokens are verified locally, with the public keys of the service. */
 export interface TokenRules {
   readonly jwksUrl: string
   readonly issuer: string | undefined
@@ -28,46 +35,50 @@ export interface RemoteIdentityOptions {
   readonly timeoutMs: number
   readonly callsMax: number
   readonly queueMax: number
-  /** The members of an answer, or else the claims of its token, that name the account. */
+  /** The members of the answer, or otherwise the claims of the token, that name the account. */
   readonly accountFields: readonly string[]
   readonly tokens?: TokenRules | undefined
-  /** Whether a secret can only be an API key, and must not be tried as a password. */
+  /** Whether the secret can only be an API key. Then it is never tried as a password. */
   readonly isApiKey?: (secret: string) => boolean
-  /** Called once, when an answer has named no account. The claims of a token may still name one. */
+  /** Called once, at the first answer that names no account. The claims of the token may still name one. */
   readonly onNoAccount?: () => void
 }
 
-/** Who somebody is, as the service or its token says it. */
-interface Said {
+/** The caller, as the service or its token describes it. */
+interface Description {
   readonly answer: JsonObject
   readonly roles: readonly string[]
-  /** Of a token that the answer is about, so they are true as well. */
+  /** Claims of the token that the answer is about. The answer confirms the token, so the claims are valid too. */
   readonly claims: JsonObject | undefined
 }
 
-// Longer ones do not fit into the headers that services take; and a header's value cannot hold any other characters.
+// The length and the characters that a header can carry.
 const sendable = /^[\x21-\x7e]{1,8192}$/
 
 const subjectFields = ['user', 'sub', 'username', 'name', 'email']
 
-// They stand in rows and keys. What the metadata store would keep in another form could become somebody else's name.
+// Accounts and subjects are stored in rows. A name that the metadata store would change could become another caller's name.
 const nameLengthMax = 255
 const controlCharacter = /\p{Cc}/u
 
-// Ten thousand principals are remembered. All roles count for what somebody may do; the list itself is only to be shown.
+// Limits the memory of cached principals. The grants come from all roles; this list is only shown.
 const rolesShownMax = 100
 
-/** RFC 8725, 3.11: tokens of other kinds may be signed with the same keys, and must not pass for these. */
+/** RFC 8725, 3.11: tokens of other types may be signed with the same keys and must not be accepted. */
 const identityTokenTypes: ReadonlySet<string | undefined> = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt'])
 
-/** An identity service elsewhere, which is asked about each credential at its `/me`. It remembers nothing. */
+/**
+ * A remote identity service, which verifies each credential at its `/me`, or by its public keys if the credential is a token
+ * and `auth.jwks_url` is set. Principals are cached elsewhere (`identity/`). Calls have a limit of number and time, and a
+ * circuit breaker; every failure that says nothing about the credential becomes `Unavailable`, never an invalid credential.
+ */
 export class RemoteIdentity implements Identity {
   readonly #options: RemoteIdentityOptions
   readonly #slots: Slots
   readonly #breaker: CircuitBreaker
   readonly #keySet: KeySet | undefined
-  readonly #ways = new RememberedWays()
-  #hasToldNoAccount = false
+  readonly #logins = new LoginCache()
+  #hasReportedNoAccount = false
 
   constructor(options: RemoteIdentityOptions) {
     const { clock, callsMax, queueMax, tokens } = options
@@ -82,28 +93,29 @@ export class RemoteIdentity implements Identity {
   }
 
   /**
-   * A user name with a password or an API key. A password gets a token, which is used until it ends or is refused. What is
-   * no password is tried as a key, which must be the key of that user if the service names the key's user at all.
+   * A user name with a password or an API key. A password is exchanged for a token, which is used until it expires or is
+   * rejected. If the secret is no valid password it is tried as an API key. The key must belong to that user, if the service
+   * names the user of the key at all.
    */
   async #logIn(login: LoginCredential, origin: Origin | undefined): Promise<Principal | undefined> {
     const { userName, secret } = login
     const now = this.#options.clock.now()
-    const way = this.#ways.find(userName, secret)
-    if (way?.kind === 'token' && way.endsAt > now) {
-      const principal = await this.#byToken(way.token, way.endsAt, origin)
+    const accepted = this.#logins.find(userName, secret)
+    if (accepted?.kind === 'token' && accepted.endsAt > now) {
+      const principal = await this.#byToken(accepted.token, accepted.endsAt, origin)
       if (principal !== undefined) return principal
     }
-    if (way?.kind === 'api-key' || this.#options.isApiKey?.(secret)) return this.#byNamedKey(login, origin)
+    if (accepted?.kind === 'api-key' || this.#options.isApiKey?.(secret)) return this.#byNamedKey(login, origin)
     const { url, timeoutMs } = this.#options
-    const given = { username: userName, password: secret }
-    const reply = await this.#inTurn(() => askLogin(url, given, timeoutMs, origin?.address), origin)
-    if (reply.kind === 'token') {
+    const posted = { username: userName, password: secret }
+    const reply = await this.#call(() => requestLogin(url, posted, timeoutMs, origin?.address), origin)
+    if (reply.kind === 'valid') {
       const endsAt = now + reply.lifetimeMs
-      this.#ways.put(userName, secret, { kind: 'token', token: reply.token, endsAt })
+      this.#logins.add(userName, secret, { kind: 'token', token: reply.token, endsAt })
       return this.#byToken(reply.token, endsAt, origin)
     }
     const principal = await this.#byNamedKey(login, origin)
-    if (principal === undefined && reply.kind === 'not-taken') throw unavailable(reply.fault)
+    if (principal === undefined && reply.kind === 'refused') throw unavailable(reply.fault)
     return principal
   }
 
@@ -111,29 +123,32 @@ export class RemoteIdentity implements Identity {
     const found = await this.#authenticate({ kind: 'bearer', secret: token }, origin)
     if (found === undefined) return undefined
     const end = Math.min(found.expiresAt ?? Infinity, endsAt)
-    // One fingerprint for all tokens that the user's password gets, and none of the password, which it could betray.
+    // One fingerprint for all tokens of this login. It does not depend on the password, because that could be guessed from it.
     const fingerprint = fingerprintOf(`login:${found.account}:${found.subject}`)
     return { ...found, fingerprint, expiresAt: end === Infinity ? undefined : end }
   }
 
   async #byNamedKey({ userName, secret }: LoginCredential, origin: Origin | undefined): Promise<Principal | undefined> {
     const credential: PlainCredential = { kind: 'api-key', secret }
-    const said = sendable.test(secret) ? await this.#askMe(credential, origin) : undefined
-    const names = said && subjectFields.flatMap((field) => findText(said.answer, [field]) ?? [])
-    const isOwn = names !== undefined && (names.length === 0 || names.includes(userName))
-    this.#ways.put(userName, secret, isOwn ? { kind: 'api-key' } : undefined)
-    return said !== undefined && isOwn ? this.#toPrincipal(credential, said) : undefined
+    const found = sendable.test(secret) ? await this.#describe(credential, origin) : undefined
+    const names = subjectFields.flatMap((field) => findText(found?.answer, [field]) ?? [])
+    if (found === undefined || (names.length > 0 && !names.includes(userName))) {
+      this.#logins.remove(userName, secret)
+      return undefined
+    }
+    this.#logins.add(userName, secret, { kind: 'api-key' })
+    return this.#toPrincipal(credential, found)
   }
 
   async #authenticate(credential: PlainCredential, origin: Origin | undefined): Promise<Principal | undefined> {
     const { kind, secret } = credential
     if (!sendable.test(secret)) return undefined
     const { tokens } = this.#options
-    const isCheckedHere = kind === 'bearer' && tokens !== undefined && hasJwtShape(secret)
-    return isCheckedHere ? this.#check(credential, tokens, origin) : this.#ask(credential, origin)
+    const isLocal = kind === 'bearer' && tokens !== undefined && hasJwtShape(secret)
+    return isLocal ? this.#verifyToken(credential, tokens, origin) : this.#requestPrincipal(credential, origin)
   }
 
-  async #check(
+  async #verifyToken(
     credential: PlainCredential,
     tokens: TokenRules,
     origin: Origin | undefined,
@@ -144,58 +159,61 @@ export class RemoteIdentity implements Identity {
     if (claims === undefined) return undefined
     const roles = readRoles(claims)
     const isIdentity = identityTokenTypes.has(readJwtType(credential.secret)?.toLowerCase())
-    if (roles === undefined || !isIdentity) return this.#ask(credential, origin)
+    // The token alone does not say enough.
+    if (roles === undefined || !isIdentity) return this.#requestPrincipal(credential, origin)
     return this.#toPrincipal(credential, { answer: claims, roles, claims })
   }
 
-  async #ask(credential: PlainCredential, origin: Origin | undefined): Promise<Principal | undefined> {
-    const said = await this.#askMe(credential, origin)
-    return said && this.#toPrincipal(credential, said)
+  async #requestPrincipal(credential: PlainCredential, origin: Origin | undefined): Promise<Principal | undefined> {
+    const description = await this.#describe(credential, origin)
+    return description && this.#toPrincipal(credential, description)
   }
 
-  async #askMe(credential: PlainCredential, origin: Origin | undefined): Promise<Said | undefined> {
+  /** Undefined if the credential is not valid. */
+  async #describe(credential: PlainCredential, origin: Origin | undefined): Promise<Description | undefined> {
     const { url, timeoutMs } = this.#options
-    const reply = await this.#inTurn(() => askMe(url, credential, timeoutMs, origin?.address), origin)
-    if (reply.kind === 'unknown') return undefined
-    if (reply.kind === 'not-taken') throw unavailable(reply.fault)
+    const reply = await this.#call(() => requestMe(url, credential, timeoutMs, origin?.address), origin)
+    if (reply.kind === 'invalid') return undefined
+    if (reply.kind === 'refused') throw unavailable(reply.fault)
     const claims = credential.kind === 'bearer' ? readUnprovedClaims(credential.secret) : undefined
     return { ...reply, claims }
   }
 
-  async #inTurn<T>(ask: () => Promise<T>, origin: Origin | undefined): Promise<T> {
+  /** Calls the service within the limits of the slots and of the circuit breaker. */
+  async #call<T>(request: () => Promise<T>, origin: Origin | undefined): Promise<T> {
     try {
-      return await this.#slots.run(() => this.#breaker.run(ask, origin?.name))
+      return await this.#slots.run(() => this.#breaker.run(request, origin?.name))
     } catch (error) {
-      const isTrouble = error instanceof ServiceFault || error instanceof CircuitOpen || error instanceof NoSlot
-      throw isTrouble ? unavailable(error) : error
+      const isUnavailable = error instanceof ServiceFault || error instanceof CircuitOpen || error instanceof NoSlot
+      throw isUnavailable ? unavailable(error) : error
     }
   }
 
-  #accountOf({ answer, claims = {} }: Said): string {
+  #accountOf({ answer, claims = {} }: Description): string {
     const { accountFields, onNoAccount } = this.#options
     const named = findAccount(answer, accountFields)
     if (named !== undefined) return named
-    // Also where the claims name one: an API key of the same user has no claims and leads to `default`.
-    if (!this.#hasToldNoAccount) onNoAccount?.()
-    this.#hasToldNoAccount = true
+    // Also if the claims name an account: an API key of the same user has no claims and would get the account `default`.
+    if (!this.#hasReportedNoAccount) onNoAccount?.()
+    this.#hasReportedNoAccount = true
     return findAccount(claims, accountFields) ?? 'default'
   }
 
-  #toPrincipal({ secret }: PlainCredential, said: Said): Principal {
-    const { answer, roles, claims } = said
+  #toPrincipal({ secret }: PlainCredential, description: Description): Principal {
+    const { answer, roles, claims } = description
     const { grantsFor } = this.#options
     if (!hasReadableLimits(answer)) throw unavailable(new ServiceFault('rights or repositories that are not a list'))
     const fingerprint = fingerprintOf(secret)
-    const account = this.#accountOf(said)
+    const account = this.#accountOf(description)
     const subject = findText(answer, subjectFields) ?? findText(claims, ['sub']) ?? `key:${fingerprint}`
-    // Another name in its place would be another tenant.
+    // A name that was changed to fit would belong to another tenant.
     if (!isName(account) || !isName(subject)) throw unavailable(new ServiceFault('a name that cannot be kept'))
     const end = Math.min(typeof claims?.['exp'] === 'number' ? claims['exp'] * 1000 : Infinity, readEnd(answer))
     return {
       account,
       subject,
       roles: roles.slice(0, rolesShownMax),
-      grants: narrowGrants(grantsFor(rolesBehind(answer, roles)), answer),
+      grants: narrowGrants(grantsFor(readGrantingRoles(answer, roles)), answer),
       fingerprint,
       expiresAt: end === Infinity ? undefined : end,
     }

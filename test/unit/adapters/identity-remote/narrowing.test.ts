@@ -1,7 +1,7 @@
 // Answers that limit what somebody may do: never does one give more than the roles do.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { narrowGrants } from '../../../../src/adapters/identity-remote/me-answer.ts'
+import { narrowGrants } from '../../../../src/adapters/identity-remote/me-response.ts'
 import type { RepositoryName } from '../../../../src/oci/names.ts'
 import {
   matchesPattern,

@@ -2,24 +2,26 @@ import { parseTime } from '../../lib/quantities.ts'
 import type { RepositoryName } from '../../oci/names.ts'
 import { matchesPattern, parseRepositoryPattern, type RepositoryPattern } from '../../oci/repository-pattern.ts'
 import type { Grant } from '../../ports/identity.ts'
-import type { JsonObject } from './get-json.ts'
+import type { JsonObject } from './json-request.ts'
+
+// Reads the answer of `/me`, or the claims of a token, which have the same members.
 
 /**
- * The roles that grants come from. A Berth that is asked about a limited key says which roles it has in full, and beside
- * them all of its user's, which the limits then narrow.
+ * The roles that determine the grants. For an API key with limits, another Berth lists in `roles` only the roles that the key
+ * has in full, and in `userRoles` all roles of its user. The limits then narrow the grants of the latter.
  */
-export function rolesBehind(said: JsonObject, roles: readonly string[]): readonly string[] {
-  const { userRoles, rights, repositories } = said
+export function readGrantingRoles(answer: JsonObject, roles: readonly string[]): readonly string[] {
+  const { userRoles, rights, repositories } = answer
   const isLimited = Array.isArray(rights) || Array.isArray(repositories)
   return isLimited && Array.isArray(userRoles) ? userRoles.flatMap(nameOfRole) : roles
 }
 
-/** When the service says that the credential ends; it can only shorten what else is known of that. */
+/** The time at which the credential expires, according to the service. */
 export function readEnd({ expiresAt }: JsonObject): number {
   return (typeof expiresAt === 'string' ? parseTime(expiresAt) : undefined) ?? Number.POSITIVE_INFINITY
 }
 
-/** Undefined unless there is a list. A role is a text, or an object with a `name`; anything else in the list is ignored. */
+/** Undefined if there is no list. A role is a text or an object with a `name`; other members of the list are ignored. */
 export function readRoles({ roles }: JsonObject): readonly string[] | undefined {
   return Array.isArray(roles) ? roles.flatMap(nameOfRole) : undefined
 }
@@ -32,18 +34,19 @@ function nameOfRole(role: unknown): string[] {
 }
 
 /**
- * The account that is named first: by a text, or by a whole number. Anything else in its place is not a name, but the
- * service meant one: its callers must not all fall into the account of those for whom no account is named.
+ * The account: the first of the fields that holds a text or a whole number. If the fields hold only other values, the service
+ * meant an account that cannot be read. Then the result is an invalid name and not undefined: these callers must not all get
+ * the default account.
  */
-export function findAccount(said: JsonObject, fields: readonly string[]): string | undefined {
+export function findAccount(answer: JsonObject, fields: readonly string[]): string | undefined {
   const values = fields.map((field) => {
-    const value = Object.hasOwn(said, field) ? said[field] : null
+    const value = Object.hasOwn(answer, field) ? answer[field] : null
     return field === 'scope' && isOauthScope(value) ? null : value
   })
   const given = values.filter((value) => value !== null && value !== undefined && value !== '')
   const name = given.find((value) => typeof value === 'string' || Number.isSafeInteger(value))
   if (name !== undefined) return String(name)
-  return given.length === 0 ? undefined : notAName
+  return given.length === 0 ? undefined : invalidName
 }
 
 const singleName = /^[A-Za-z0-9][A-Za-z0-9._@-]*$/
@@ -52,8 +55,8 @@ const scopeTokens = /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/
 const oidcScopes: ReadonlySet<string> = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 
 /**
- * Many services write OAuth scopes (`openid email`, `repo:read`) into the member where others name the account: as one
- * text, or as a list of texts.
+ * In many services the member `scope` holds OAuth scopes (`openid email`, `repo:read`) and not an account. They are one text
+ * or a list of texts.
  */
 function isOauthScope(value: unknown): boolean {
   const isList = Array.isArray(value) && value.every((item) => typeof item === 'string')
@@ -62,29 +65,28 @@ function isOauthScope(value: unknown): boolean {
   return !singleName.test(text) || oidcScopes.has(text)
 }
 
-/** No account is called so: it holds a control character. */
-const notAName = '\u0000'
+/** Rejected as a name, because it contains a control character. */
+const invalidName = '\u0000'
 
-/** The first of these fields that holds a text. */
-export function findText(said: JsonObject | undefined, fields: readonly string[]): string | undefined {
+/** The text in the first of the fields that holds one. */
+export function findText(answer: JsonObject | undefined, fields: readonly string[]): string | undefined {
   for (const field of fields) {
-    const value = said?.[field]
+    const value = answer?.[field]
     if (typeof value === 'string' && value !== '') return value
   }
   return undefined
 }
 
-// Of each person who is remembered, so many are: ten thousand answers as long as they may be would be too much. Each
-// request walks along the patterns besides. What is cut off gives less, never more.
+// Every cached principal keeps its patterns, and every request compares them. Dropping a pattern can only reduce rights.
 const patternsMax = 100
 
 /**
- * What is left of grants where the answer limits them: a Berth that is asked answers so of API keys that are good for
- * some rights or repositories only. A right or a pattern that means nothing here allows nothing.
+ * Narrows the grants to the `rights` and `repositories` of the answer. Another Berth sends them for an API key with limits. An
+ * unknown right or an invalid pattern allows nothing.
  */
-export function narrowGrants(grants: readonly Grant[], said: JsonObject): readonly Grant[] {
-  const rights = readTexts(said['rights'])
-  const patterns = readTexts(said['repositories'])?.slice(0, patternsMax)
+export function narrowGrants(grants: readonly Grant[], answer: JsonObject): readonly Grant[] {
+  const rights = readTexts(answer['rights'])
+  const patterns = readTexts(answer['repositories'])?.slice(0, patternsMax)
   const repositories = patterns?.flatMap((text) => parseRepositoryPattern(text) ?? [])
   if (rights === undefined && repositories === undefined) return grants
   const allowed = rights === undefined ? undefined : new Set(rights)
@@ -94,10 +96,7 @@ export function narrowGrants(grants: readonly Grant[], said: JsonObject): readon
   }))
 }
 
-/**
- * Whether each limit in an answer is a list or missing. What another value allows is unknown, so an answer that has one
- * must not be used.
- */
+/** Whether each limit of the answer is a list or missing. An answer with any other value must not be used. */
 export function hasReadableLimits({ rights, repositories }: JsonObject): boolean {
   return [rights, repositories].every((limit) => (limit ?? null) === null || Array.isArray(limit))
 }
@@ -107,18 +106,18 @@ function readTexts(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : undefined
 }
 
-/** Patterns that only overlap are dropped: what is left is never more than both allow. */
+/** The patterns of one list that the other list covers. Patterns that only overlap are dropped, which can only reduce rights. */
 function intersect(
   ones: readonly RepositoryPattern[] | undefined,
   others: readonly RepositoryPattern[] | undefined,
 ): readonly RepositoryPattern[] | undefined {
   if (ones === undefined || others === undefined) return ones ?? others
   const within = (inner: RepositoryPattern, outer: RepositoryPattern) =>
-    // The stars of the inner one can only stand where the outer one allows any text.
+    // An outer pattern covers a star of the inner one only with a star of its own.
     matchesPattern(outer, inner as string as RepositoryName)
-  const left = [
+  const covered = [
     ...ones.filter((one) => others.some((other) => within(one, other))),
     ...others.filter((other) => ones.some((one) => within(other, one))),
   ]
-  return [...new Set(left)]
+  return [...new Set(covered)]
 }

@@ -2,15 +2,24 @@ import { isAddress } from '../../lib/ip-addresses.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-export interface JsonAnswer {
+export interface JsonResponse {
   readonly status: number
-  /** Read only where the status is 200. */
+  /** Read only if the status is 200. */
   readonly body: JsonObject | undefined
 }
 
+interface JsonRequest {
+  readonly timeoutMs: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** Makes the request a POST. */
+  readonly posted?: JsonObject
+  /** Sent as `X-Forwarded-For`, so that a service that trusts this proxy counts failures by client. */
+  readonly clientAddress?: string | undefined
+}
+
 /**
- * A service did not answer, or not in a way that tells anything. Says why in words of ours alone: the HTTP client's
- * errors, the parser's, and pages that show what they were asked may hold the credential.
+ * The service gave no answer, or no usable one. The message never quotes the HTTP client, the parser or the answer, because
+ * they may contain the credential.
  */
 export class ServiceFault extends Error {
   override readonly name = 'ServiceFault'
@@ -18,7 +27,7 @@ export class ServiceFault extends Error {
 
 const bytesMax = 64 * 1024
 
-/** Nothing was sent, so nothing can be done twice: a second try may meet another of the name's addresses. */
+/** Nothing was sent yet, so a second attempt is safe. It may use another address of the host. */
 const connectFaults: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',
@@ -29,18 +38,21 @@ const connectFaults: ReadonlySet<string> = new Set([
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Gets a JSON object, or posts one to get one, within a time that covers the body too; rejects with `ServiceFault` alone. */
-export async function getJson(
+/** Requests a JSON object. The time limit covers the body too. Rejects with nothing but `ServiceFault`. */
+export async function requestJson(
   url: string,
-  headers: Readonly<Record<string, string>>,
-  timeoutMs: number,
-  posted?: JsonObject,
-): Promise<JsonAnswer> {
+  { timeoutMs, headers, posted, clientAddress }: JsonRequest,
+): Promise<JsonResponse> {
   try {
-    const response = await connectAndGet(url, {
-      headers: { accept: 'application/json', ...headers, ...(posted && { 'content-type': 'application/json' }) },
+    const response = await connectAndFetch(url, {
+      headers: {
+        accept: 'application/json',
+        ...headers,
+        ...(clientAddress !== undefined && isAddress(clientAddress) && { 'x-forwarded-for': clientAddress }),
+        ...(posted && { 'content-type': 'application/json' }),
+      },
       ...(posted && { method: 'POST', body: JSON.stringify(posted) }),
-      // Another address must not get the credential.
+      // A redirect would send the credential to another address.
       redirect: 'manual',
       signal: AbortSignal.timeout(timeoutMs),
     })
@@ -53,12 +65,7 @@ export async function getJson(
   }
 }
 
-/** Names the client, so that a service that trusts us as its proxy counts failures by client. */
-export function forwardedFor(address: string | undefined): Record<string, string> {
-  return address !== undefined && isAddress(address) ? { 'x-forwarded-for': address } : {}
-}
-
-async function connectAndGet(url: string, init: RequestInit): Promise<Response> {
+async function connectAndFetch(url: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(url, init)
   } catch (error) {
