@@ -119,7 +119,7 @@ const rules: readonly Rule[] = [
     planted: [
       [[file('src/http/a.ts', "import { SignJWT } from 'jose'")], ['src/http/a.ts', 'jose', 'src/lib/jwt.ts']],
       [[file('src/registry/a.ts', "import { open } from 'node:fs/promises'")], ['src/registry/a.ts', 'node:fs']],
-      [[file('src/app/a.ts', "import { Database } from 'bun:sqlite'")], ['src/app/a.ts', 'sqlite-database.ts']],
+      [[file('src/app/a.ts', "import { Database } from 'bun:sqlite'")], ['src/app/a.ts', 'sqlite-connection.ts']],
       [[file('src/cli/a.ts', "import { x } from 'left-pad/inner'")], ['src/cli/a.ts', 'no home']],
       [[file('src/http/a.ts', "import { createServer } from 'node:https'")], ['src/http/a.ts', 'no home']],
     ],

@@ -41,8 +41,8 @@ describe('what a move takes along', () => {
   engines.each('would lack a table and a column that somebody adds (control)', async ({ place }) => {
     const database = (await place())()
     await migrate(database)
-    await database.script('CREATE TABLE extra (id {id})')
-    await database.script('ALTER TABLE tags ADD COLUMN extra {number}')
+    await database.run('CREATE TABLE extra (id {id})', [])
+    await database.run('ALTER TABLE tags ADD COLUMN extra {number}', [])
     const schema = await schemaOf(database)
 
     expect(schema.get('extra')).toEqual(['id'])

@@ -236,7 +236,7 @@ describe('nothing is taken, and the target is as it was,', () => {
 
   engines.each('when a row names what is not there', async (engine) => {
     const spoil = async (_: SqlMetadataStore, __: SqlMetadataStore, behind: Database) => {
-      await behind.script('PRAGMA foreign_keys = OFF')
+      await behind.run('PRAGMA foreign_keys = OFF', [])
       await behind.run('DELETE FROM repositories WHERE id = 1', [])
     }
     expect(await refused(engine, spoil)).toMatch(/foreign key/i)

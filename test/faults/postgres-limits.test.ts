@@ -39,7 +39,7 @@ function limitsOfWork(world: TroubleWorld): void {
   test('end a wait for a lock, and the transaction with it', async () => {
     const database = await world.open()
     await put(database, 1)
-    const lock = 'SELECT id FROM things t WHERE id = $1 {lock t}'
+    const lock = 'SELECT id FROM things t WHERE id = $1 {for update t}'
 
     await database.transaction(async (holder) => {
       await holder.first(lock, [1])
@@ -110,12 +110,12 @@ function curedByNewConnections(world: TroubleWorld): void {
     await world.server.ask(`ALTER DATABASE ${nameOf(url)} SET default_transaction_read_only = on`)
     const database = new PostgresDatabase({ ...limits, url })
     await useAllConnections(database)
-    expect(await endOf(database.script('CREATE TABLE things (id {number} PRIMARY KEY)'))).toBe('25006')
+    expect(await endOf(database.run('CREATE TABLE things (id {number} PRIMARY KEY)', []))).toBe('25006')
 
     await world.server.ask(`ALTER DATABASE ${nameOf(url)} RESET default_transaction_read_only`)
 
     // The connections that were made before would take no writes to this day.
-    expect(await endOf(database.script('CREATE TABLE things (id {number} PRIMARY KEY)'))).toBe('done')
+    expect(await endOf(database.run('CREATE TABLE things (id {number} PRIMARY KEY)', []))).toBe('done')
     expect(await Promise.all([1, 2, 3].map((id) => endOf(put(database, id))))).toEqual(['done', 'done', 'done'])
   })
 
@@ -137,9 +137,9 @@ function curedByNewConnections(world: TroubleWorld): void {
     const database = await world.open({ connectionsMax: 2 })
     const look = 'SELECT * FROM things WHERE id < $1'
     await database.all(look, [10])
-    await database.script('ALTER TABLE things ADD COLUMN more {text}')
+    await database.run('ALTER TABLE things ADD COLUMN more {text}', [])
     expect(await endOf(database.all(look, [10]))).toBe('done')
-    await database.script('ALTER TABLE things ADD COLUMN still_more {text}')
+    await database.run('ALTER TABLE things ADD COLUMN still_more {text}', [])
 
     const within = () => endOf(database.transaction((queries) => queries.all(look, [10])))
 
@@ -154,14 +154,14 @@ function migrations(world: TroubleWorld): void {
     const order: string[] = []
     const begun = Promise.withResolvers<void>()
 
-    const first = one.alone(async () => {
+    const first = one.withMigrationLock(async () => {
       order.push('first begins')
       begun.resolve()
       await Bun.sleep(1_200)
       order.push('first ends')
     })
     await begun.promise
-    await two.alone(async () => void order.push('second'))
+    await two.withMigrationLock(async () => void order.push('second'))
     await first
 
     expect(order).toEqual(['first begins', 'first ends', 'second'])
@@ -171,7 +171,7 @@ function migrations(world: TroubleWorld): void {
     const database = await world.open({ connectionsMax: 2 })
     const sleep = () => database.transaction((queries) => queries.run('SELECT pg_sleep($1)', [1]))
 
-    expect(await endOf(database.alone(sleep))).toBe('done')
+    expect(await endOf(database.withMigrationLock(sleep))).toBe('done')
     expect(await endOf(database.snapshot((queries) => queries.run('SELECT pg_sleep($1)', [1])))).toBe('done')
     expect(await endOf(sleep())).toBe('57014')
   })
@@ -180,9 +180,9 @@ function migrations(world: TroubleWorld): void {
     const url = await world.server.newDatabase()
     const [one, two] = [await world.open({ url }), await world.open({ url })]
 
-    await one.alone(async () => {
+    await one.withMigrationLock(async () => {
       await world.endBackends(url)
-      expect(await endOf(two.alone(async () => undefined))).toBe('done')
+      expect(await endOf(two.withMigrationLock(async () => undefined))).toBe('done')
     })
   })
 }

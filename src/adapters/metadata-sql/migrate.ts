@@ -11,14 +11,14 @@ interface Migration {
   readonly version: number
   readonly sql: string
   /**
-   * The oldest code, by the newest migration that it knows, that can go on with the schema after this one: while servers
-   * are replaced one by one, two neighbouring versions work on one database. A change that old code would not survive
-   * is made in two releases: first what is new beside what is old, in the next one the end of the old.
+   * The oldest code that can work with the schema after this migration. Code is named by the newest migration that it knows.
+   * While servers are replaced one by one, two neighbouring versions work on one database. So a change that older code cannot
+   * work with is made in two releases: the first adds the new parts, the second removes the old ones.
    */
   readonly oldestCode: number
 }
 
-/** In order; a migration that has been released is never changed, only followed. */
+/** In order. A released migration is never changed; a later one corrects it. */
 const migrations: readonly Migration[] = [
   { version: 1, sql: initial, oldestCode: 1 },
   { version: 2, sql: keysWithLimits, oldestCode: 1 },
@@ -30,37 +30,37 @@ const migrations: readonly Migration[] = [
 ]
 
 const newestKnown = migrations.length
-/** With this one, `schema_versions` began to say which code is too old. */
+/** The migration that added the column `schema_versions.oldest_code`. */
 const sinceOldestCode = 3
 
 /**
- * Where the first version stands while older code is kept out. Code of before `oldest_code` looks for each version that it
- * knows: it finds the first one missing, cannot make what is there already, and ends with nothing changed.
+ * The number of the first migration while older code is kept out. Code from before `oldest_code` compares only the versions. It
+ * does not find the first one, tries to apply it, fails because the tables exist, and changes nothing.
  */
 const hiddenFirst = 0
 
-/** The schema is not the one that this code works with, and it may not or cannot change that. */
+/** This code cannot work with the schema, and may not or cannot migrate it. */
 export class SchemaMismatch extends Error {
   override readonly name = 'SchemaMismatch'
 }
 
-/** The versions that are missing; changes nothing, not even in a database that is empty. */
+/** The migrations that are not applied. Changes nothing, not even an empty database. */
 export async function listMissing(database: Database): Promise<number[]> {
   const applied = await listApplied(database)
   await checkNotTooNew(database, applied)
   return listAll().filter((version) => !applied.has(version))
 }
 
-/** All that there are: what is missing where there is nothing yet. */
+/** All migrations: those that an empty database needs. */
 export function listAll(): number[] {
   return migrations.map(({ version }) => version)
 }
 
-/** Brings the schema up to date, one transaction a step. Gives the versions that it applied. */
+/** Applies the missing migrations, each in a transaction, and returns their versions. */
 export async function migrate(database: Database, upTo = newestKnown): Promise<number[]> {
-  // Most starts find nothing to do, and must not wait for anybody then.
+  // Most starts have nothing to do and must not wait for the lock.
   if ((await listMissing(database)).length === 0) return []
-  return database.alone(() => applyMissing(database, upTo))
+  return database.withMigrationLock(() => applyMissing(database, upTo))
 }
 
 async function listApplied(database: Database): Promise<ReadonlySet<number>> {
@@ -73,13 +73,13 @@ async function readApplied(queries: Queryable): Promise<ReadonlySet<number>> {
   return new Set(rows.map(({ version }) => (version === hiddenFirst ? 1 : version)))
 }
 
-/** From the next start on: no code works on this database that knows less than this one. Inside a transaction. */
+/** From now on, no server of an older version can start on this database. For use inside a transaction. */
 export async function keepOlderOut(queries: Queryable): Promise<void> {
   await queries.run('UPDATE schema_versions SET oldest_code = $1 WHERE version = $1', [newestKnown])
   await queries.run('UPDATE schema_versions SET version = $1 WHERE version = 1', [hiddenFirst])
 }
 
-/** What `keepOlderOut` did is undone. */
+/** Undoes `keepOlderOut`. */
 export async function letOlderIn(queries: Queryable): Promise<void> {
   await queries.run('UPDATE schema_versions SET version = 1 WHERE version = $1', [hiddenFirst])
   for (const { version, oldestCode } of migrations.slice(sinceOldestCode - 1)) {
@@ -100,8 +100,9 @@ async function checkNotTooNew(database: Database, applied: ReadonlySet<number>):
 }
 
 async function applyMissing(database: Database, upTo: number): Promise<number[]> {
-  await database.script(
+  await database.run(
     'CREATE TABLE IF NOT EXISTS schema_versions (version {number} PRIMARY KEY, applied_at {number} NOT NULL)',
+    [],
   )
   const applied: number[] = []
   for (const migration of migrations.filter(({ version }) => version <= upTo)) {

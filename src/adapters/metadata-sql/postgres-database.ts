@@ -2,23 +2,30 @@ import { NoSlot, Slots } from '../../lib/slots.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { Database, Queryable, Row, Value } from './database.ts'
 import { PoolClosed, SessionPool } from './postgres-pool.ts'
-import { ConnectionTrouble, isTrouble, PostgresSession, type PostgresSettings, stateOf } from './postgres-session.ts'
+import { ConnectionLost, isUnavailable, PostgresSession, type PostgresSettings, stateOf } from './postgres-session.ts'
 
-/** For a migration, which may build an index over millions of rows, for who waits until it is over, and for a copy. */
+/** Limit for a migration, which may build an index over millions of rows, for the wait for a migration, and for a copy. */
 const longMs = 3_600_000
 const migrationPollMs = 100
 
-/** Of the connections, so many carry look-ups alone, this many at a time each: their statements do not wait for answers. */
+/** Look-ups have connections of their own. Each carries this many at once, without waiting for one answer after the other. */
 const sharedMax = 2
 const lookUpsPerShared = 32
 
-/** Serialization failures and deadlocks: the transaction did nothing, and may well succeed the next time. */
+/** Serialization failures and deadlocks: the transaction changed nothing and will probably succeed if it is repeated. */
 const retriedStates: ReadonlySet<string> = new Set(['40001', '40P01'])
 const triesMax = 4
 
-/** Any number that no other program locks in the same database. */
+/** Key of the advisory lock; an arbitrary number that no other program uses in the same database. */
 const migrationLock = 0x42_65_72_74
 
+/**
+ * PostgreSQL, 15 or newer, with READ COMMITTED: a statement sees the rows that were committed before it began. So a transaction
+ * first locks its rows and then reads them in a second statement.
+ *
+ * The number of connections is limited, and so is the number of callers that wait for one, and how long they wait. Above the
+ * limits, and for every fault of the connection or the server, callers get `Unavailable`.
+ */
 export class PostgresDatabase implements Database {
   readonly engine = 'postgres'
   readonly #settings: PostgresSettings
@@ -32,17 +39,17 @@ export class PostgresDatabase implements Database {
     const shared = Math.max(1, Math.min(sharedMax, Math.floor(connectionsMax / 3)))
     this.#settings = settings
     this.#pool = new SessionPool(shared, () => PostgresSession.open(settings))
-    // Whoever waits for longer than a statement may take is told that there is trouble, and may come again.
+    // A caller that waits for longer than a statement may take gets `Unavailable`.
     this.#slots = new Slots(Math.max(1, connectionsMax - shared), queueMax, statementTimeoutMs)
     this.#lookUps = new Slots(shared * lookUpsPerShared, queueMax, statementTimeoutMs)
   }
 
   all<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
-    return this.#alone((session) => session.all<R>(sql, values))
+    return this.#withSession((session) => session.all<R>(sql, values))
   }
 
   first<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
-    return this.#alone((session) => session.first<R>(sql, values))
+    return this.#withSession((session) => session.first<R>(sql, values))
   }
 
   lookUp<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
@@ -50,7 +57,7 @@ export class PostgresDatabase implements Database {
   }
 
   run(sql: string, values: readonly Value[]): Promise<number> {
-    return this.#alone((session) => session.run(sql, values))
+    return this.#withSession((session) => session.run(sql, values))
   }
 
   returning<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
@@ -58,30 +65,23 @@ export class PostgresDatabase implements Database {
   }
 
   transaction<T>(work: (queries: Queryable) => Promise<T>): Promise<T> {
-    return this.#alone((session) => transact(session, 'BEGIN', work, this.#isMigrating))
+    return this.#withSession((session) => transact(session, 'BEGIN', work, this.#isMigrating))
   }
 
   snapshot<T>(work: (queries: Queryable) => Promise<T>): Promise<T> {
     const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY'
-    return this.#alone((session) => transact(session, begin, work, true))
+    return this.#withSession((session) => transact(session, begin, work, true))
   }
 
   async hasTable(name: string): Promise<boolean> {
     return (await this.first('SELECT 1 AS found WHERE to_regclass($1) IS NOT NULL', [name])) !== undefined
   }
 
-  async script(sql: string): Promise<void> {
-    await this.#alone((session) => session.run(sql, []))
-  }
-
-  /**
-   * The lock is held by a transaction on a connection of its own, which ends with it whatever happens; asked for again and
-   * again, because waiting for it would be cut by the limits of a statement.
-   */
-  async alone<T>(work: () => Promise<T>): Promise<T> {
+  /** A transaction on a separate connection holds an advisory lock, so the lock is released if this process dies. */
+  async withMigrationLock<T>(work: () => Promise<T>): Promise<T> {
     const session = await attempt(() => PostgresSession.open(this.#settings))
     try {
-      await attempt(() => waitForMigrations(session))
+      await attempt(() => waitForMigrationLock(session))
       this.#isMigrating = true
       return await work()
     } finally {
@@ -95,13 +95,13 @@ export class PostgresDatabase implements Database {
     await this.#pool.close()
   }
 
-  /** A session for `act` alone: a transaction, or a statement, which is one by itself. */
-  async #alone<T>(act: (session: PostgresSession) => Promise<T>): Promise<T> {
+  /** Runs `act`, a transaction or a single statement, on a session of its own, and repeats it after a conflict. */
+  async #withSession<T>(act: (session: PostgresSession) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
         return await attempt(() => this.#slots.run(() => this.#pool.lend(act)))
       } catch (error) {
-        if (tries === triesMax || !isWorthAnotherTry(error)) throw error
+        if (tries === triesMax || !isRetryable(error)) throw error
       }
     }
   }
@@ -111,42 +111,43 @@ async function transact<T>(
   session: PostgresSession,
   begin: string,
   work: (queries: Queryable) => Promise<T>,
-  takesLong: boolean,
+  isLong: boolean,
 ): Promise<T> {
   const transaction = new Transaction(session)
-  await session.ask(begin, [])
+  await session.query(begin, [])
   try {
-    if (takesLong) await session.takeYourTime(longMs)
+    if (isLong) await session.extendLimit(longMs)
     const result = await work(transaction)
     transaction.end()
-    const { command } = await session.ask('COMMIT', [])
-    // The server says so in no other way: a statement had failed, and the work went on all the same.
-    if (command !== 'COMMIT') throw new Error('a transaction went on after one of its statements had failed')
+    const { command } = await session.query('COMMIT', [])
+    // PostgreSQL answers ROLLBACK if a statement had failed and the work ignored that.
+    if (command !== 'COMMIT') throw new Error('a transaction continued after one of its statements had failed')
     return result
   } catch (error) {
     transaction.end()
-    if (!session.isLost) await session.ask('ROLLBACK', []).catch(() => session.close())
+    if (!session.isLost) await session.query('ROLLBACK', []).catch(() => session.close())
     throw error
   } finally {
-    session.hurryAgain()
+    session.resetLimit()
   }
 }
 
-async function waitForMigrations(session: PostgresSession): Promise<void> {
-  await session.ask('BEGIN', [])
-  await session.takeYourTime(longMs)
+/** Polls, because the time limit of a statement would end a wait for the lock. */
+async function waitForMigrationLock(session: PostgresSession): Promise<void> {
+  await session.query('BEGIN', [])
+  await session.extendLimit(longMs)
   const deadline = performance.now() + longMs
   for (;;) {
     const tried = await session.first<{ isOurs: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS "isOurs"', [
       migrationLock,
     ])
     if (tried?.isOurs) return
-    if (performance.now() > deadline) throw new ConnectionTrouble('another server is migrating the database')
+    if (performance.now() > deadline) throw new ConnectionLost('another server is migrating the database')
     await Bun.sleep(migrationPollMs)
   }
 }
 
-/** What a transaction's work may ask; nothing any more when it is over, because the session is somebody else's then. */
+/** The statements of one transaction. It fails after the end of the transaction, because the session then serves another one. */
 class Transaction implements Queryable {
   readonly #session: PostgresSession
   #isOver = false
@@ -185,16 +186,16 @@ class Transaction implements Queryable {
   }
 }
 
-function isWorthAnotherTry(error: unknown): boolean {
+function isRetryable(error: unknown): boolean {
   return error instanceof Unavailable && retriedStates.has(stateOf(error.cause))
 }
 
-/** Turns trouble into `Unavailable`, with the fault as the cause. All other faults go on to the caller as they are. */
+/** Wraps faults of the environment in `Unavailable`. Throws all others as they are. */
 async function attempt<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act()
   } catch (error) {
-    const isUnavailable = error instanceof NoSlot || error instanceof PoolClosed || isTrouble(error)
-    throw isUnavailable ? new Unavailable('the metadata store', { cause: error }) : error
+    const isOutage = error instanceof NoSlot || error instanceof PoolClosed || isUnavailable(error)
+    throw isOutage ? new Unavailable('the metadata store', { cause: error }) : error
   }
 }

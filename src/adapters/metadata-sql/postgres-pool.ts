@@ -1,34 +1,34 @@
-/** One connection to the database, from its begin to its end. */
+/** One connection to the database. */
 export interface Session {
-  /** It broke, or did not answer in time: nothing more may be asked of it. */
+  /** It broke or did not answer in time. It must not be used any more. */
   readonly isLost: boolean
-  /** How long nothing has been asked of it. */
-  readonly restedMs: number
+  /** Time since the last statement ended; 0 while one runs. */
+  readonly idleMs: number
   close(): void
 }
 
-/** The server is going down. */
+/** The server is stopping. */
 export class PoolClosed extends Error {
   override readonly name = 'PoolClosed'
 }
 
-/** Silent for longer, a connection may be gone without a word: routers and balancers forget those that rest. */
-const restMaxMs = 180_000
+/** Routers and load balancers drop idle connections without telling either end. */
+const idleMaxMs = 180_000
 
 /**
- * Sessions that are lent to one at a time, and a few that many share. None comes back into use once it is lost; and what
- * broke one has most likely broken all, so those that rest are closed with it: a server that was moved, or that is only a
- * standby now, is asked for anew instead of once for each session.
+ * Connections of two kinds: exclusive ones, each lent to one transaction at a time, and a few shared ones, on which look-ups
+ * of many callers run at once. A lost session is never used again. What broke one has probably broken all of them, so all idle
+ * sessions are closed with it: after a failover the pool connects again at once, instead of failing once for each session.
  */
 export class SessionPool<S extends Session> {
   readonly #open: () => Promise<S>
-  /** The longest at rest is the next to be used: none of them rests for much longer than the others. */
-  readonly #resting: S[] = []
+  /** Used in turn, the one that is idle for longest first, so that none is idle for too long. */
+  readonly #idle: S[] = []
   readonly #shared: (S | undefined)[]
   readonly #opening: (Promise<S> | undefined)[]
   #next = 0
   #inUse = 0
-  #end: PromiseWithResolvers<void> | undefined
+  #closed: PromiseWithResolvers<void> | undefined
 
   constructor(sharedCount: number, open: () => Promise<S>) {
     this.#open = open
@@ -36,73 +36,73 @@ export class SessionPool<S extends Session> {
     this.#opening = Array.from({ length: sharedCount })
   }
 
-  /** A session for `act` alone. */
+  /** Lends a session to `act` alone. */
   async lend<T>(act: (session: S) => Promise<T>): Promise<T> {
-    this.#begin()
+    this.#enter()
     try {
-      const session = this.#findRested() ?? (await this.#open())
+      const session = this.#takeIdle() ?? (await this.#open())
       try {
         return await act(session)
       } finally {
-        this.#takeBack(session)
+        this.#return(session)
       }
     } finally {
-      this.#finish()
+      this.#leave()
     }
   }
 
-  /** A session on which the statements of others are under way as well: nothing that takes long, and no transaction. */
+  /** Runs `act` on a session that other callers use at the same time: nothing slow, and no transaction. */
   async share<T>(act: (session: S) => Promise<T>): Promise<T> {
-    this.#begin()
+    this.#enter()
     try {
       this.#next = (this.#next + 1) % this.#shared.length
-      const known = this.#shared[this.#next]
-      const session = known !== undefined && isGood(known) ? known : await this.#renew(this.#next)
+      const current = this.#shared[this.#next]
+      const session = current !== undefined && isUsable(current) ? current : await this.#reopen(this.#next)
       try {
         return await act(session)
       } finally {
-        if (session.isLost) this.#closeResting()
+        if (session.isLost) this.#closeIdle()
       }
     } finally {
-      this.#finish()
+      this.#leave()
     }
   }
 
-  /** Waits for what is under way. */
+  /** Waits for the calls that are running. */
   async close(): Promise<void> {
-    this.#end ??= Promise.withResolvers()
-    this.#closeResting()
-    if (this.#inUse === 0) this.#end.resolve()
-    await this.#end.promise
+    this.#closed ??= Promise.withResolvers()
+    this.#closeIdle()
+    if (this.#inUse === 0) this.#closed.resolve()
+    await this.#closed.promise
     for (const session of this.#shared) session?.close()
   }
 
-  #begin(): void {
-    if (this.#end !== undefined) throw new PoolClosed()
+  #enter(): void {
+    if (this.#closed !== undefined) throw new PoolClosed()
     this.#inUse += 1
   }
 
-  #finish(): void {
+  #leave(): void {
     this.#inUse -= 1
-    if (this.#inUse === 0) this.#end?.resolve()
+    if (this.#inUse === 0) this.#closed?.resolve()
   }
 
-  #findRested(): S | undefined {
-    for (let session = this.#resting.shift(); session !== undefined; session = this.#resting.shift()) {
-      if (isGood(session)) return session
+  #takeIdle(): S | undefined {
+    for (let session = this.#idle.shift(); session !== undefined; session = this.#idle.shift()) {
+      if (isUsable(session)) return session
       session.close()
     }
     return undefined
   }
 
-  #takeBack(session: S): void {
-    if (session.isLost) this.#closeResting()
-    if (session.isLost || this.#end !== undefined) session.close()
-    else this.#resting.push(session)
+  #return(session: S): void {
+    if (session.isLost) this.#closeIdle()
+    if (session.isLost || this.#closed !== undefined) session.close()
+    else this.#idle.push(session)
   }
 
-  /** Of many that find it gone, the first opens it anew and the others wait for that one. */
-  #renew(index: number): Promise<S> {
+  /** Of several callers that find the session lost, the first opens a new one, and the others wait for it. */
+  #reopen(index: number): Promise<S> {
     const opening =
       this.#opening[index] ??
       this.#open().finally(() => {
@@ -118,12 +118,12 @@ export class SessionPool<S extends Session> {
     })
   }
 
-  #closeResting(): void {
-    for (const session of this.#resting.splice(0)) session.close()
-    for (const session of this.#shared) if (session !== undefined && session.restedMs > 0) session.close()
+  #closeIdle(): void {
+    for (const session of this.#idle.splice(0)) session.close()
+    for (const session of this.#shared) if (session !== undefined && session.idleMs > 0) session.close()
   }
 }
 
-function isGood(session: Session): boolean {
-  return !session.isLost && session.restedMs <= restMaxMs
+function isUsable(session: Session): boolean {
+  return !session.isLost && session.idleMs <= idleMaxMs
 }

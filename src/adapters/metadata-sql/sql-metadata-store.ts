@@ -43,7 +43,11 @@ class SqlTables implements Tables {
   }
 }
 
-/** The metadata store over whichever engine it is given: the queries are the same. */
+/**
+ * The metadata store over SQLite or PostgreSQL. `tables/` has one class for each port, and its statements are the same for both
+ * engines; `database.ts` documents the few macros. The database enforces what the ports promise: foreign keys with RESTRICT, one
+ * transaction for each change, and row locks before decisions.
+ */
 export class SqlMetadataStore extends SqlTables implements MetadataStore {
   readonly #database: Database
 
@@ -52,7 +56,7 @@ export class SqlMetadataStore extends SqlTables implements MetadataStore {
     this.#database = database
   }
 
-  /** Brings the schema up to date first, or, where that is somebody else's to do, refuses to work on another. */
+  /** Migrates the schema first. Without `mayMigrate` it fails if a migration is missing. */
   static async open(database: Database, { mayMigrate = true } = {}): Promise<SqlMetadataStore> {
     try {
       if (mayMigrate) await migrate(database)
@@ -64,7 +68,7 @@ export class SqlMetadataStore extends SqlTables implements MetadataStore {
     }
   }
 
-  /** The signing keys, where they are kept in the database. */
+  /** The signing keys, if they are stored in the database and not as files. */
   signingKeys(): SigningKeys {
     return new SqlSigningKeys(this.#database)
   }

@@ -1,17 +1,17 @@
 import { SQLiteError, Database as Sqlite } from 'bun:sqlite'
 
-/** Another process may hold the lock for a moment: to bring the schema up to date, or to see whether a server runs. */
+/** Another process may hold the lock for a moment: to migrate the schema, or to test whether a server runs. */
 const waitMs = 1_000
 
-/** The lock is held by another process. */
+/** Another process holds the lock. */
 export class ServerLockTaken extends Error {
   override readonly name = 'ServerLockTaken'
 }
 
 /**
- * Says that a server runs on this folder, for as long as its process lives. It is a lock of the operating system, so a
- * crash does not leave it behind. Commands such as `berth gc` work beside a server and do not take it, unless they have to
- * change the schema.
+ * The exclusive right to run a server on a data folder. It is a lock of the operating system (held through SQLite), so it ends
+ * with the process, even after a crash. Commands such as `berth gc` work beside a server and take the lock only to migrate the
+ * schema.
  */
 export class SqliteServerLock {
   readonly #sqlite: Sqlite
@@ -28,7 +28,7 @@ export class SqliteServerLock {
     }
   }
 
-  /** Whether a server holds the lock now. */
+  /** Whether a process holds the lock now. False if the file is missing or this user may not read it. */
   static isHeld(path: string): boolean {
     let sqlite: Sqlite | undefined
     try {
@@ -36,7 +36,6 @@ export class SqliteServerLock {
       sqlite.run('SELECT count(*) FROM sqlite_master')
       return false
     } catch (error) {
-      // Otherwise there is no such file yet, or it is not ours to read.
       return isBusy(error)
     } finally {
       sqlite?.close()

@@ -55,7 +55,7 @@ export const runtimePackages: readonly string[] = ['bun']
 export const builtinHomes: Readonly<Record<string, Places>> = {
   // The type of the server; what makes one is `Bun.serve`, below.
   bun: ['src/http/server.ts', 'src/http/stalled-readers.ts'],
-  'bun:sqlite': ['src/adapters/metadata-sql/sqlite-database.ts', 'src/adapters/metadata-sql/sqlite-server-lock.ts'],
+  'bun:sqlite': ['src/adapters/metadata-sql/sqlite-connection.ts', 'src/adapters/metadata-sql/sqlite-server-lock.ts'],
   // In lib: a folder is synced for whoever keeps files, the kernel lists connections.
   'node:fs': [
     'src/adapters/',

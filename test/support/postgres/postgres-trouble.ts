@@ -88,7 +88,7 @@ export function useTroubleWorld(): TroubleWorld {
   const open = async (more: Partial<PostgresSettings> = {}) => {
     const database = new PostgresDatabase({ ...limits, url: more.url ?? (await server.newDatabase()), ...more })
     opened.push(database)
-    await database.script('CREATE TABLE IF NOT EXISTS things (id {number} PRIMARY KEY, name {text})')
+    await database.run('CREATE TABLE IF NOT EXISTS things (id {number} PRIMARY KEY, name {text})', [])
     return database
   }
   return {

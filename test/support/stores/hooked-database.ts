@@ -56,12 +56,8 @@ export class HookedDatabase implements Database {
     return this.#inner.hasTable(name)
   }
 
-  script(sql: string): Promise<void> {
-    return this.#inner.script(sql)
-  }
-
-  alone<T>(work: () => Promise<T>): Promise<T> {
-    return this.#inner.alone(work)
+  withMigrationLock<T>(work: () => Promise<T>): Promise<T> {
+    return this.#inner.withMigrationLock(work)
   }
 
   close(): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * The account leads every key, so that nothing of one account can ever be joined to another's, and so that the tables
- * can be partitioned by account. A storage key stands in one row of uploads, blobs or trash, and only there.
+ * Every key begins with the account, so that no row can refer to a row of another account, and so that the tables can be
+ * partitioned by account. A storage key is in exactly one row of uploads, blobs or trash.
  */
 export const initial = `
 CREATE TABLE accounts (

@@ -1,4 +1,4 @@
-/** API keys get limits of their own and a note of their last use; tokens of a user can be ended all at once. */
+/** Limits and time of last use for API keys. `token_epoch` invalidates all tokens of a user at once. */
 export const keysWithLimits = `
 ALTER TABLE users ADD COLUMN token_epoch {number} NOT NULL DEFAULT 0;
 ALTER TABLE api_keys ADD COLUMN rights {text};

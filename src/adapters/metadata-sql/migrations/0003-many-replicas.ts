@@ -1,8 +1,7 @@
 /**
- * What several servers of one store need to know of each other: how far an upload's hash has come, who is removing what,
- * whose turn a job is, and the keys that sign tokens. An index that holds the whole key that is asked for: built first, and
- * the old one dropped last, so that readers are held up for no longer than that takes. `oldest_code` says which older servers
- * can go on beside a newer one.
+ * State that several servers share: the hash of an upload so far, which objects a server is removing, when a job is due, and the
+ * keys that sign tokens. The new index on blob_links covers the whole key; it is created first and the old one is dropped last,
+ * so that readers wait for the drop only. `oldest_code` says which older servers can work beside a newer one.
  */
 export const manyReplicas = `
 CREATE INDEX blob_links_by_blob ON blob_links (account_id, blob_id, repository_id);

@@ -1,7 +1,6 @@
 /**
- * The operator can suspend an account. `resume_state` is set while the account is suspended: it is the state that returns
- * when the suspension is lifted. `state` is `disabled` meanwhile, so that an older server refuses the account too; the
- * CHECK stops an older server from enabling it.
+ * `resume_state` is set while the operator has suspended the account: it is the state after the suspension. Meanwhile `state` is
+ * `disabled`, so that older servers refuse the account too. The CHECK keeps older servers from enabling it.
  */
 export const suspendedAccounts = `
 ALTER TABLE accounts ADD COLUMN resume_state {text}

@@ -1,6 +1,6 @@
 /**
- * Since when a blob is known to be damaged: its bytes are missing, or not as many as its row says. Older servers do not know
- * the column: to them the blob is there, as it was before.
+ * When it was found that the bytes of a blob are missing or have another size. Older servers ignore the column and treat the
+ * blob as present.
  */
 export const damagedBlobs = `
 ALTER TABLE blobs ADD COLUMN damaged_at {number};

@@ -1,7 +1,7 @@
 /**
- * The digest with which the writer that has the turn closes an upload. A request that repeats the closing request on another
- * server waits for that writer. An older server neither sets nor clears it; then the repeated request is refused as busy, or
- * waits once in vain.
+ * The digest with which the current writer closes an upload. If a client repeats the closing request at another server, that
+ * request waits for the writer. An older server neither sets nor clears the column; then the repeated request is refused as busy
+ * or waits for nothing.
  */
 export const closingUploads = `
 ALTER TABLE uploads ADD COLUMN closing_digest {text};

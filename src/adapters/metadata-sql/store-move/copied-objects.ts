@@ -57,7 +57,7 @@ export class SqlCopiedObjects implements CopiedObjects {
 
   async list(sourceKeys: readonly StorageKey[]): Promise<ReadonlySet<StorageKey>> {
     const rows = await this.#database.all<{ source_key: StorageKey }>(
-      'SELECT source_key FROM copied_objects WHERE source_key {any $1}',
+      'SELECT source_key FROM copied_objects WHERE source_key {in $1}',
       [JSON.stringify(sourceKeys)],
     )
     return new Set(rows.map((row) => row.source_key))

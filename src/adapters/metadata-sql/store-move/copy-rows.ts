@@ -24,7 +24,7 @@ export type RowCounts = Readonly<Record<string, number>>
  * there, all bytes named, and each manifest what its digest says. Whatever goes wrong, the target is as it was.
  */
 export function copyRows(source: Database, target: Database, move: RowMove): Promise<RowCounts> {
-  return target.alone(() =>
+  return target.withMigrationLock(() =>
     source.snapshot((from) =>
       target.transaction(async (to) => {
         await checkStillOn(from, move)
@@ -84,7 +84,7 @@ async function copyTables(from: Queryable, to: Queryable, move: RowMove): Promis
 /** Rows of blobs with the keys of their copies, which were verified on the way: none of them is damaged. */
 async function toCopies(to: Queryable, blobs: readonly Row[]): Promise<readonly Row[]> {
   const copies = await to.all<{ source_key: string; storage_key: string; digest: string; size_bytes: number }>(
-    'SELECT source_key, storage_key, digest, size_bytes FROM copied_objects WHERE source_key {any $1}',
+    'SELECT source_key, storage_key, digest, size_bytes FROM copied_objects WHERE source_key {in $1}',
     [JSON.stringify(blobs.map((row) => row['storage_key']))],
   )
   const byKey = new Map(copies.map((copy) => [copy.source_key, copy]))

@@ -10,6 +10,7 @@ interface AccountRow {
   readonly read_only: number
 }
 
+// The primary key of marks. `state` is `disabled` while the account is suspended; see migration 4.
 const columns = `a.id, a.name, a.image_count,
   CASE WHEN a.resume_state IS NULL THEN a.state ELSE 'suspended' END AS state,
   (SELECT count(*) FROM marks m WHERE m.name = 'read-only') AS read_only`
@@ -31,9 +32,10 @@ export class SqlAccounts implements Accounts {
   }
 
   async findLocked(id: RowId): Promise<Account | undefined> {
-    const row = await this.#queries.first<AccountRow>(`SELECT ${columns} FROM accounts a WHERE a.id = $1 {keep a}`, [
-      id,
-    ])
+    const row = await this.#queries.first<AccountRow>(
+      `SELECT ${columns} FROM accounts a WHERE a.id = $1 {for key share a}`,
+      [id],
+    )
     return row && toAccount(row)
   }
 
@@ -65,7 +67,7 @@ export class SqlAccounts implements Accounts {
        WHERE accounts.state <> 'disabled' OR accounts.resume_state = 'enabled'`,
       [name],
     )
-    await this.#waitForUsers(name)
+    await this.#waitForTransactions(name)
     return this.#get(name)
   }
 
@@ -78,7 +80,7 @@ export class SqlAccounts implements Accounts {
        WHERE accounts.resume_state IS NULL`,
       [name],
     )
-    await this.#waitForUsers(name)
+    await this.#waitForTransactions(name)
   }
 
   async resume(name: string): Promise<Account | undefined> {
@@ -91,11 +93,11 @@ export class SqlAccounts implements Accounts {
   }
 
   /**
-   * Waits until all transactions have ended that saw the account enabled. `findLocked` does not block a write of the state,
-   * so such a transaction may still be running; but it does block this lock.
+   * Waits for all transactions that saw the account enabled. `findLocked` does not block the update of the state, so they may
+   * still be running, but it blocks `for update`.
    */
-  async #waitForUsers(name: string): Promise<void> {
-    await this.#queries.run('SELECT id FROM accounts a WHERE name = $1 {lock a}', [name])
+  async #waitForTransactions(name: string): Promise<void> {
+    await this.#queries.run('SELECT id FROM accounts a WHERE name = $1 {for update a}', [name])
   }
 
   async #get(name: string): Promise<Account> {

@@ -53,7 +53,7 @@ export class SqlApiKeys implements ApiKeys {
   }
 
   async hasAnyBeenUsed(): Promise<boolean> {
-    // Once at each start. It reads the whole table only where no key was ever used, and then there are few.
+    // Asked once at the start. It reads the whole table only if no key was ever used, and then there are few keys.
     const row = await this.#queries.first('SELECT 1 AS found FROM api_keys WHERE last_used_at IS NOT NULL LIMIT 1', [])
     return row !== undefined
   }

@@ -28,8 +28,10 @@ interface FoundBlobRow {
   readonly storage_key: string
 }
 
-// Look-ups are nested, not joined: a planner knows that most blobs have few links and most repositories hold little, joins
-// by half of a key, and then reads through all links of a base layer, or all content of a repository that is large.
+// Look-ups are nested, not joined. Most blobs have few links and most repositories are small, so a planner would join by a part
+// of a key, and then read all links of a base layer or the whole content of a large repository.
+
+// The keys of repositories (name), blobs (digest) and blob_links.
 const findLinked = `
 SELECT b.id AS blob_id, l.repository_id, b.size_bytes, b.storage_key, {now} - l.leased_at AS lease_age, b.damaged_at
 FROM blob_links l JOIN blobs b ON b.account_id = l.account_id AND b.id = l.blob_id
@@ -37,22 +39,26 @@ WHERE l.account_id = $1
   AND l.repository_id = (SELECT id FROM repositories WHERE account_id = $1 AND name = $2)
   AND l.blob_id = (SELECT id FROM blobs WHERE account_id = $1 AND digest = $3)`
 
-const holdersOf = `
-SELECT r.name FROM blob_links l JOIN repositories r ON r.account_id = l.account_id AND r.id = l.repository_id
-WHERE l.account_id = $1 AND l.blob_id = (SELECT id FROM blobs WHERE account_id = $1 AND digest = $2 AND damaged_at IS NULL)
+// Index blob_links_by_blob, in the order of the result.
+const listHolders = `
+SELECT r.name
+FROM blob_links l JOIN repositories r ON r.account_id = l.account_id AND r.id = l.repository_id
+WHERE l.account_id = $1
+  AND l.blob_id = (SELECT id FROM blobs WHERE account_id = $1 AND digest = $2 AND damaged_at IS NULL)
 ORDER BY l.repository_id LIMIT $3`
 
+// The keys of blobs (digest) and blob_links, once for each digest.
 const lockLinked = `
 SELECT each.value AS digest, (
   SELECT l.blob_id FROM blob_links l WHERE l.account_id = $1 AND l.repository_id = $2 AND l.blob_id = (
-    SELECT b.id FROM blobs b WHERE b.account_id = $1 AND b.digest = each.value {keep b}) {keep l}) AS id,
+    SELECT b.id FROM blobs b WHERE b.account_id = $1 AND b.digest = each.value {for key share b}) {for key share l}) AS id,
   (SELECT b.damaged_at FROM blobs b WHERE b.account_id = $1 AND b.digest = each.value) AS damaged_at
-FROM {texts $3}`
+FROM {each text $3}`
 
-// Locked for changing before it is looked at: whoever waits here finds what the one before it has made of the row.
+// Of two transactions that replace the blob, the second waits here and then finds that it is not damaged any more.
 const lockDamaged = `
 SELECT b.id, b.storage_key FROM blobs b
-WHERE b.account_id = $1 AND b.digest = $2 AND b.damaged_at IS NOT NULL {lock b}`
+WHERE b.account_id = $1 AND b.digest = $2 AND b.damaged_at IS NOT NULL {for update b}`
 
 const upsertLinks = `
 INSERT INTO blob_links (account_id, repository_id, blob_id, leased_at)
@@ -85,17 +91,17 @@ export class SqlBlobLinks implements Blobs {
   }
 
   async listHolders(accountId: RowId, digest: Digest, candidates: number): Promise<RepositoryName[]> {
-    const rows = await this.#queries.all<{ name: string }>(holdersOf, [accountId, digest, candidates])
+    const rows = await this.#queries.all<{ name: string }>(listHolders, [accountId, digest, candidates])
     return rows.map((row) => row.name as RepositoryName)
   }
 
   async lockByDigests(repository: RepositoryRow, digests: readonly string[]): Promise<ReadonlyMap<string, LockedBlob>> {
     const values = [repository.accountId, repository.id, JSON.stringify(digests.toSorted())]
-    const found = new Map<string, LockedBlob>()
+    const locked = new Map<string, LockedBlob>()
     for (const { digest, id, damaged_at } of await this.#queries.all<LockedRow>(lockLinked, values)) {
-      if (id !== null) found.set(digest, { id, isDamaged: damaged_at !== null })
+      if (id !== null) locked.set(digest, { id, isDamaged: damaged_at !== null })
     }
-    return found
+    return locked
   }
 
   async markDamaged({ blobId, storageKey }: Pick<LinkedBlob, 'blobId' | 'storageKey'>): Promise<boolean> {
@@ -116,7 +122,7 @@ export class SqlBlobLinks implements Blobs {
 
   async findLocked(accountId: RowId, digest: Digest): Promise<BlobRow | undefined> {
     const row = await this.#queries.first<FoundBlobRow>(
-      'SELECT b.id, b.size_bytes, b.storage_key FROM blobs b WHERE b.account_id = $1 AND b.digest = $2 {keep b}',
+      'SELECT b.id, b.size_bytes, b.storage_key FROM blobs b WHERE b.account_id = $1 AND b.digest = $2 {for key share b}',
       [accountId, digest],
     )
     return row && { id: row.id, sizeBytes: row.size_bytes, storageKey: row.storage_key as StorageKey }
@@ -143,7 +149,7 @@ export class SqlBlobLinks implements Blobs {
       'UPDATE blobs SET storage_key = $3, size_bytes = $4, damaged_at = NULL WHERE account_id = $1 AND id = $2',
       [accountId, former.id, key, sizeBytes],
     )
-    // It may still name bytes: of another size, or on a disk that comes back.
+    // There may still be bytes under the old key: of a wrong size, or on a disk that will be mounted again.
     await putIntoTrash(this.#queries, former.storage_key, null)
     return { id: former.id, sizeBytes, storageKey: key }
   }
@@ -159,16 +165,16 @@ export class SqlBlobLinks implements Blobs {
 
   async renewLeases(repository: RepositoryRow, blobIds: readonly RowId[]): Promise<void> {
     if (blobIds.length === 0) return
-    // In one order, so that two that meet wait for each other and never in a circle.
+    // Sorted, so that two transactions lock rows in the same order and cannot deadlock.
     const ids = JSON.stringify(blobIds.toSorted((one, other) => one - other))
     await this.#queries.run(upsertLinks, [repository.accountId, repository.id, ids])
     await this.#queries.run(enqueue, [repository.accountId, ids])
   }
 
   async isUsed(repository: RepositoryRow, blobId: RowId): Promise<boolean> {
-    // Whoever holds the link is about to use it: the answer is looked for, in a statement of its own, once they are done.
+    // A transaction that has locked the link is about to use it. Wait for it, then look with a second statement.
     await this.#queries.run(
-      'SELECT 1 AS held FROM blob_links l WHERE account_id = $1 AND repository_id = $2 AND blob_id = $3 {lock l}',
+      'SELECT 1 AS held FROM blob_links l WHERE account_id = $1 AND repository_id = $2 AND blob_id = $3 {for update l}',
       [repository.accountId, repository.id, blobId],
     )
     const row = await this.#queries.first(

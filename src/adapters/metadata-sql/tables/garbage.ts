@@ -29,7 +29,7 @@ interface LinkRow {
   readonly is_unused: number
 }
 
-interface RepositoryWindowRow {
+interface RepositoryRowOfBatch {
   readonly account_id: number
   readonly id: number
   readonly may_be_empty: number
@@ -118,13 +118,13 @@ export class SqlGarbage implements Garbage {
   }
 
   async expireUploads(ages: GarbageAges, limit: number): Promise<number> {
-    const looks = [
+    const kinds = [
       [statements.lockIdleUploads, ages.uploadIdleMs],
       [statements.lockOldUploads, ages.uploadMaxMs],
       [statements.lockDoneUploads, ages.uploadDoneMs],
     ] as const
     let expired = 0
-    for (const [statement, ageMs] of looks) {
+    for (const [statement, ageMs] of kinds) {
       const rows = await this.#queries.all<ExpiredRow>(statement, [ageMs, limit - expired])
       for (const row of rows) await this.#expire(row)
       expired += rows.length
@@ -143,7 +143,8 @@ export class SqlGarbage implements Garbage {
 
   async trashOrphans(strays: readonly OrphanedObject[]): Promise<number> {
     const [keys, openedFor] = [strays.map((stray) => stray.storageKey), strays.map((stray) => stray.openedFor)]
-    // In this order: what was an upload at the first look is a blob at the second.
+    // In this order: if an upload becomes a blob between the two statements, the first one has found it. In the other order,
+    // neither would find it.
     const unfinished = await this.#listKeys(statements.findUnfinished, [...new Set(openedFor)])
     const named = await this.#listKeys(statements.findNamed, keys)
     const unnamed = strays.filter((stray) => !named.has(stray.storageKey) && !unfinished.has(stray.openedFor))
@@ -169,12 +170,14 @@ export class SqlGarbage implements Garbage {
 
   async removeEmptyRepositories(idleMs: number, after: RepositoryRow | undefined): Promise<RepositoryBatch> {
     const values = [idleMs, after?.accountId ?? 0, after?.id ?? 0]
-    const seen = await this.#queries.all<RepositoryWindowRow>(statements.listNextRepositories, values)
-    const last = seen.at(-1)
+    const batch = await this.#queries.all<RepositoryRowOfBatch>(statements.listNextRepositories, values)
+    const last = batch.at(-1)
     return {
-      removed: await this.#removeEmpty(seen.filter((row) => row.may_be_empty === 1)),
+      removed: await this.#removeEmpty(batch.filter((row) => row.may_be_empty === 1)),
       next:
-        last && seen.length === statements.repositoriesAtOnce ? { accountId: last.account_id, id: last.id } : undefined,
+        last && batch.length === statements.repositoriesAtOnce
+          ? { accountId: last.account_id, id: last.id }
+          : undefined,
     }
   }
 
@@ -211,7 +214,7 @@ function toTexts(rows: readonly { readonly id: number }[]): string {
   return JSON.stringify(rows.map(({ id }) => String(id)))
 }
 
-/** The first, the last and all: they are in order. */
+/** The first id, the last id, and all of them. The links are sorted. */
 function toRange(links: readonly Pick<LinkRow, 'repository_id'>[]): [number, number, string] {
   const ids = links.map((link) => link.repository_id)
   return [ids[0] ?? 0, ids.at(-1) ?? 0, JSON.stringify(ids.map(String))]

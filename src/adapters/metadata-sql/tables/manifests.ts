@@ -14,19 +14,66 @@ import type {
 import type { RepositoryRow, Scope } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
-import { type FoundRow, toFound } from './found-rows.ts'
-import {
-  describeByDigest,
-  describeByTag,
-  findByDigest,
-  findByTag,
-  findTexts,
-  lockManifests,
-  referrersOf,
-  renameManifest,
-  saveEntries,
-  saveManifest,
-} from './manifest-statements.ts'
+
+// Look-ups are nested, not joined: each step finds one row by its whole key. SQLite needs a third of the time of a join, and
+// PostgreSQL cannot choose another plan because a repository is large.
+const repositoryId = '(SELECT id FROM repositories WHERE account_id = $1 AND name = $2)'
+
+// The keys of repositories and tags (both by name), then the primary key of manifests.
+const findByTag = `
+SELECT digest, media_type, size_bytes, payload FROM manifests
+WHERE account_id = $1 AND id = (
+  SELECT manifest_id FROM tags WHERE account_id = $1 AND repository_id = ${repositoryId} AND name = $3)`
+
+// The keys of repositories (name) and manifests (digest).
+const findByDigest = `
+SELECT digest, media_type, size_bytes, payload FROM manifests
+WHERE account_id = $1 AND repository_id = ${repositoryId} AND digest = $3`
+
+const describeByTag = findByTag.replace(', payload', '')
+const describeByDigest = findByDigest.replace(', payload', '')
+
+/** The statement for referrers returns texts only up to this length. */
+const shortTextBytesMax = 2048
+const textBytes = '(coalesce(octet_length(artifact_type), 0) + coalesce(octet_length(annotations), 0))'
+const ifShort = (column: string) => `CASE WHEN ${textBytes} <= ${shortTextBytesMax} THEN ${column} END AS ${column}`
+
+// Index manifests_by_subject, in the order of the result. The engines know the length of a text without reading it. Long texts
+// are read one by one, with `findTexts`.
+const listReferrers = `
+SELECT id, digest, media_type, size_bytes, ${textBytes} AS text_bytes, ${ifShort('artifact_type')}, ${ifShort('annotations')}
+FROM manifests
+WHERE account_id = $1 AND repository_id = ${repositoryId} AND subject_digest = $3 AND digest > $4
+  AND ($5 = 0 OR artifact_type {in $6})
+ORDER BY digest LIMIT $7`
+
+const findTexts = 'SELECT artifact_type, annotations FROM manifests WHERE account_id = $1 AND id = $2'
+
+// The key of manifests (digest), once for each digest.
+const lockByDigests = `
+SELECT each.value AS digest, (
+  SELECT m.id FROM manifests m
+  WHERE m.account_id = $1 AND m.repository_id = $2 AND m.digest = each.value {for key share m}) AS id
+FROM {each text $3}`
+
+const insertManifest = `
+INSERT INTO manifests (account_id, repository_id, digest, media_type, size_bytes,
+                       subject_digest, artifact_type, annotations, payload, pushed_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {now})
+ON CONFLICT (account_id, repository_id, digest) DO NOTHING
+RETURNING id`
+
+const updateMediaType = `
+UPDATE manifests SET media_type = $4 WHERE account_id = $1 AND repository_id = $2 AND digest = $3 RETURNING id`
+
+// Without `WHERE true`, SQLite would take the ON of the upsert for the ON of a join.
+const upsertEntries = `
+INSERT INTO manifest_entries (account_id, repository_id, manifest_id, digest, blob_id, child_id)
+SELECT $1, $2, $3, each.value ->> 'digest',
+       CAST(each.value ->> 'blobId' AS bigint), CAST(each.value ->> 'childId' AS bigint)
+FROM {each $4}
+WHERE true
+ON CONFLICT (account_id, manifest_id, digest) DO UPDATE SET blob_id = excluded.blob_id, child_id = excluded.child_id`
 
 const saveTriesMax = 3
 
@@ -45,16 +92,13 @@ interface TextsRow {
   readonly annotations: string | null
 }
 
-/** Without its texts, if they are long. */
+/** The texts are null if they are long. */
 interface ReferrerRow extends SummaryRow, TextsRow {
   readonly id: number
   readonly text_bytes: number
 }
 
-/** As in the statement `referrersOf`. */
-const shortTextBytesMax = 2048
-
-/** A referrer as JSON has about so many bytes beside its texts. */
+/** Estimated size of a referrer as JSON, without its texts. */
 const referrerBytes = 250
 
 export class SqlManifests implements Manifests {
@@ -85,7 +129,7 @@ export class SqlManifests implements Manifests {
   }
 
   async listReferrers(scope: Scope, query: ReferrerQuery): Promise<ReferrerBatch> {
-    const rows = await this.#queries.all<ReferrerRow>(referrersOf, [
+    const rows = await this.#queries.all<ReferrerRow>(listReferrers, [
       scope.accountId,
       scope.repository,
       query.subject,
@@ -100,7 +144,7 @@ export class SqlManifests implements Manifests {
       bytes += referrerBytes + row.text_bytes
       if (bytes > query.bytesMax && referrers.length > 0) return { referrers, hasMore: true }
       const texts = row.text_bytes <= shortTextBytesMax ? row : await this.#findTexts(scope, row)
-      // The manifest was deleted just now.
+      // The manifest was deleted after the first statement.
       if (texts === undefined) continue
       referrers.push({
         ...toSummary(row),
@@ -117,12 +161,19 @@ export class SqlManifests implements Manifests {
 
   async lockByDigests(repository: RepositoryRow, digests: readonly string[]): Promise<ReadonlyMap<string, RowId>> {
     const values = [repository.accountId, repository.id, JSON.stringify(digests.toSorted())]
-    return toFound(await this.#queries.all<FoundRow>(lockManifests, values))
+    const ids = new Map<string, RowId>()
+    for (const { digest, id } of await this.#queries.all<{ digest: string; id: number | null }>(
+      lockByDigests,
+      values,
+    )) {
+      if (id !== null) ids.set(digest, id)
+    }
+    return ids
   }
 
   async findLocked(repository: RepositoryRow, digest: Digest): Promise<RowId | undefined> {
     const row = await this.#queries.first<{ id: number }>(
-      `SELECT m.id FROM manifests m WHERE m.account_id = $1 AND m.repository_id = $2 AND m.digest = $3 {lock m}`,
+      `SELECT m.id FROM manifests m WHERE m.account_id = $1 AND m.repository_id = $2 AND m.digest = $3 {for update m}`,
       [repository.accountId, repository.id, digest],
     )
     return row?.id
@@ -130,10 +181,10 @@ export class SqlManifests implements Manifests {
 
   async save(repository: RepositoryRow, manifest: NewManifest): Promise<{ id: RowId; isNew: boolean }> {
     const key = [repository.accountId, repository.id, manifest.digest, manifest.mediaType]
-    // Of two that push it at once, one waits for the other and finds its row; unless that was only just being deleted, and
-    // is gone when the wait is over.
+    // Of two transactions that push the same manifest, one waits for the other and then updates its row. The UPDATE finds no
+    // row if a third transaction deleted it meanwhile; then the loop tries again.
     for (let tries = 0; tries < saveTriesMax; tries += 1) {
-      const added = await this.#queries.returning<{ id: number }>(saveManifest, [
+      const added = await this.#queries.returning<{ id: number }>(insertManifest, [
         ...key,
         manifest.sizeBytes,
         manifest.subject ?? null,
@@ -142,15 +193,17 @@ export class SqlManifests implements Manifests {
         manifest.bytes,
       ])
       if (added[0] !== undefined) return { id: added[0].id, isNew: true }
-      const known = await this.#queries.returning<{ id: number }>(renameManifest, key)
-      if (known[0] !== undefined) return { id: known[0].id, isNew: false }
+      const updated = await this.#queries.returning<{ id: number }>(updateMediaType, key)
+      if (updated[0] !== undefined) return { id: updated[0].id, isNew: false }
     }
-    throw new Unavailable('the metadata store', { cause: new Error(`manifest ${manifest.digest} comes and goes`) })
+    throw new Unavailable('the metadata store', {
+      cause: new Error(`manifest ${manifest.digest} is inserted and deleted repeatedly`),
+    })
   }
 
   async saveEntries(repository: RepositoryRow, manifestId: RowId, entries: readonly ManifestEntry[]): Promise<void> {
     if (entries.length === 0) return
-    await this.#queries.run(saveEntries, [repository.accountId, repository.id, manifestId, JSON.stringify(entries)])
+    await this.#queries.run(upsertEntries, [repository.accountId, repository.id, manifestId, JSON.stringify(entries)])
   }
 
   async fillEntries(repository: RepositoryRow, digest: Digest, childId: RowId): Promise<void> {
@@ -181,7 +234,7 @@ export class SqlManifests implements Manifests {
       'SELECT blob_id FROM manifest_entries WHERE account_id = $1 AND manifest_id = $2',
       [repository.accountId, manifestId],
     )
-    // Chosen and sorted here: if the statement asks for it, SQLite reads all blobs of the account by an index that has them so.
+    // Filtered and sorted here: for a filter or an ORDER BY, SQLite would read all entries of the account from another index.
     return rows.flatMap(({ blob_id: id }) => (id === null ? [] : [id])).toSorted((one, other) => one - other)
   }
 

@@ -18,14 +18,16 @@ export class SqlMarks implements Marks {
   }
 
   async findLocked(name: MarkName): Promise<string | undefined> {
-    // Where there is no row, what counts is the lock of the table, which comes with looking for one in this way.
-    const row = await this.#queries.first<MarkRow>('SELECT m.value FROM marks m WHERE m.name = $1 {keep m}', [name])
+    // If there is no such row, the statement still locks the table, and that is enough for `holdUpOthers`.
+    const row = await this.#queries.first<MarkRow>('SELECT m.value FROM marks m WHERE m.name = $1 {for key share m}', [
+      name,
+    ])
     return row?.value
   }
 
   async holdUpOthers(): Promise<void> {
-    // In the order in which others lock them, who may go on from a mark to an account.
-    await this.#queries.run('{hold up marks, accounts}', [])
+    // In the same order as other transactions, which lock a mark before an account.
+    await this.#queries.run('{lock table marks, accounts}', [])
   }
 
   async put(name: MarkName, text: string): Promise<void> {

@@ -3,18 +3,21 @@ import type { RepositoryPattern } from '../../../oci/repository-pattern.ts'
 import type { Repositories, RepositoryRow, Scope } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
-import { type NamedStep, planNames, type Stretch } from './name-ranges.ts'
+import { type NameLookUp, type NameRange, planScan } from './repository-scan.ts'
 
-const namesBetween = `
-SELECT name FROM repositories WHERE account_id = $1 AND name >= $2 AND name < $3
-AND manifest_count > 0 AND EXISTS (SELECT 1 FROM {texts $4} WHERE name LIKE each.value ESCAPE '\\')
+// The key of repositories (name), in the order of the result.
+const listRange = `
+SELECT name FROM repositories
+WHERE account_id = $1 AND name >= $2 AND name < $3 AND manifest_count > 0
+  AND EXISTS (SELECT 1 FROM {each text $4} WHERE name LIKE each.value ESCAPE '\\')
 ORDER BY name LIMIT $5`
 
-// Nested: of an account and a list of names, the planner thinks that it has as good as found them by the account alone.
-const namesThatAre = `
+// The key of repositories (name), once for each name. Nested, because the planner of PostgreSQL would otherwise search by the
+// account alone and read all its repositories.
+const listExisting = `
 SELECT (SELECT r.name FROM repositories r
         WHERE r.account_id = $1 AND r.name = each.value AND r.manifest_count > 0) AS name
-FROM {texts $2}`
+FROM {each text $2}`
 
 export class SqlRepositories implements Repositories {
   readonly #queries: Queryable
@@ -32,29 +35,29 @@ export class SqlRepositories implements Repositories {
   }
 
   async ensure(scope: Scope): Promise<RepositoryRow> {
-    const found = await this.#findKept(scope)
+    const found = await this.#findLocked(scope)
     if (found !== undefined) return found
     await this.#queries.run(
       `INSERT INTO repositories (account_id, name, created_at) VALUES ($1, $2, {now})
        ON CONFLICT (account_id, name) DO NOTHING`,
       [scope.accountId, scope.repository],
     )
-    const made = await this.#findKept(scope)
-    if (made === undefined) throw new Error(`repository ${scope.repository} vanished as it was made`)
-    return made
+    const created = await this.#findLocked(scope)
+    if (created === undefined) throw new Error(`repository ${scope.repository} vanished after it was created`)
+    return created
   }
 
-  /** One that is empty may be collected just now: whoever is about to put something into it has to hold it. */
-  async #findKept({ accountId, repository }: Scope): Promise<RepositoryRow | undefined> {
+  /** The lock keeps the collector from removing an empty repository until the caller has put something into it. */
+  async #findLocked({ accountId, repository }: Scope): Promise<RepositoryRow | undefined> {
     const row = await this.#queries.first<{ id: number }>(
-      'SELECT id FROM repositories r WHERE account_id = $1 AND name = $2 {keep r}',
+      'SELECT id FROM repositories r WHERE account_id = $1 AND name = $2 {for key share r}',
       [accountId, repository],
     )
     return row && { accountId, id: row.id }
   }
 
   async lock({ accountId, id }: RepositoryRow): Promise<void> {
-    await this.#queries.first('SELECT id FROM repositories r WHERE account_id = $1 AND id = $2 {serialize r}', [
+    await this.#queries.first('SELECT id FROM repositories r WHERE account_id = $1 AND id = $2 {for no key update r}', [
       accountId,
       id,
     ])
@@ -82,27 +85,27 @@ export class SqlRepositories implements Repositories {
     within: readonly RepositoryPattern[],
   ): Promise<RepositoryName[]> {
     const found: RepositoryName[] = []
-    for (const step of planNames(within, after)) {
+    for (const step of planScan(within, after)) {
       if (found.length >= limit) break
-      const left = limit - found.length
+      const remaining = limit - found.length
       const names = await ('names' in step
-        ? this.#listNamed(accountId, step)
-        : this.#listBetween(accountId, step, left))
-      for (const name of names.slice(0, left)) found.push(name)
+        ? this.#listExisting(accountId, step)
+        : this.#listRange(accountId, step, remaining))
+      for (const name of names.slice(0, remaining)) found.push(name)
     }
     return found
   }
 
-  async #listNamed(accountId: RowId, { names }: NamedStep): Promise<RepositoryName[]> {
-    const rows = await this.#queries.all<{ name: string | null }>(namesThatAre, [accountId, JSON.stringify(names)])
+  async #listExisting(accountId: RowId, { names }: NameLookUp): Promise<RepositoryName[]> {
+    const rows = await this.#queries.all<{ name: string | null }>(listExisting, [accountId, JSON.stringify(names)])
     return rows.flatMap(({ name }) => (name === null ? [] : [name as RepositoryName])).toSorted()
   }
 
-  /** One bound at each end of a stretch: of two, the engine takes either for its way into the index. */
-  async #listBetween(accountId: RowId, step: Stretch, limit: number): Promise<RepositoryName[]> {
+  /** The range has one bound at each end. Of two lower bounds, the engine would search by either one. */
+  async #listRange(accountId: RowId, step: NameRange, limit: number): Promise<RepositoryName[]> {
     const patterns = JSON.stringify(step.patterns.map(toLike))
     const values = [accountId, step.from, step.before, patterns, limit]
-    const rows = await this.#queries.all<{ name: string }>(namesBetween, values)
+    const rows = await this.#queries.all<{ name: string }>(listRange, values)
     return rows.map((row) => row.name as RepositoryName)
   }
 
@@ -116,7 +119,7 @@ export class SqlRepositories implements Repositories {
   }
 }
 
-/** `*` is LIKE's `%`; an underscore, which is common in names, must not be LIKE's wildcard. */
+/** `*` becomes `%`. Underscores, which are common in names, are escaped because they are a wildcard of LIKE. */
 function toLike(pattern: RepositoryPattern): string {
   return pattern.replaceAll('_', '\\_').replaceAll('*', '%')
 }

@@ -7,7 +7,7 @@ interface SigningKeyRow {
   readonly private_jwk: string
 }
 
-/** The signing keys in the database: where several servers share one, each accepts what the others have signed. */
+/** The signing keys in the database: servers that share a database accept each other's tokens. */
 export class SqlSigningKeys implements SigningKeys {
   readonly #queries: Queryable
 

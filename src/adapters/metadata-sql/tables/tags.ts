@@ -4,7 +4,7 @@ import type { RowId } from '../../../ports/row-id.ts'
 import type { Tags } from '../../../ports/tags.ts'
 import type { Queryable } from '../database.ts'
 
-/** SQLite and PostgreSQL both take this for "no limit". */
+/** More rows than any table has. */
 const noLimit = Number.MAX_SAFE_INTEGER
 
 export class SqlTags implements Tags {

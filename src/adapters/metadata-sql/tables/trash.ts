@@ -1,9 +1,11 @@
 import type { Queryable } from '../database.ts'
 
 /**
- * Moves a key to the trash. A key that a blob or an upload still names must never get here, because bytes are removed by
- * what stands in the trash: whoever asks for that has a fault, and its transaction ends. A blob's key may be made of an
- * upload's, whose removal would take the blob's bytes along: `~` comes after every letter of a key.
+ * The bytes of every key in the trash will be removed, so a key that a blob or an upload still names must never get there. Then
+ * the statement inserts nothing, and the transaction fails.
+ *
+ * The key of a blob may be the key of its upload with a suffix (S3), and removing the upload's objects would remove the blob's
+ * too. So the whole range of keys that begin with this one is searched: `~` sorts after every character of a key.
  */
 const insertUnlessNamed = `
 INSERT INTO trash (storage_key, notes, trashed_at) SELECT $1, $2, {now}

@@ -19,7 +19,7 @@ interface UploadRow {
   readonly storage_key: string | null
   readonly received_bytes: number
   readonly received_digest: string | null
-  /** How many bytes it covers: a server of the version before goes on without it. */
+  /** How many bytes `received_digest` covers. A server of an older version continues without updating either. */
   readonly digested_bytes: number | null
   readonly notes: string | null
   readonly epoch: number
@@ -39,23 +39,32 @@ interface ListedRow {
 
 const columns = 'repository_id, storage_key, received_bytes, received_digest, digested_bytes, notes, epoch, done_digest'
 
-// A session belongs to one repository and one principal; to anybody else it does not exist. The plus keeps PostgreSQL from
-// searching an index by the repository, and so reading all sessions of the repository instead of one.
+// A session belongs to one repository and one principal; for others it does not exist. It is found by its primary key. The plus
+// keeps PostgreSQL from searching by the repository, which would read all sessions of the repository.
 const ownedBy = `account_id = $1 AND id = $4 AND subject = $3
   AND +repository_id = (SELECT r.id FROM repositories r WHERE r.account_id = $1 AND r.name = $2)`
 
-const findOwned = `SELECT ${columns}, CASE WHEN turn_until > {now} THEN closing_digest END AS closing FROM uploads WHERE ${ownedBy}`
+const findOwned = `
+SELECT ${columns}, CASE WHEN turn_until > {now} THEN closing_digest END AS closing
+FROM uploads WHERE ${ownedBy}`
 
-const claimOwned = `UPDATE uploads SET epoch = epoch + 1, turn_until = {now} + $5, touched_at = {now}, closing_digest = $6
+// The compare-and-set of a turn: it succeeds only if no writer has the turn, and the new epoch is its fencing token.
+const claimOwned = `
+UPDATE uploads SET epoch = epoch + 1, turn_until = {now} + $5, touched_at = {now}, closing_digest = $6
 WHERE ${ownedBy} AND done_digest IS NULL AND turn_until <= {now} RETURNING ${columns}`
 
-const discardOwned = `DELETE FROM uploads WHERE ${ownedBy} AND done_digest IS NULL RETURNING ${columns}`
+const discardOwned = `
+DELETE FROM uploads WHERE ${ownedBy} AND done_digest IS NULL RETURNING ${columns}`
 
-// Led by the accounts: the key of a session begins with its account.
-const discardAny = `DELETE FROM uploads WHERE account_id IN (SELECT a.id FROM accounts a) AND id = $1
-  AND done_digest IS NULL RETURNING ${columns}`
+// The primary key, once for each account, because it begins with the account.
+const discardAny = `
+DELETE FROM uploads
+WHERE account_id IN (SELECT a.id FROM accounts a) AND id = $1 AND done_digest IS NULL
+RETURNING ${columns}`
 
-const listOpen = `SELECT u.id, a.name AS account, r.name AS repository, u.subject, u.received_bytes,
+// Index uploads_open_by_touch, in the order of the result.
+const listOpen = `
+SELECT u.id, a.name AS account, r.name AS repository, u.subject, u.received_bytes,
   {now} - u.created_at AS age_ms, {now} - u.touched_at AS idle_ms,
   CASE WHEN u.turn_until > {now} THEN 1 ELSE 0 END AS is_written
 FROM uploads u JOIN accounts a ON a.id = u.account_id JOIN repositories r ON r.id = u.repository_id
@@ -120,7 +129,7 @@ export class SqlUploads implements Uploads {
   async holdsTurn(upload: Upload): Promise<boolean> {
     const row = await this.#queries.first(
       `SELECT 1 AS found FROM uploads u
-       WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL {lock u}`,
+       WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL {for update u}`,
       [upload.repository.accountId, upload.id, upload.epoch],
     )
     return row !== undefined

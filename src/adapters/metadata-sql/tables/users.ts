@@ -13,7 +13,7 @@ export interface UserRow {
 
 export const userColumns = 'u.id, u.name, u.password_hash, u.roles, u.account, u.is_disabled, u.token_epoch'
 
-const returned = userColumns.replaceAll('u.', '')
+const returnedColumns = userColumns.replaceAll('u.', '')
 
 export class SqlUsers implements Users {
   readonly #queries: Queryable
@@ -28,17 +28,18 @@ export class SqlUsers implements Users {
   }
 
   async findLocked(name: string): Promise<User | undefined> {
-    const row = await this.#queries.first<UserRow>(`SELECT ${userColumns} FROM users u WHERE u.name = $1 {lock u}`, [
-      name,
-    ])
+    const row = await this.#queries.first<UserRow>(
+      `SELECT ${userColumns} FROM users u WHERE u.name = $1 {for update u}`,
+      [name],
+    )
     return row && toUser(row)
   }
 
   async lockAccount(account: string): Promise<void> {
-    // Users are never deleted, so the oldest one of an account stays the same.
+    // Locks the oldest user of the account for it. Users are never deleted, so that is always the same row.
     await this.#queries.run(
       `SELECT u.id FROM users u
-       WHERE u.id = (SELECT min(oldest.id) FROM users oldest WHERE oldest.account = $1) {lock u}`,
+       WHERE u.id = (SELECT min(oldest.id) FROM users oldest WHERE oldest.account = $1) {for update u}`,
       [account],
     )
   }
@@ -63,7 +64,7 @@ export class SqlUsers implements Users {
   async add(user: NewUser): Promise<User | undefined> {
     const rows = await this.#queries.returning<UserRow>(
       `INSERT INTO users (name, password_hash, roles, account, is_disabled, created_at)
-       VALUES ($1, $2, $3, $4, $5, {now}) ON CONFLICT (name) DO NOTHING RETURNING ${returned}`,
+       VALUES ($1, $2, $3, $4, $5, {now}) ON CONFLICT (name) DO NOTHING RETURNING ${returnedColumns}`,
       [user.name, user.passwordHash ?? null, JSON.stringify(user.roles), user.account, user.isDisabled ? 1 : 0],
     )
     return rows[0] && toUser(rows[0])
@@ -74,7 +75,7 @@ export class SqlUsers implements Users {
     const rows = await this.#queries.returning<UserRow>(
       `UPDATE users SET password_hash = COALESCE($2, password_hash), roles = COALESCE($3, roles),
          is_disabled = COALESCE($4, is_disabled), token_epoch = token_epoch + $5
-       WHERE id = $1 RETURNING ${returned}`,
+       WHERE id = $1 RETURNING ${returnedColumns}`,
       [
         id,
         passwordHash ?? null,

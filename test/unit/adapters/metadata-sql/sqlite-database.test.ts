@@ -11,7 +11,7 @@ test.each(['transaction', 'run', 'returning'] as const)(
   async (way) => {
     const path = join(temporaryFolder(), 'metadata.sqlite')
     const database = new SqliteDatabase(path)
-    await database.script('CREATE TABLE texts (id {id}, text {text})')
+    await database.run('CREATE TABLE texts (id {id}, text {text})', [])
     const sql = 'INSERT INTO texts (text) VALUES ($1)'
     const values = ['x'.repeat(40_000)]
     for (let count = 0; count < 500; count += 1) {

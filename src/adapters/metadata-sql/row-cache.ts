@@ -1,15 +1,15 @@
 const rowsMax = 20_000
 const bytesMax = 64 * 1024 * 1024
 
-/** Rows that were looked up, for as long as the version of the database that they belong to. Bounded in number and size. */
-export class RememberedRows {
-  /** By statement, then by its values: a statement's text is long, and its hash is known to the engine already. */
+/** Rows of one version of the database, by statement and values. Limited in number and size; when full, it is emptied. */
+export class RowCache {
+  /** By statement, then by values: a long statement is hashed once only, and not again with each key. */
   readonly #rows = new Map<string, Map<string, object>>()
   #count = 0
   #bytes = 0
   #version: unknown
 
-  /** Forgets everything that belongs to another version. */
+  /** Empties the cache unless its rows belong to this version. */
   keepFor(version: unknown): void {
     if (version === this.#version) return
     this.#version = version
@@ -41,7 +41,7 @@ export class RememberedRows {
   }
 }
 
-/** Only byte columns are worth counting: texts are short, and the number of rows is bounded. */
+/** Counts byte columns only: texts are short, and the number of rows is limited. */
 function sizeOf(row: object): number {
   let bytes = 0
   for (const value of Object.values(row)) if (value instanceof Uint8Array) bytes += value.length
