@@ -1,15 +1,14 @@
 // `npm test`: installs what is missing, then checks format, lint and types, and runs every test that needs no other server.
 import './node-version.mjs'
 import { spawn } from 'node:child_process'
-import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync } from 'node:fs'
-import { freemem, tmpdir } from 'node:os'
+import { chmodSync, closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { availableParallelism, freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bunPath, ensureInstalled, root } from './install.mjs'
 
 ensureInstalled({ dev: true })
 
 const bun = bunPath()
-const memoryDisk = '/dev/shm'
 const checks = [
   [
     'format and lint (biome)',
@@ -17,12 +16,37 @@ const checks = [
   ],
   ['types (tsc)', [join('node_modules', 'typescript', 'bin', 'tsc'), '--noEmit']],
 ]
-/** Those of one line run one after the other; the lines run side by side, since the tests of faults mostly wait. */
-const tests = [
-  ['house.test.ts', 'docs', 'deploy', 'unit', 'contract', 'api', 'conformance', 'bad-input', 'fuzz'],
-  ['faults', 'replicas'],
-].map((folders) => bunTest(folders.map((name) => `./test/${name}`)))
 
+/** One process of `bun test` runs each group. The tests of faults mostly wait, so one more process runs than there are cores. */
+const processesMax = availableParallelism() + 1
+
+/** The longest first, so that no process is left with a long group at the end. */
+function listGroups() {
+  return [
+    ['api'],
+    ...groupsOfFaults(),
+    ['replicas'],
+    ['unit'],
+    ['contract', 'conformance'],
+    ['house.test.ts', 'docs', 'deploy', 'bad-input', 'fuzz'],
+  ]
+}
+
+/** By the first word of the file names: files of one word share servers. Words with few files are put together. */
+function groupsOfFaults() {
+  const files = readdirSync(join(root, 'test', 'faults')).filter((name) => name.endsWith('.test.ts'))
+  const byWord = Object.groupBy(files.toSorted(), (name) => name.split(/[-.]/, 1)[0])
+  const groups = []
+  const few = []
+  for (const names of Object.values(byWord)) {
+    if (names.length > 3) groups.push(names)
+    else few.push(...names)
+    if (few.length > 8) groups.push(few.splice(0))
+  }
+  return [...groups, few].filter((names) => names.length > 0).map((names) => names.map((name) => join('faults', name)))
+}
+
+const memoryDisk = '/dev/shm'
 /** Less than this leaves no room for the tests of large blobs. */
 const memoryBytesMin = 6 * 1024 ** 3
 
@@ -47,7 +71,10 @@ function hasMemoryDisk() {
     .find((line) => line.split(' ')[1] === memoryDisk)
   if (mount === undefined || /[ ,]noexec[ ,]/.test(mount)) return false
   const { bavail, bsize } = statfsSync(memoryDisk)
-  return Math.min(bavail * bsize, process.availableMemory?.() ?? freemem()) >= memoryBytesMin
+  return (
+    Math.min(bavail * bsize, process.availableMemory === undefined ? freemem() : process.availableMemory()) >=
+    memoryBytesMin
+  )
 }
 
 let failed = 0
@@ -58,7 +85,7 @@ async function runAll() {
   if (filters.length === 0 || filters[0] === '--checks-only') {
     for (const [name, args] of checks) await run(name, args, 'inherit').ended
   }
-  if (filters.length === 0) await sideBySide(tests)
+  if (filters.length === 0) await runGroups()
   else if (filters[0] !== '--checks-only') await run(...bunTest(filters), 'inherit').ended
   process.exitCode = failed === 0 ? 0 : 1
 }
@@ -76,38 +103,41 @@ function run(name, args, output) {
     child.once('exit', (code, signal) =>
       resolve(code === 0 ? undefined : `ended with ${code === null ? signal : code}`),
     )
-  }).then((trouble) => {
-    if (trouble === undefined) return
+  }).then((fault) => {
+    if (fault === undefined) return
     failed += 1
-    console.error(`--- ${name}: FAILED (${trouble})`)
+    console.error(`--- ${name}: FAILED (${fault})`)
   })
   return { child, ended }
 }
 
-/** The first is seen while it runs; what the others print follows when it has ended, so that no lines are mixed. */
-async function sideBySide([first, ...others]) {
-  const hidden = others.map(([name, args], index) => {
-    const file = join(folder, String(index))
-    const descriptor = openSync(file, 'w')
-    const started = run(name, args, descriptor)
-    closeSync(descriptor)
-    return { name, file, ...started }
-  })
+/** Prints the output of a process when it has ended, so that the lines of two processes are not mixed. */
+async function runGroups() {
+  const waiting = listGroups().map((names) => bunTest(names.map((name) => `./test/${name}`)))
+  const running = new Set()
   const show = ({ name, file }) => {
-    console.error(`\n--- what was printed by ${name}`)
+    console.error(`\n--- output of ${name}`)
     process.stdout.write(readFileSync(file))
   }
-  const seen = run(...first, 'inherit')
-  // Whoever ends us wants to know what hung, and nothing of it goes on.
-  const giveUp = () => {
-    for (const { child } of [seen, ...hidden]) child.kill()
-    hidden.forEach(show)
+  const work = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const [name, args] = next
+      const file = join(folder, `output-${waiting.length}`)
+      const descriptor = openSync(file, 'w')
+      const started = { name, file, ...run(name, args, descriptor) }
+      closeSync(descriptor)
+      running.add(started)
+      await started.ended
+      running.delete(started)
+      show(started)
+    }
+  }
+  // A run that is stopped shows which tests were running, and leaves no process behind.
+  const stop = () => {
+    for (const { child } of running) child.kill()
+    for (const one of running) show(one)
     process.exit(1)
   }
-  process.once('SIGTERM', giveUp).once('SIGINT', giveUp)
-  await seen.ended
-  for (const one of hidden) {
-    await one.ended
-    show(one)
-  }
+  process.once('SIGTERM', stop).once('SIGINT', stop)
+  await Promise.all(Array.from({ length: processesMax }, work))
 }
