@@ -15,7 +15,7 @@ import {
   saveManifest,
 } from '../support/stores/metadata-rows.ts'
 import { freshKey } from '../support/stores/stored-objects.ts'
-import { limits, sharedPostgres } from '../support/stores/test-stores.ts'
+import { limits, newMigratedDatabase } from '../support/stores/test-stores.ts'
 import { metadataStoreContract } from './metadata-store.ts'
 import { signingKeysContract } from './signing-keys.ts'
 
@@ -26,7 +26,7 @@ afterEach(async () => {
 })
 
 async function openPostgres(): Promise<SqlMetadataStore> {
-  const url = await (await sharedPostgres()).newDatabase()
+  const url = await newMigratedDatabase()
   const metadata = await SqlMetadataStore.open(new PostgresDatabase({ ...limits, url }))
   opened.push(metadata)
   return metadata
@@ -63,7 +63,7 @@ function doubtContract(): void {
 /** SQLite's plans follow from the statements alone (sqlite-plans.ts); those of PostgreSQL are measured in bench/scale as well. */
 function costContract(): void {
   test('what a session costs does not grow with the finished sessions of its repository', async () => {
-    const database = new PostgresDatabase({ ...limits, url: await (await sharedPostgres()).newDatabase() })
+    const database = new PostgresDatabase({ ...limits, url: await newMigratedDatabase() })
     const metadata = await SqlMetadataStore.open(database)
     opened.push(metadata)
     const { repository, owner } = await openShelf(metadata)

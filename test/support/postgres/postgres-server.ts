@@ -18,8 +18,8 @@ import type { Need } from '../basics/needs.ts'
 import { until } from '../clocks/until.ts'
 
 export interface PostgresServer {
-  /** A database that nobody has used yet. */
-  newDatabase(): Promise<string>
+  /** A database that nobody has used yet: empty, or a copy of the template, to which nobody may be connected. */
+  newDatabase(template?: string): Promise<string>
   urlOf(database: string): string
   readonly version: string
   readonly dataDir: string
@@ -124,10 +124,10 @@ async function openServer(home: Home): Promise<PostgresServer> {
     port,
     ask,
     version: row?.server_version ?? '',
-    async newDatabase() {
+    async newDatabase(template = 'template1') {
       databases += 1
       const name = `berth_${databases}`
-      await ask(`CREATE DATABASE ${name}`)
+      await ask(`CREATE DATABASE ${name} TEMPLATE ${template}`)
       return urlOf(name)
     },
     async kill() {

@@ -4,7 +4,7 @@ import type { Need } from '../basics/needs.ts'
 import { postgres } from '../postgres/postgres-server.ts'
 import type { S3Server } from '../s3/s3-server.ts'
 import { freshPrefix, sharedS3, testS3Need } from '../s3/test-s3.ts'
-import { s3Variables, sharedPostgres } from '../stores/test-stores.ts'
+import { newMigratedDatabase, s3Variables } from '../stores/test-stores.ts'
 
 export interface SharedStores {
   readonly s3: S3Server
@@ -20,7 +20,7 @@ export const sharedStoresNeed: Need = postgres.isMet ? testS3Need() : postgres
 
 /** `s3Url`: where the servers find S3, if it is not where it is. */
 export async function openSharedStores({ s3Url }: { readonly s3Url?: string } = {}): Promise<SharedStores> {
-  const databaseUrl = await (await sharedPostgres()).newDatabase()
+  const databaseUrl = await newMigratedDatabase()
   const s3 = await sharedS3()
   const prefix = freshPrefix()
   const admin = new Bun.SQL({ url: databaseUrl, max: 2 })

@@ -17,6 +17,20 @@ export function sharedPostgres(): Promise<PostgresServer> {
   return running
 }
 
+let template: Promise<string> | undefined
+
+/** A database with the newest schema and no rows: a copy, which takes less time than to migrate each one. */
+export async function newMigratedDatabase(): Promise<string> {
+  template ??= migrateTemplate()
+  return (await sharedPostgres()).newDatabase(await template)
+}
+
+async function migrateTemplate(): Promise<string> {
+  const url = await (await sharedPostgres()).newDatabase()
+  await (await SqlMetadataStore.open(new PostgresDatabase({ ...limits, url }))).close()
+  return new URL(url).pathname.slice(1)
+}
+
 type Settings = Readonly<Record<string, string>>
 
 /** What a server with this data folder has to be told. */
@@ -44,7 +58,7 @@ export function s3Variables(server: Omit<S3Server, 'stop' | 'name' | 'version'>,
 
 async function metadataSettings(dataDir: string): Promise<Settings> {
   if (process.env['TEST_METADATA'] !== 'postgres') return {}
-  const url = await (await sharedPostgres()).newDatabase()
+  const url = await newMigratedDatabase()
   urls.set(dataDir, url)
   return { BERTH_METADATA__URL: url, BERTH_METADATA__CONNECTIONS: '4' }
 }
