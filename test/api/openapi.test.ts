@@ -23,22 +23,7 @@ const rows: readonly { route: Route; fullPaths: readonly string[] }[] = [
 const documentedRows = rows.filter(({ route }) => !('aliasOf' in route))
 const documented = operations.filter((operation) => operation.method !== 'HEAD')
 
-/** spec.md calls things by other names than the route table; where they stand is the same. */
-function withoutNames(paths: readonly string[]): string[] {
-  return paths.map((path) => path.replaceAll(/\{\w+\}/g, '{}')).sort()
-}
-
 describe('the document against the routes', () => {
-  test.each(documentedRows.map((row) => [row.route.operationId, row] as const))(
-    '%s has its method and its paths',
-    (operationId, { route, fullPaths }) => {
-      const operation = operationOf(operationId)
-
-      expect(operation.method).toBe(route.method)
-      expect(withoutNames(operation.fullPaths)).toEqual(withoutNames(fullPaths))
-    },
-  )
-
   test.each(documentedRows.map((row) => [row.route.operationId, row.route] as const))(
     '%s is open to whom its route is open',
     (operationId, route) => {
@@ -50,12 +35,6 @@ describe('the document against the routes', () => {
       expect(operation['x-required-right']).toBe(route.access === 'anyone' ? undefined : route.right)
     },
   )
-
-  test('every operation has a route', () => {
-    const ids = rows.map(({ route }) => route.operationId)
-
-    expect(documented.map((operation) => operation.operationId).filter((id) => !ids.includes(id))).toEqual([])
-  })
 
   test('a route that is left out is another spelling of an operation, which says so', () => {
     const reasons = rows.flatMap(({ route }) => ('aliasOf' in route ? [[route.aliasOf, route.reason] as const] : []))
@@ -72,12 +51,6 @@ describe('the document against the routes', () => {
       expect(head).toBeDefined()
       expect(head?.responses['200']?.content).toBeUndefined()
     }
-  })
-
-  test('operation ids are unique', () => {
-    const ids = operations.map((operation) => operation.operationId)
-
-    expect(ids).toEqual([...new Set(ids)])
   })
 
   test('every path parameter is described, and required', () => {

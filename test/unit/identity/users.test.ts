@@ -1,41 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { defaultRoles } from '../../../src/identity/rights.ts'
-import { addUser, changeUser, parsePassword, parseRoles, parseUserName } from '../../../src/identity/users.ts'
-import { RegistryRefusal } from '../../../src/oci/errors.ts'
-import { errorOf, refusalOf } from '../../support/basics/outcomes.ts'
-import { MemoryUsers, storeOf } from '../../support/identity/memory-users.ts'
-
-const ann = { name: parseUserName('ann'), account: 'acme', roles: ['writer'], password: undefined }
-
-async function refusalBy(promise: Promise<unknown>): Promise<string> {
-  const error = await errorOf(promise)
-  return error instanceof RegistryRefusal ? error.refusal : String(error)
-}
-
-describe('a user who is changed', () => {
-  test('and is gone meanwhile is told so', async () => {
-    const needs = { metadata: storeOf(new MemoryUsers()), roles: defaultRoles }
-    expect(await refusalBy(changeUser(needs, 'nobody', { roles: [] }))).toBe('user-unknown')
-  })
-})
-
-test('a user is looked at again under the lock, before anything of him is changed', async () => {
-  const users = new MemoryUsers()
-  await addUser({ metadata: storeOf(users) }, ann)
-  const seen: string[] = []
-  const refuse = () => {
-    throw new RegistryRefusal('denied')
-  }
-
-  expect(
-    await refusalBy(changeUser({ metadata: storeOf(users), roles: defaultRoles }, 'ann', { isDisabled: true }, refuse)),
-  ).toBe('denied')
-  expect((await users.find('ann'))?.isDisabled).toBe(false)
-  await changeUser({ metadata: storeOf(users), roles: defaultRoles }, 'ann', { isDisabled: true }, ({ name }) =>
-    seen.push(name),
-  )
-  expect(seen).toEqual(['ann'])
-})
+import { parsePassword, parseRoles, parseUserName } from '../../../src/identity/users.ts'
+import { refusalOf } from '../../support/basics/outcomes.ts'
 
 describe('what can be', () => {
   test.each(['a', 'ann', 'apikeys', 'ann.example@host+1_x-2', '0', 'x'.repeat(128)])('a name: %p', (name) => {

@@ -34,18 +34,4 @@ describe('a serial queue', () => {
 
     expect({ failed, next }).toEqual({ failed: fault, next: 'done' })
   })
-
-  test('takes a task that throws before it promises anything', async () => {
-    const queue = new SerialQueue()
-    const fault = new Error('at once')
-
-    expect(
-      await errorOf(
-        queue.run(() => {
-          throw fault
-        }),
-      ),
-    ).toBe(fault)
-    expect(await queue.run(async () => 1)).toBe(1)
-  })
 })
