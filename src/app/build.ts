@@ -6,6 +6,7 @@ import type { KeyUseRecorder } from '../identity/api-keys.ts'
 import type { KeyRing } from '../identity/key-ring.ts'
 import type { Clock } from '../ports/clock.ts'
 import { UploadWriters } from '../registry/upload-writers.ts'
+import { claimBlobStore } from './blob-owner.ts'
 import { lockForServer, makeDataDir, type ServerLock } from './data-folder.ts'
 import { DatabaseClock } from './database-clock.ts'
 import { openIdentity, type Warn, type Welcome } from './identity.ts'
@@ -13,8 +14,7 @@ import { openMemoryBudget } from './memory-settings.ts'
 import { toRegistrySettings } from './registry-settings.ts'
 import type { Config } from './settings.ts'
 import { describeDataFault } from './start-errors.ts'
-import { nameStore } from './store-move/move-state.ts'
-import { claimBlobStore, openDiskSpace, openStores, type Stores } from './stores.ts'
+import { openDiskSpace, openStores, type Stores } from './stores.ts'
 import { version } from './version.ts'
 
 /** The application and the parts that only `run.ts` and the background jobs use. */
@@ -66,7 +66,7 @@ export async function buildApplication(config: Config, machineClock: Clock = sys
 
 async function buildOnStores(config: Config, { stores, disk, machineClock, serverLock, warn }: Opened): Promise<Built> {
   const { metadata, blobs } = stores
-  await claimBlobStore(stores, await nameStore(metadata))
+  await claimBlobStore(stores)
   const isOnlyServer = config.databaseUrl === undefined
   if (isOnlyServer) await metadata.uploads.releaseAllTurns()
   const databaseClock = isOnlyServer ? undefined : await DatabaseClock.start(machineClock, metadata)

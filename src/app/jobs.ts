@@ -2,11 +2,10 @@ import { repeatEvery } from '../lib/intervals.ts'
 import type { Log } from '../lib/log.ts'
 import { collectGarbage, ObjectsUnremoved, sweepOrphansOnce } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
+import { claimBlobStore } from './blob-owner.ts'
 import type { Built } from './build.ts'
 import { orphanMinAgeMs, toGarbageAges } from './registry-settings.ts'
 import type { Config } from './settings.ts'
-import { nameStore } from './store-move/move-state.ts'
-import { claimBlobStore } from './stores.ts'
 
 const usesEveryMs = 60_000
 const keysEveryMs = 600_000
@@ -83,7 +82,7 @@ export class Jobs {
       app,
       { ageMs: orphanMinAgeMs(this.#config), everyMs: this.#config.sweepEveryMs },
       // The store may have got another owner since the start: its objects must not be taken for orphans.
-      async () => claimBlobStore(app, await nameStore(app.metadata)),
+      () => claimBlobStore(app),
       () => this.#isStopped,
     )
     if (swept?.isWhole) this.#log.write('info', 'blob store swept', { trashed: swept.trashed })

@@ -12,7 +12,6 @@ import { SqliteDatabase } from '../adapters/metadata-sql/sqlite-database.ts'
 import { FilesystemSigningKeys } from '../adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
 import { makeDataDir, whileNoServerRuns } from './data-folder.ts'
 import { s3Settings } from './s3-settings.ts'
@@ -47,7 +46,9 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
   if ((await stores.metadata.marks.find('move-from')) === undefined) return stores
   await stores.metadata.close()
   await stores.blobs.close()
-  throw new Error('a registry is being moved to these stores: run `berth migrate-store` to its end first')
+  throw new Error(
+    'a registry is being moved to these stores, and the move is not finished: run `berth migrate-store` again first',
+  )
 }
 
 /** As `openStores`, but also opens the target of a move that is not finished. */
@@ -65,31 +66,6 @@ export async function openMovableStores(
   const signingKeys =
     config.databaseUrl === undefined ? new FilesystemSigningKeys(join(dataDir, 'identity')) : metadata.signingKeys()
   return { metadata, blobs, signingKeys }
-}
-
-/**
- * Writes the id of this registry into the blob store, or fails if the store names another registry: two registries on one
- * blob store would take each other's objects for orphans and remove them. If the registry has blobs already, a store without
- * a name is not accepted, because it is probably the wrong one. A store that an aborted move claimed for its target is taken
- * over.
- */
-export async function claimBlobStore(
-  { metadata, blobs }: { readonly metadata: MetadataStore; readonly blobs: BlobStore },
-  id: string,
-  formerOwner?: string,
-): Promise<void> {
-  const mayBeNew = (await metadata.marks.find('has-blobs')) === undefined
-  const claimFrom = (former: string | undefined) =>
-    blobs.claim(id, former === undefined ? { mayBeNew } : { mayBeNew, formerOwner: former })
-  let owner = await claimFrom(formerOwner)
-  if (owner !== id && owner === (await metadata.marks.find('aborted-to'))) owner = await claimFrom(owner)
-  if (owner === undefined) {
-    throw new Error(
-      `the blobs of this registry, ${id}, are in another store: is the disk mounted, and are the settings those of the other servers?`,
-    )
-  }
-  if (owner !== id) throw new Error(`the blob store belongs to another registry, ${owner}; this one is ${id}`)
-  if (mayBeNew) await metadata.transaction(({ marks }) => marks.put('has-blobs', id))
 }
 
 /** Applies the missing migrations and returns their versions. A dry run only returns them; it creates nothing, not even a file. */

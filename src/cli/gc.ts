@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
+import { claimBlobStore } from '../app/blob-owner.ts'
 import { orphanMinAgeMs, toGarbageAges } from '../app/registry-settings.ts'
-import { nameStore } from '../app/store-move/move-state.ts'
-import { claimBlobStore } from '../app/stores.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import { type Collected, collectGarbage, forecastGarbage, ObjectsUnremoved, sweepOrphans } from '../registry/garbage.ts'
@@ -55,7 +54,7 @@ async function collect(options: Options): Promise<void> {
       ...(options.uploadIdle === undefined ? {} : { uploadIdleMs: options.uploadIdle }),
       ...(options.quarantine === undefined ? {} : { quarantineMs: options.quarantine }),
     }
-    await claimBlobStore(stores, await nameStore(stores.metadata))
+    await claimBlobStore(stores)
     if (options.dryRun) {
       const { blobs, bytes, uploads, trashed } = await forecastGarbage(stores, ages)
       console.log(

@@ -1,8 +1,13 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { readConfig, readMoveConfigs } from '../app/config.ts'
-import { abortMove } from '../app/store-move/move-abort.ts'
 import { MoveAborted } from '../app/store-move/move-state.ts'
-import { type MoveResult, moveStores } from '../app/store-move/move-stores.ts'
+import {
+  abortMoveOf,
+  type MoveListener,
+  type MoveResult,
+  type MoveStep,
+  moveStores,
+} from '../app/store-move/move-stores.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { describeError } from './describe-error.ts'
 import { MoveProgress } from './move-progress.ts'
@@ -21,16 +26,18 @@ interface Options {
 export function addMigrateStoreCommand(program: Command): void {
   program
     .command('migrate-store')
-    .summary('move everything to other stores, while the registry serves')
+    .summary('move the registry to other stores')
     .description(
-      'Move everything to the stores that another settings file names, while the registry serves. Can be interrupted and run again. In the environment, BERTH_TO_... speaks of the other file.',
+      'Move the registry to the stores that another settings file names. Servers keep running: while the last blobs and all rows are copied, they answer pulls and refuse changes. Can be interrupted and run again. Environment variables BERTH_TO_... belong to the other file.',
     )
     .option(...configOption)
     .option('--to <file>', 'settings file that names the new stores')
-    .addOption(new Option('--prepare', 'only copy blobs; the registry goes on as before').conflicts(['abort', 'force']))
-    .option('--at-once <number>', 'copy so many blobs at a time', parseAtOnce, 4)
-    .option('--abort', 'let the registry take changes again at its old place')
-    .option('--force', 'with --abort: although all rows may be at the new place')
+    .addOption(
+      new Option('--prepare', 'only copy blobs; the registry still takes changes').conflicts(['abort', 'force']),
+    )
+    .option('--at-once <number>', 'number of blobs to copy at the same time', parseAtOnce, 4)
+    .option('--abort', 'abort the move: the registry takes changes again at its old place')
+    .option('--force', 'with --abort: also after the move is finished')
     .action(run)
 }
 
@@ -42,75 +49,95 @@ function parseAtOnce(given: string): number {
 
 async function run(options: Options, command: Command): Promise<void> {
   if (options.abort) return abort(options)
-  if (options.force) return command.error('error: --force is for --abort alone')
+  if (options.force) return command.error('error: --force needs --abort')
   if (options.to === undefined) return command.error('error: name the new stores with --to')
   await move(options, options.to)
 }
 
 async function abort(options: Options): Promise<void> {
-  const frozen = await abortMove(readConfig(options.config), options.force === true)
-  if (frozen === undefined) {
-    console.log('nothing to do: the registry takes changes')
+  const aborted = await abortMoveOf(readConfig(options.config), options.force === true)
+  if (aborted === undefined) {
+    console.log('nothing to abort: the registry takes changes')
     return
   }
   console.log('the registry takes changes again')
-  if (frozen.phase !== 'bytes') warn(`start nothing on the copy in ${frozen.place}: it does not have them`)
+  if (aborted.state === 'moved')
+    warn(`start no server on the copy in ${aborted.place}: it lacks what changes from now on`)
 }
 
 async function move(options: Options, to: string): Promise<void> {
   const { source, target } = readMoveConfigs(options.config, to)
   const progress = new MoveProgress(process.stderr)
-  let isCopying = false
-  let trouble: string | undefined
-  let stay: string | undefined
+  const listener = new TerminalListener(progress)
   try {
     const settings = { atOnce: options.atOnce, isPreparation: options.prepare === true }
-    const result = await moveStores(source, target, settings, {
-      onStep: (step) => progress.begin(step),
-      onFrozen: () => {
-        stay = '--abort'
-      },
-      onRowsBegin: () => {
-        stay = '--abort --force'
-      },
-      onProgress: (done, all) => {
-        isCopying = true
-        progress.show(done, all)
-      },
-      onRows: (rows) => progress.addRows(rows),
-      onTrouble: (error) => {
-        // Each of those that are copied at once tells of the same.
-        const told = withoutControls(describeError(error))
-        if (trouble === told) return
-        trouble = told
-        progress.begin(`trying again: ${trouble}`)
-      },
-    })
+    const result = await moveStores(source, target, settings, listener)
     progress.end()
     report(result, to)
   } catch (error) {
     progress.end()
-    if (stay !== undefined && !(error instanceof MoveAborted)) {
-      tell(`the registry takes no changes: run this again to go on, or with ${stay} to stay`)
-    } else if (isCopying && stay === undefined) {
-      tell('the registry goes on as before: run this again to go on where it was')
-    }
+    if (!(error instanceof MoveAborted)) listener.tellHowToContinue()
     throw error
   }
 }
 
-function report(result: MoveResult, to: string): void {
-  if (result.kind === 'damaged') {
-    for (const { blob, fault } of result.damaged) {
-      const { digest, sizeBytes, account, storageKey } = blob
-      tell(
-        `${fault}: ${digest} (${formatBytes(sizeBytes)}) of the account ${withoutControls(account)}, at ${storageKey}`,
-      )
-    }
-    throw new Error(
-      `the registry cannot be moved: ${result.damaged.length} blobs are missing or damaged; push each of them again, or delete the manifests that name it and collect, and run this again`,
-    )
+const stepTexts: Readonly<Partial<Record<MoveStep, string>>> = {
+  copy: 'copying blobs; the registry still takes changes',
+  start: 'the registry takes no changes from now on; pulls go on',
+  'copy rest': 'copying the blobs that were pushed meanwhile',
+  'copy rows': 'copying all rows',
+}
+
+class TerminalListener implements MoveListener {
+  readonly #progress: MoveProgress
+  #isCopying = false
+  #isStarted = false
+  #lastFault: string | undefined
+
+  constructor(progress: MoveProgress) {
+    this.#progress = progress
   }
+
+  onPlaces(...[source, target, keepsBlobStore]: Parameters<MoveListener['onPlaces']>): void {
+    this.#progress.begin(`from ${source.metadataPlace} and ${source.blobsPlace}`)
+    const stay = keepsBlobStore ? ': the blobs stay where they are' : ''
+    this.#progress.begin(`to ${target.metadataPlace} and ${target.blobsPlace}${stay}`)
+  }
+
+  onStep(step: MoveStep): void {
+    const text = stepTexts[step]
+    if (text !== undefined) this.#progress.begin(text)
+  }
+
+  onStarted(): void {
+    this.#isStarted = true
+  }
+
+  onProgress(...[done, all]: Parameters<MoveListener['onProgress']>): void {
+    this.#isCopying = true
+    this.#progress.show(done, all)
+  }
+
+  onRows(rows: number): void {
+    this.#progress.addRows(rows)
+  }
+
+  onRetry(error: unknown): void {
+    // All blobs that are being copied report the same fault.
+    const fault = withoutControls(describeError(error))
+    if (this.#lastFault === fault) return
+    this.#lastFault = fault
+    this.#progress.begin(`trying again: ${fault}`)
+  }
+
+  tellHowToContinue(): void {
+    if (this.#isStarted) tell('the registry takes no changes: run this again to continue, or with --abort to go back')
+    else if (this.#isCopying) tell('the registry still takes changes: run this again to continue')
+  }
+}
+
+function report(result: MoveResult, to: string): void {
+  if (result.kind === 'damaged') throw describeDamage(result.damaged)
   if (result.kind === 'prepared') {
     console.log('prepared: run this again without --prepare to move the registry')
     return
@@ -120,6 +147,17 @@ function report(result: MoveResult, to: string): void {
     console.log(`moved ${manifests} manifests, ${tags} tags, ${blobs} blobs and ${users} users`)
   } else console.log('the registry was moved already')
   console.log(
-    `now start the servers with ${to}, send clients to them, and stop the old ones, which take no changes any more`,
+    `next: start the servers with ${to}, send clients to them, and stop the old servers, which refuse changes`,
+  )
+}
+
+/** Prints each blob. */
+function describeDamage(damaged: Extract<MoveResult, { kind: 'damaged' }>['damaged']): Error {
+  for (const { blob, fault } of damaged) {
+    const { digest, sizeBytes, account, storageKey } = blob
+    tell(`${fault}: ${digest} (${formatBytes(sizeBytes)}) of the account ${withoutControls(account)}, at ${storageKey}`)
+  }
+  return new Error(
+    `the registry cannot be moved: ${damaged.length} blobs are missing or damaged. Push each of them again, or delete the manifests that name them and run \`berth gc\`. Then run this again`,
   )
 }

@@ -8,17 +8,17 @@ interface Amount {
 type Output = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>
 
 const terminalEveryMs = 500
-const elsewhereEveryMs = 5_000
+const otherEveryMs = 5_000
 
-/** How far a move has come: on a terminal one line that is written over, elsewhere a line every few seconds. */
+/** Prints the progress of a move: on a terminal one line that is rewritten, elsewhere a line every few seconds. */
 export class MoveProgress {
   readonly #output: Output
   readonly #now: () => number
   #start: { readonly at: number; readonly bytes: number } | undefined
-  #shownAt = Number.NEGATIVE_INFINITY
+  #printedAt = Number.NEGATIVE_INFINITY
   #isLineOpen = false
-  /** The last word, if it was not worth a line yet. */
-  #unsaid: string | undefined
+  /** The newest line, if it has not been printed yet. */
+  #pending: string | undefined
   #rows = 0
 
   constructor(output: Output, now: () => number = () => performance.now()) {
@@ -34,43 +34,43 @@ export class MoveProgress {
   show(done: Amount, all: Amount): void {
     const now = this.#now()
     this.#start ??= { at: now, bytes: done.bytes }
-    this.#tell(describe(done, all, now - this.#start.at, done.bytes - this.#start.bytes), now)
+    this.#update(describe(done, all, now - this.#start.at, done.bytes - this.#start.bytes), now)
   }
 
   /** So many more rows. */
   addRows(rows: number): void {
     this.#rows += rows
-    this.#tell(`berth: ${this.#rows} rows`, this.#now())
+    this.#update(`berth: ${this.#rows} rows`, this.#now())
   }
 
-  #tell(line: string, now: number): void {
-    this.#unsaid = line
-    if (now - this.#shownAt < (this.#output.isTTY ? terminalEveryMs : elsewhereEveryMs)) return
-    this.#shownAt = now
-    this.#say()
+  #update(line: string, now: number): void {
+    this.#pending = line
+    if (now - this.#printedAt < (this.#output.isTTY ? terminalEveryMs : otherEveryMs)) return
+    this.#printedAt = now
+    this.#print()
   }
 
-  #say(): void {
-    if (this.#unsaid === undefined) return
-    this.#output.write(this.#output.isTTY ? `\r\x1b[K${this.#unsaid}` : `${this.#unsaid}\n`)
+  #print(): void {
+    if (this.#pending === undefined) return
+    this.#output.write(this.#output.isTTY ? `\r\x1b[K${this.#pending}` : `${this.#pending}\n`)
     this.#isLineOpen = this.#output.isTTY === true
-    this.#unsaid = undefined
+    this.#pending = undefined
   }
 
-  /** Leaves the line that is written over; the rate of what comes next is its own. */
+  /** Ends the line that is rewritten. The next step measures its own rate. */
   end(): void {
-    this.#say()
+    this.#print()
     if (this.#isLineOpen) this.#output.write('\n')
     this.#isLineOpen = false
     this.#start = undefined
-    this.#shownAt = Number.NEGATIVE_INFINITY
+    this.#printedAt = Number.NEGATIVE_INFINITY
     this.#rows = 0
   }
 }
 
 function describe(done: Amount, all: Amount, passedMs: number, copied: number): string {
   const share = `${done.blobs} of ${all.blobs} blobs, ${formatBytes(done.bytes)} of ${formatBytes(all.bytes)}`
-  if (passedMs < 1_000 || copied === 0) return `berth: ${share}`
+  if (passedMs < 1_000 || copied <= 0) return `berth: ${share}`
   const perSecond = (copied / passedMs) * 1_000
   const rest = Math.max(0, all.bytes - done.bytes) / perSecond
   return `berth: ${share}, ${formatBytes(Math.round(perSecond))}/s, ${describeRest(rest)} left`

@@ -1,18 +1,12 @@
 /**
- * `read-only`: the store takes no changes that anybody would see; its text says why, for operators. `store-id`: a random
- * name that no other store has. `move-from`: the store that a move to here, not finished yet, comes from. `moved-from`: the
- * move that the rows came with. `has-blobs`: a blob store has this registry's name in it; one that has none is not it.
- * `aborted-to`: the store that a move with one blob store was on its way to; what it still claims is taken back.
- * `empty-repositories`: how far the collector has looked for some.
+ * - `store-id`: the random id of this metadata store.
+ * - `has-blobs`: this metadata store has claimed a blob store (`BlobStore.claim`). A blob store without an owner is not it.
+ * - `read-only`: the registry is being or was moved to other stores, and takes no changes here. The text says where to.
+ * - `move-from`: the `store-id` of the registry that is being moved to here. No server starts until the move is finished.
+ * - `moved-from`: the id of the move that brought the rows.
+ * - `empty-repositories`: where the collector continues its search for empty repositories.
  */
-export type MarkName =
-  | 'read-only'
-  | 'store-id'
-  | 'move-from'
-  | 'moved-from'
-  | 'has-blobs'
-  | 'aborted-to'
-  | 'empty-repositories'
+export type MarkName = 'store-id' | 'has-blobs' | 'read-only' | 'move-from' | 'moved-from' | 'empty-repositories'
 
 /** Notes about the store as a whole. */
 export interface Marks {
@@ -33,9 +27,4 @@ export interface Marks {
   put(name: MarkName, text: string): Promise<void>
 
   remove(name: MarkName): Promise<void>
-
-  /** Whoever is of an older version than this, and may not know what marks forbid, cannot start; those that run go on. */
-  keepOlderOut(): Promise<void>
-
-  letOlderIn(): Promise<void>
 }

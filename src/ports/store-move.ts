@@ -2,12 +2,12 @@ import type { Digest } from '../oci/digest.ts'
 import type { RemovableObject, StorageKey } from './blob-store.ts'
 import type { RowId } from './row-id.ts'
 
-// What a move from one pair of stores to another asks of the metadata stores at its two ends, while bytes are copied.
+// What `berth migrate-store` needs of the metadata stores at both ends of a move while it copies blobs.
 
 /** A blob of any account. */
 export interface MovableBlob {
   readonly id: RowId
-  /** The account's name: for people. */
+  /** The name of the account, for messages. */
   readonly account: string
   readonly digest: Digest
   readonly sizeBytes: number
@@ -19,19 +19,22 @@ export interface Amount {
   readonly bytes: number
 }
 
-/** At the end that is moved from. */
+/** The blobs of the source. */
 export interface MovableBlobs {
-  /** Counted when asked for. */
+  /** Counts all blobs. Reads every row. */
   measure(): Promise<Amount>
 
-  /** In the order of their numbers, after `after`, at most `limit`. A later one can get a lower number. */
+  /**
+   * At most `limit` blobs whose ids are greater than `after`, in ascending order of their ids. A blob that is added
+   * during the iteration can have an id that the iteration has passed.
+   */
   list(after: RowId, limit: number): Promise<MovableBlob[]>
 
-  /** Whether a blob still has this key. */
+  /** Whether a blob has this storage key. */
   has(key: StorageKey): Promise<boolean>
 }
 
-/** Bytes that stand in the new blob store already: complete, durable and verified. */
+/** An object in the target's blob store that is complete, durable and verified. */
 export interface CopiedObject {
   readonly sourceKey: StorageKey
   readonly storageKey: StorageKey
@@ -40,18 +43,21 @@ export interface CopiedObject {
 }
 
 /**
- * At the end that is moved to: what was copied so far, so that a move that was killed goes on where it was. The rows that
- * will name these bytes come at the very end, all at once; until then nothing may remove them.
+ * The record of copied objects in the target, so that a move that was killed continues where it ended. The collector does
+ * not remove a recorded object. The rows of the registry replace the records at the end of the move.
  */
 export interface CopiedObjects {
   measure(): Promise<Amount>
 
-  /** Of these keys of the other end, those whose bytes are here. */
+  /** Those of these storage keys of the source whose objects have been copied. */
   list(sourceKeys: readonly StorageKey[]): Promise<ReadonlySet<StorageKey>>
 
-  /** Notes a copy; what it left behind, or the copy itself if there is another already, goes into the trash. */
-  note(copied: CopiedObject, leftovers: readonly RemovableObject[]): Promise<void>
+  /**
+   * Records a copy, and puts its leftovers into the trash. If another copy of the same object is recorded already, this
+   * copy goes into the trash too. Atomic.
+   */
+  add(copied: CopiedObject, leftovers: readonly RemovableObject[]): Promise<void>
 
-  /** Puts a copy that was not completed, or is not what it should be, into the trash. */
+  /** Puts a copy that is incomplete or damaged into the trash. */
   discard(object: RemovableObject): Promise<void>
 }

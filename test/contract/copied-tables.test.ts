@@ -51,8 +51,8 @@ describe('what a move takes along', () => {
   })
 
   test('is read by columns that it has', () => {
-    for (const { columns, key, anew = key[0], weight = key[0] } of copiedTables) {
-      for (const column of [...key, anew, weight]) expect(columns).toContain(String(column))
+    for (const { columns, key, resetTime = key[0], weight = key[0] } of copiedTables) {
+      for (const column of [...key, resetTime, weight]) expect(columns).toContain(String(column))
     }
   })
 })

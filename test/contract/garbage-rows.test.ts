@@ -84,7 +84,7 @@ engines.each(
     const [copy, stray] = [`${openedFor}-0123456789abcdef`, `${other}-0123456789abcdef`] as StorageKey[]
     if (copy === undefined || stray === undefined) throw new Error('no keys')
     const copied = { sourceKey: freshKey(), storageKey: copy, digest: digestOf('layer'), sizeBytes: 5 }
-    await metadata.copiedObjects().note(copied, [])
+    await metadata.copiedObjects().add(copied, [])
 
     const trashed = await metadata.transaction(({ garbage }) =>
       garbage.trashOrphans([

@@ -8,7 +8,7 @@ import { testNeeding } from '../support/basics/needs.ts'
 import { errorOf } from '../support/basics/outcomes.ts'
 import { postgres } from '../support/postgres/postgres-server.ts'
 import { type Engine, useEngines } from '../support/stores/both-engines.ts'
-import { dumpRows, fillRegistry, noteCopies } from '../support/stores/full-registry.ts'
+import { addCopies, dumpRows, fillRegistry } from '../support/stores/full-registry.ts'
 import { addBlob, addManifest, openShelf } from '../support/stores/metadata-rows.ts'
 import { freshKey } from '../support/stores/stored-objects.ts'
 
@@ -20,8 +20,8 @@ async function openAt(engine: Engine) {
   return { metadata: await SqlMetadataStore.open(open()), look: open }
 }
 
-const changed = (name: string) => ({ name, keepsBlobStore: false })
-const kept = (name: string) => ({ name, keepsBlobStore: true })
+const changed = (id: string) => ({ id, keepsBlobStore: false })
+const kept = (id: string) => ({ id, keepsBlobStore: true })
 
 async function trashOf(database: Database): Promise<readonly string[]> {
   return (await database.all<{ storage_key: string }>('SELECT storage_key FROM trash ORDER BY storage_key', [])).map(
@@ -38,7 +38,7 @@ async function moveAndCompare(from: Engine, to: Engine): Promise<void> {
   const source = await openAt(from)
   const target = await openAt(to)
   await fillRegistry(source.metadata)
-  const copies = await noteCopies(source.metadata, target.metadata)
+  const copies = await addCopies(source.metadata, target.metadata)
   const before = await dumpRows(source.look(), (key) => copies.get(key) ?? 'not copied')
   await target.metadata.transaction(({ marks }) => marks.put('move-from', 'somewhere'))
 
@@ -171,7 +171,7 @@ describe('all rows', () => {
       await source.look().run('UPDATE blobs SET damaged_at = 1', [])
       const damaged = async (keeps: boolean) => {
         const target = await openAt(engine)
-        if (!keeps) await noteCopies(source.metadata, target.metadata)
+        if (!keeps) await addCopies(source.metadata, target.metadata)
         await target.metadata.takeRowsOf(source.metadata, (keeps ? kept : changed)('move'))
         const marks = await target
           .look()
@@ -189,7 +189,7 @@ describe('all rows', () => {
     const gone = freshKey()
     await target.metadata
       .copiedObjects()
-      .note({ sourceKey: freshKey(), storageKey: gone, digest: `sha256:${'0'.repeat(64)}` as never, sizeBytes: 1 }, [])
+      .add({ sourceKey: freshKey(), storageKey: gone, digest: `sha256:${'0'.repeat(64)}` as never, sizeBytes: 1 }, [])
 
     await target.metadata.takeRowsOf(source.metadata, changed('gone'))
 
@@ -205,7 +205,7 @@ describe('nothing is taken, and the target is as it was,', () => {
     const source = await openAt(engines.sqlite)
     const target = await openAt(engine)
     await fillRegistry(source.metadata, 2)
-    await noteCopies(source.metadata, target.metadata)
+    await addCopies(source.metadata, target.metadata)
     await spoil(source.metadata, target.metadata, source.look())
     const [rows, marks] = [await dumpRows(target.look()), await marksOf(target.look())]
     const copied = await target.metadata.copiedObjects().measure()

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Database, Queryable } from '../../src/adapters/metadata-sql/database.ts'
 import { migrate } from '../../src/adapters/metadata-sql/migrate.ts'
 import type { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
-import { fillRegistry, noteCopies } from '../support/stores/full-registry.ts'
+import { addCopies, fillRegistry } from '../support/stores/full-registry.ts'
 import type { NamedStatements } from '../support/stores/named-statements.ts'
 import { sqlitePlans, sqlitePlansThatGrow } from './sqlite-plans-table.ts'
 
@@ -89,7 +89,7 @@ export function sqlitePlansContract(
 async function moveEverything(open: () => Promise<SqlMetadataStore>): Promise<void> {
   const [source, target] = [await open(), await open()]
   await fillRegistry(source)
-  const copies = await noteCopies(source, target)
+  const copies = await addCopies(source, target)
   await target.copiedObjects().list([...copies.keys()] as never)
-  await target.takeRowsOf(source, { name: 'move', keepsBlobStore: true })
+  await target.takeRowsOf(source, { id: 'move', keepsBlobStore: true })
 }

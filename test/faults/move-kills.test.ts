@@ -1,4 +1,4 @@
-// A move that is killed again and again, and always goes on where it was.
+// A move whose process is killed again and again, and always continues.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { FilesystemBlobStore } from '../../src/adapters/blobs-filesystem/filesystem-blob-store.ts'
@@ -17,7 +17,7 @@ const blobs = Number(process.env['MOVED_BLOBS'] ?? 400)
 const newFolder = useTemporaryFolders('move-kills')
 const random = seededRandom(seed)
 
-interface Note {
+interface Copy {
   readonly source_key: string
   readonly storage_key: string
 }
@@ -41,12 +41,12 @@ async function fill(place: Place): Promise<void> {
   await metadata.close()
 }
 
-async function notesOf(place: Place): Promise<ReadonlyMap<string, string>> {
+async function copiesOf(place: Place): Promise<ReadonlyMap<string, string>> {
   try {
-    const rows = await readAllRows<Note>(place, 'SELECT source_key, storage_key FROM copied_objects')
+    const rows = await readAllRows<Copy>(place, 'SELECT source_key, storage_key FROM copied_objects')
     return new Map(rows.map((row) => [row.source_key, row.storage_key]))
   } catch {
-    // Killed before there was a table.
+    // The process was killed before it created the table.
     return new Map()
   }
 }
@@ -56,14 +56,14 @@ async function isComplete(to: Place): Promise<boolean> {
   return marks.length > 0
 }
 
-/** Some more than there were, at most so many. */
-function afterNotes(to: Place, known: number, most: number): () => Promise<boolean> {
+/** When up to `most` more copies have been recorded. */
+function afterCopies(to: Place, known: number, most: number): () => Promise<boolean> {
   const goal = known + 1 + Math.floor(random() * most)
-  return async () => (await notesOf(to)).size >= goal
+  return async () => (await copiesOf(to)).size >= goal
 }
 
-/** Somewhere in the last steps. */
-function afterFreeze(from: Place): () => Promise<boolean> {
+/** In one of the steps after the source was closed for changes. */
+function afterStart(from: Place): () => Promise<boolean> {
   const pauseMs = Math.floor(random() * 120)
   return async () => {
     const marks = await readAllRows(from, "SELECT name FROM marks WHERE name = 'read-only'")
@@ -72,7 +72,7 @@ function afterFreeze(from: Place): () => Promise<boolean> {
   }
 }
 
-/** Every blob's bytes, read from where its row says. */
+/** Reads the bytes of every blob. */
 async function findBadBlobs(place: Place): Promise<readonly string[]> {
   const store = await FilesystemBlobStore.open(join(place.dataDir, 'blobs'))
   const rows = await readAllRows<{ digest: string; size_bytes: number; storage_key: StorageKey }>(
@@ -90,29 +90,29 @@ async function findBadBlobs(place: Place): Promise<readonly string[]> {
 
 describe(`kill -9 of a move, ${kills} times, seed ${seed}`, () => {
   const [from, to] = [placeIn(newFolder()), placeIn(newFolder())]
-  const noted: number[] = []
+  const copiedWhenKilled: number[] = []
   const outcomes: (number | 'killed')[] = []
 
-  afterAll(() => console.log(`move: ${blobs} blobs, noted when killed: ${noted.join(', ')}; seed ${seed}`))
+  afterAll(() => console.log(`move: ${blobs} blobs, copied when killed: ${copiedWhenKilled.join(', ')}; seed ${seed}`))
 
   test(
-    'copies nothing twice that was noted, and ends as if it had not been killed',
+    'copies no recorded blob again, and ends as if it had not been killed',
     async () => {
       await fill(from)
       const before = await dumpRows(from.look())
       let known: ReadonlyMap<string, string> = new Map()
       for (let round = 0; round < kills; round += 1) {
-        const isTime = round < kills / 2 ? afterNotes(to, known.size, blobs / kills) : afterFreeze(from)
+        const isTime = round < kills / 2 ? afterCopies(to, known.size, blobs / kills) : afterStart(from)
         const outcome = await killMove(from, to, isTime, '--at-once', '2')
         outcomes.push(outcome)
         if (outcome === 0) break
         expect(outcome).toBe('killed')
-        // All was there, and only the source had not been told.
+        // The rows are in the target. What remains is to confirm the move.
         if (await isComplete(to)) break
-        const now = await notesOf(to)
+        const now = await copiesOf(to)
         for (const [source, copy] of known) expect([source, now.get(source)]).toEqual([source, copy])
         known = now
-        noted.push(now.size)
+        copiedWhenKilled.push(now.size)
       }
 
       expect(await runMove(from, to)).toMatchObject({ exitCode: 0 })
@@ -132,15 +132,15 @@ describe(`kill -9 of a move, ${kills} times, seed ${seed}`, () => {
       expect(await dumpRows(from.look())).toEqual(before)
       for (const [source, copy] of known) expect(keys.get(copy)).toBe(originalKeys.get(source) ?? 'none')
       expect(await findBadBlobs(to)).toEqual([])
-      expect((await notesOf(to)).size).toBe(0)
-      // Some were killed in the midst of the copying, or else this has shown nothing.
-      expect(noted.filter((count) => count > 0 && count < blobs).length).toBeGreaterThanOrEqual(2)
+      expect((await copiesOf(to)).size).toBe(0)
+      // Control: some processes were killed while they copied.
+      expect(copiedWhenKilled.filter((count) => count > 0 && count < blobs).length).toBeGreaterThanOrEqual(2)
       expect(outcomes.filter((outcome) => outcome === 'killed').length).toBeGreaterThan(kills / 2 - 1)
     },
     60_000 + kills * 3_000,
   )
 
-  test('would be noticed: a copy that is damaged is found', async () => {
+  test('finds a copy that is damaged (control)', async () => {
     const [row] = await readAllRows<{ storage_key: string }>(to, 'SELECT storage_key FROM blobs LIMIT 1')
     const key = row?.storage_key ?? ''
     await Bun.write(join(to.dataDir, 'blobs', key.slice(-2), key), 'other bytes')

@@ -33,10 +33,7 @@ const newestKnown = migrations.length
 /** The migration that added the column `schema_versions.oldest_code`. */
 const sinceOldestCode = 3
 
-/**
- * The number of the first migration while older code is kept out. Code from before `oldest_code` compares only the versions. It
- * does not find the first one, tries to apply it, fails because the tables exist, and changes nothing.
- */
+/** `migrate-store` once renumbered the first version to this, to keep code from before `oldest_code` out during a move. */
 const hiddenFirst = 0
 
 /** This code cannot work with the schema, and may not or cannot migrate it. */
@@ -71,20 +68,6 @@ async function listApplied(database: Database): Promise<ReadonlySet<number>> {
 async function readApplied(queries: Queryable): Promise<ReadonlySet<number>> {
   const rows = await queries.all<{ version: number }>('SELECT version FROM schema_versions', [])
   return new Set(rows.map(({ version }) => (version === hiddenFirst ? 1 : version)))
-}
-
-/** From now on, no server of an older version can start on this database. For use inside a transaction. */
-export async function keepOlderOut(queries: Queryable): Promise<void> {
-  await queries.run('UPDATE schema_versions SET oldest_code = $1 WHERE version = $1', [newestKnown])
-  await queries.run('UPDATE schema_versions SET version = $1 WHERE version = 1', [hiddenFirst])
-}
-
-/** Undoes `keepOlderOut`. */
-export async function letOlderIn(queries: Queryable): Promise<void> {
-  await queries.run('UPDATE schema_versions SET version = 1 WHERE version = $1', [hiddenFirst])
-  for (const { version, oldestCode } of migrations.slice(sinceOldestCode - 1)) {
-    await queries.run('UPDATE schema_versions SET oldest_code = $2 WHERE version = $1', [version, oldestCode])
-  }
 }
 
 async function checkNotTooNew(database: Database, applied: ReadonlySet<number>): Promise<void> {

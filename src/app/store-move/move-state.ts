@@ -1,144 +1,144 @@
-import type { Clock } from '../../ports/clock.ts'
 import type { MetadataStore } from '../../ports/metadata-store.ts'
 
-/**
- * How far a move has come, noted before it goes there: bytes are copied; rows, which may all be in the target by now; all
- * is there, and from now on a server may begin to work on it.
- */
-export type MovePhase = 'bytes' | 'rows' | 'moved'
+// How far a move has come is stored at both ends:
+//
+//   source  `read-only`: the move's id, its target and its state. While this mark exists the source takes no changes.
+//   target  `move-from`: the id of the source's metadata store. While this mark exists no server starts on the target.
+//           `moved-from`: the id of the move that brought the rows. Written in the transaction that writes the rows.
+//
+// docs/decisions/0018-moving-stores.md has the table of states and events.
 
-/** Why a store takes no changes: the text of its mark `read-only`. */
-export interface Freeze {
-  /** The move's own name. */
-  readonly move: string
-  /** The name of the store that it goes to, and where that is, in words for people. */
-  readonly to: string
+/** What the source knows of a move that has closed it for changes. */
+export interface StartedMove {
+  /** Random: a move that is started again after an abort has another id. */
+  readonly id: string
+  /** The id of the target's metadata store. */
+  readonly targetId: string
+  /** Where the target is, for people. */
   readonly place: string
+  /** Both ends use the same blob store: no blob is copied. */
   readonly keepsBlobStore: boolean
-  readonly phase: MovePhase
-  /** The move goes on no more; changes are taken again once the blob store is known to be ours. */
-  readonly isAborted: boolean
+  /** `moving`: the source takes changes again after an abort. `moved`: the target is the registry. */
+  readonly state: 'moving' | 'moved'
 }
 
-type Marked = Pick<MetadataStore, 'marks' | 'transaction'>
+type Metadata = Pick<MetadataStore, 'marks' | 'transaction'>
 
-/** Somebody has aborted the move while it was running. */
+/** The move was aborted by another process while it was running. */
 export class MoveAborted extends Error {
   override readonly name = 'MoveAborted'
 }
 
-export async function readFreeze(metadata: Pick<MetadataStore, 'marks'>): Promise<Freeze | undefined> {
-  const text = await metadata.marks.find('read-only')
-  return text === undefined ? undefined : parseFreeze(text)
+export async function findMove(source: Pick<Metadata, 'marks'>): Promise<StartedMove | undefined> {
+  return parseMove(await source.marks.find('read-only'))
 }
 
-function parseFreeze(text: string): Freeze {
-  const { move, to, place, keepsBlobStore, phase, isAborted }: Partial<Record<keyof Freeze, unknown>> = JSON.parse(text)
+/** From the text of the mark `read-only`. */
+function parseMove(text: string | undefined): StartedMove | undefined {
+  if (text === undefined) return undefined
+  const { move, to, place, keepsBlobStore, state }: Partial<Record<string, unknown>> = JSON.parse(text)
+  if (state !== 'moving' && state !== 'moved') {
+    throw new Error(
+      `an older version of Berth has started a move to ${String(place)}: run that version's \`berth migrate-store\` to finish or abort it`,
+    )
+  }
   return {
-    move: String(move),
-    to: String(to),
+    id: String(move),
+    targetId: String(to),
     place: String(place),
     keepsBlobStore: keepsBlobStore === true,
-    phase: phase === 'bytes' || phase === 'rows' ? phase : 'moved',
-    isAborted: isAborted === true,
+    state,
   }
 }
 
-/** The mark, unless it is no longer this move's. */
-export function requireStillOn(mark: string | undefined, move: string): Freeze {
-  const freeze = mark === undefined ? undefined : parseFreeze(mark)
-  if (freeze?.move === move && !freeze.isAborted) return freeze
-  throw new MoveAborted('the move was aborted meanwhile')
+function formatMove({ id, targetId, place, keepsBlobStore, state }: StartedMove): string {
+  return JSON.stringify({ move: id, to: targetId, place, keepsBlobStore, state })
+}
+
+/** Throws unless `text`, the source's mark `read-only`, is that of this move. */
+export function requireStarted(text: string | undefined, id: string): StartedMove {
+  const move = parseMove(text)
+  if (move?.id === id) return move
+  throw new MoveAborted('the move was aborted by another process')
+}
+
+/** Throws unless a move that has been started goes to this target. */
+export function requireSameTarget(move: StartedMove, targetId: string): void {
+  if (move.state === 'moved') throw new Error(`the registry was moved to ${move.place}`)
+  if (move.targetId !== targetId) throw new Error(`the registry is being moved to ${move.place}`)
 }
 
 /**
- * From when this resolves nothing changes any more that anybody could see, no transaction that could change it is running,
- * and no server that does not know this mark can start. A move that goes on keeps its name.
+ * Closes the source for changes. When this resolves, no transaction that could change the source is running, and none can
+ * begin. A move to the same target that was started before is continued.
  */
-export function freeze(
-  metadata: Pick<Marked, 'transaction'>,
-  { targetId, place, keepsBlobStore }: Pick<Freeze, 'place' | 'keepsBlobStore'> & { readonly targetId: string },
-  clock: Pick<Clock, 'freshId'>,
-): Promise<Freeze> {
-  return metadata.transaction(async ({ marks }) => {
+export function startMove(source: Metadata, fresh: Omit<StartedMove, 'state'>): Promise<StartedMove> {
+  return source.transaction(async ({ marks }) => {
     await marks.holdUpOthers()
-    const known = await marks.find('read-only')
-    if (known !== undefined) return requireGoal(parseFreeze(known), targetId)
-    const phase: MovePhase = 'bytes'
-    const frozen = { move: clock.freshId(), to: targetId, place, keepsBlobStore, phase, isAborted: false }
-    await marks.put('read-only', JSON.stringify(frozen))
-    if ((await marks.find('aborted-to')) === targetId) await marks.remove('aborted-to')
-    await marks.keepOlderOut()
-    return frozen
+    const known = parseMove(await marks.find('read-only'))
+    if (known !== undefined) {
+      requireSameTarget(known, fresh.targetId)
+      return known
+    }
+    const started: StartedMove = { ...fresh, state: 'moving' }
+    await marks.put('read-only', formatMove(started))
+    return started
   })
 }
 
-/** Whether a move that has begun is the one to this target. */
-export function requireGoal(frozen: Freeze, targetId: string): Freeze {
-  if (frozen.isAborted) {
-    throw new Error('the move is being aborted: run `berth migrate-store --abort` once more')
-  }
-  if (frozen.to === targetId) return frozen
-  throw new Error(`the registry ${frozen.phase === 'moved' ? 'was' : 'is being'} moved to ${frozen.place}`)
-}
-
-/** Before anything is done that belongs to the phase. Refused where somebody has aborted the move meanwhile. */
-export async function beginPhase(metadata: Pick<Marked, 'transaction'>, move: string, phase: MovePhase): Promise<void> {
-  await metadata.transaction(async ({ marks }) => {
+/** From now on the target is the registry. Fails if the move was aborted. Can be repeated. */
+export async function confirmMove(source: Metadata, id: string): Promise<void> {
+  await source.transaction(async ({ marks }) => {
     await marks.holdUpOthers()
-    const frozen = requireStillOn(await marks.find('read-only'), move)
-    if (frozen.phase !== 'moved') await marks.put('read-only', JSON.stringify({ ...frozen, phase }))
+    const move = requireStarted(await marks.find('read-only'), id)
+    await marks.put('read-only', formatMove({ ...move, state: 'moved' }))
   })
 }
 
-/** As of a moment after all that was done before. */
-export async function checkStillOn(metadata: Pick<Marked, 'transaction'>, move: string): Promise<void> {
-  await metadata.transaction(async ({ marks }) => requireStillOn(await marks.findLocked('read-only'), move))
+/** Reserves the target for this source: no server starts there, and no other registry is moved there. Can be repeated. */
+export async function reserveTarget(target: Metadata, sourceId: string): Promise<void> {
+  await target.transaction(async ({ marks }) => {
+    await marks.holdUpOthers()
+    requireReservable(await marks.find('move-from'), sourceId)
+    if ((await marks.find('moved-from')) !== undefined) throw new Error('the target holds the rows of a move already')
+    await marks.put('move-from', sourceId)
+  })
+}
+
+/** Throws if the target's mark `move-from` names another source. */
+export function requireReservable(reservedFor: string | undefined, sourceId: string): void {
+  if (reservedFor === undefined || reservedFor === sourceId) return
+  throw new Error('another registry is being moved to the target: name stores that are empty')
+}
+
+/** From now on servers start on the target. Only after `confirmMove`. Can be repeated. */
+export async function releaseTarget(target: Metadata): Promise<void> {
+  await target.transaction(({ marks }) => marks.remove('move-from'))
 }
 
 /**
- * From when this resolves the move goes no further, wherever it runs. Gives what it was, or undefined where there is none;
- * `judge` throws when it has come too far. One that was aborted before, and did not get to its end, is judged already.
+ * Opens the source for changes again. Gives the move, or undefined if none has been started. A process that is still
+ * running the move cannot finish it from now on.
  */
-export function markAborted(
-  metadata: Pick<Marked, 'transaction'>,
-  judge: (frozen: Freeze) => void,
-): Promise<Freeze | undefined> {
-  return metadata.transaction(async ({ marks }) => {
+export function abortMove(source: Metadata, isForced: boolean): Promise<StartedMove | undefined> {
+  return source.transaction(async ({ marks }) => {
     await marks.holdUpOthers()
-    const known = await marks.find('read-only')
-    if (known === undefined) return undefined
-    const frozen = parseFreeze(known)
-    if (!frozen.isAborted) judge(frozen)
-    await marks.put('read-only', JSON.stringify({ ...frozen, isAborted: true }))
-    return frozen
-  })
-}
-
-/** The end of a move that was aborted, unless another has begun meanwhile. */
-export async function thaw(metadata: Pick<Marked, 'transaction'>, move: string): Promise<void> {
-  await metadata.transaction(async ({ marks }) => {
-    await marks.holdUpOthers()
-    const known = await marks.find('read-only')
-    const frozen = known === undefined ? undefined : parseFreeze(known)
-    if (frozen?.move !== move) return
-    // The move may be claiming the blob store at this moment, and die before it sees that it was aborted.
-    if (frozen.keepsBlobStore) await marks.put('aborted-to', frozen.to)
+    const move = parseMove(await marks.find('read-only'))
+    if (move === undefined) return undefined
+    if (move.state === 'moved') requireAbortable(move, isForced)
     await marks.remove('read-only')
-    await marks.letOlderIn()
+    return move
   })
 }
 
-/** A name that no other store has, made when it is first asked for. */
-export async function nameStore(metadata: Marked): Promise<string> {
-  const name = await metadata.marks.find('store-id')
-  if (name !== undefined) return name
-  return metadata.transaction(async ({ marks }) => {
-    await marks.holdUpOthers()
-    const known = await marks.find('store-id')
-    if (known !== undefined) return known
-    const made: string = crypto.randomUUID()
-    await marks.put('store-id', made)
-    return made
-  })
+function requireAbortable({ place, keepsBlobStore }: StartedMove, isForced: boolean): void {
+  if (keepsBlobStore) {
+    throw new Error(
+      `the registry was moved to ${place}, and both places use the same blob store: to go back, move that registry to an empty database`,
+    )
+  }
+  if (isForced) return
+  throw new Error(
+    `the registry was moved to ${place}: if no server has taken changes there, go back with --abort --force; otherwise move that registry back to empty stores`,
+  )
 }

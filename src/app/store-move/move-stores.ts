@@ -2,39 +2,56 @@ import { systemClock } from '../../adapters/clock-system/system-clock.ts'
 import type { RowCounts } from '../../adapters/metadata-sql/store-move/copy-rows.ts'
 import type { SigningKeys } from '../../ports/signing-keys.ts'
 import type { Amount } from '../../ports/store-move.ts'
+import { claimBlobStore, nameStore } from '../blob-owner.ts'
 import type { Config } from '../settings.ts'
-import { claimBlobStore } from '../stores.ts'
 import { type CopyOutcome, copyBlobs, type DamagedBlob } from './copy-blobs.ts'
 import { closeEnd, type MoveEnd, openSource, openTarget, probeBlobs } from './move-ends.ts'
 import {
-  beginPhase,
-  checkStillOn,
-  type Freeze,
-  freeze,
-  MoveAborted,
-  nameStore,
-  readFreeze,
-  requireGoal,
-  requireStillOn,
+  abortMove,
+  confirmMove,
+  findMove,
+  releaseTarget,
+  requireReservable,
+  requireSameTarget,
+  requireStarted,
+  reserveTarget,
+  type StartedMove,
+  startMove,
 } from './move-state.ts'
 
+// `berth migrate-store`. The steps, each of which can be repeated:
+//
+//   reserve   the target: no server starts there
+//   copy      blobs, while the source takes changes
+//   start     the move: the source takes no more changes
+//   copy rest the blobs that came meanwhile
+//   copy rows all rows, from one snapshot, in one transaction of the target
+//   confirm   in the source that the target is the registry
+//   hand over the blob store to the target, if both ends use the same
+//   release   the target: servers start there
+
+export type MoveStep = 'reserve' | 'copy' | 'start' | 'copy rest' | 'copy rows' | 'confirm' | 'hand over' | 'release'
+
 export interface MoveOptions {
-  /** So many blobs at a time. */
+  /** The number of blobs that are copied at the same time. */
   readonly atOnce: number
-  /** Only the bytes, and the registry goes on as before: the long part, ahead of the rest. */
+  /** Ends after the step `copy`. */
   readonly isPreparation: boolean
 }
 
+/** The move waits for each call. */
 export interface MoveListener {
-  onStep(step: string): void
-  /** From now on the registry takes no changes, until it is moved or the move is aborted. */
-  onFrozen(): void
-  /** From now on only `--force` gets it back: the rows may be in the target. */
-  onRowsBegin(): void
-  /** Of the blobs that there were when counting began. */
+  /** Where the two ends are. */
+  onPlaces(source: MoveEnd, target: MoveEnd, keepsBlobStore: boolean): void
+  /** The step begins. */
+  onStep(step: MoveStep): void | Promise<void>
+  /** The source takes no changes from now on, until it is moved or the move is aborted. */
+  onStarted(): void
   onProgress(done: Amount, all: Amount): void
+  /** So many more rows are in the target. */
   onRows(rows: number): void | Promise<void>
-  onTrouble(error: unknown): void
+  /** A blob could not be copied, and is tried again. */
+  onRetry(error: unknown): void
 }
 
 export type MoveResult =
@@ -47,19 +64,15 @@ interface Move {
   readonly target: MoveEnd
   readonly sourceId: string
   readonly targetId: string
-  readonly place: string
-  /** Both name the same blob store: no byte is copied. */
   readonly keepsBlobStore: boolean
   readonly options: MoveOptions
   readonly listener: MoveListener
 }
 
-const pauseMs = 2_000
+/** How long to wait before a blob is tried again. */
+const retryMs = 2_000
 
-/**
- * Takes a registry to other stores while it serves: the bytes first, with the registry as it is; then it takes no more
- * changes, the last bytes follow, and all rows go in one transaction. Can be killed anywhere and run again.
- */
+/** Moves a registry to the stores that `target` names. Can be killed at any moment and run again. */
 export async function moveStores(
   source: Config,
   target: Config,
@@ -86,65 +99,109 @@ export async function moveBetween(
   options: MoveOptions,
   listener: MoveListener,
 ): Promise<MoveResult> {
-  const place = `${target.metadataPlace} and ${target.blobsPlace}`
-  const keepsBlobStore = source.blobsPlace === target.blobsPlace
-  const [sourceId, targetId] = [await nameStore(source.metadata), await nameStore(target.metadata)]
-  if (sourceId === targetId) throw new Error(sameMetadata(keepsBlobStore))
-  const move = { source, target, sourceId, targetId, place, keepsBlobStore, options, listener }
-  const frozen = await readFreeze(source.metadata)
-  if (frozen !== undefined) {
-    requireGoal(frozen, targetId)
-    if (options.isPreparation && frozen.phase !== 'moved')
-      throw new Error('the move itself has begun: run this without --prepare, or with --abort')
-    listener.onFrozen()
-    if (frozen.phase !== 'bytes') listener.onRowsBegin()
-    if ((await target.metadata.marks.find('moved-from')) === frozen.move) {
-      await handOver(move, frozen)
+  const started = await findMove(source.metadata)
+  if (started !== undefined) {
+    listener.onStarted()
+    if (options.isPreparation && started.state === 'moving') {
+      throw new Error('the move itself has been started: run this without --prepare, or with --abort')
+    }
+    if ((await target.metadata.marks.find('moved-from')) === started.id) {
+      await finish(source, target, started, listener)
       return { kind: 'moved already' }
     }
   }
-  listener.onStep(`from ${source.metadataPlace} and ${source.blobsPlace}`)
-  listener.onStep(`to ${place}${keepsBlobStore ? ': the blobs stay where they are' : ''}`)
+  const [sourceId, targetId] = [await nameStore(source.metadata), await nameStore(target.metadata)]
+  const keepsBlobStore = source.blobsPlace === target.blobsPlace
+  const move: Move = { source, target, sourceId, targetId, keepsBlobStore, options, listener }
+  await reserve(move, started)
+  return copyAll(move, started)
+}
+
+/** Checks both ends first, so that a target which cannot be used is not reserved. */
+async function reserve(move: Move, started: StartedMove | undefined): Promise<void> {
+  const { source, target, sourceId, targetId, keepsBlobStore, listener } = move
+  if (targetId === sourceId) throw new Error(describeSameRegistry(move))
+  if (started !== undefined) requireSameTarget(started, targetId)
+  listener.onPlaces(source, target, keepsBlobStore)
   await probeBlobs(source, target)
-  await claimTarget(move)
-  if (frozen === undefined) {
-    const { damaged } = await copyBytes(move, 'copying blobs; the registry goes on as before')
-    if (damaged.length > 0) return { kind: 'damaged', damaged }
-    if (options.isPreparation) return { kind: 'prepared' }
-  }
-  return finish(move)
+  await listener.onStep('reserve')
+  await requireEmpty(move)
+  await claimBlobStore(keepsBlobStore ? source : target)
+  await reserveTarget(target.metadata, sourceId)
 }
 
-function sameMetadata(keepsBlobStore: boolean): string {
+function describeSameRegistry({ keepsBlobStore }: Move): string {
   if (keepsBlobStore) return 'both settings files name the same stores'
-  return 'both settings files name the same metadata: bytes are moved together with the rows that name them, so name a new database too'
+  return 'both settings files name the same metadata store: rows are moved together with the blobs that they name, so name a new database too'
 }
 
-/** From now on the target is this move's alone: no server begins to work there, and no other move. */
-async function claimTarget({ source, target, sourceId, targetId, keepsBlobStore }: Move): Promise<void> {
-  const claimedBy = await target.metadata.marks.find('move-from')
-  if (claimedBy !== undefined && claimedBy !== sourceId) {
-    throw new Error('a move of another registry to the target has begun: name stores that are empty')
-  }
+async function requireEmpty({ source, target, sourceId }: Move): Promise<void> {
+  const reservedFor = await target.metadata.marks.find('move-from')
+  requireReservable(reservedFor, sourceId)
   const occupied = [...(await target.metadata.listOccupied())]
-  if (claimedBy === undefined && (await hasOwnKeys(source.signingKeys, target.signingKeys)))
+  // The signing keys of an earlier attempt may be there. If they are files, they come before the rows.
+  if (reservedFor === undefined && (await hasOtherKeys(source.signingKeys, target.signingKeys))) {
     occupied.push('signing keys')
-  if (occupied.length > 0) {
-    throw new Error(`the target is not empty: it has ${occupied.join(', ')}; name stores that are empty`)
   }
-  if (!keepsBlobStore) await claimBlobStore(target, targetId)
-  if (claimedBy === undefined) await target.metadata.transaction(({ marks }) => marks.put('move-from', sourceId))
+  if (occupied.length === 0) return
+  throw new Error(`the target is not empty: it has ${occupied.join(', ')}; name stores that are empty`)
 }
 
-async function hasOwnKeys(source: SigningKeys, target: SigningKeys): Promise<boolean> {
+async function hasOtherKeys(source: SigningKeys, target: SigningKeys): Promise<boolean> {
   const known = new Set((await source.list()).map(({ kid }) => kid))
   return (await target.list()).some(({ kid }) => !known.has(kid))
 }
 
-async function copyBytes(move: Move, step: string): Promise<CopyOutcome> {
+async function copyAll(move: Move, startedBefore: StartedMove | undefined): Promise<MoveResult> {
+  const { source, target, targetId, keepsBlobStore, options, listener } = move
+  if (startedBefore === undefined) {
+    const { damaged } = await copyMissingBlobs(move, 'copy')
+    if (damaged.length > 0) return { kind: 'damaged', damaged }
+    if (options.isPreparation) return { kind: 'prepared' }
+  }
+  await listener.onStep('start')
+  const started = await startMove(source.metadata, {
+    id: systemClock.freshId(),
+    targetId,
+    place: `${target.metadataPlace} and ${target.blobsPlace}`,
+    keepsBlobStore,
+  })
+  listener.onStarted()
+  const { damaged } = await copyMissingBlobs(move, 'copy rest')
+  if (damaged.length > 0) return { kind: 'damaged', damaged }
+  await listener.onStep('copy rows')
+  await copySigningKeys(source.signingKeys, target.signingKeys)
+  const rows = await target.metadata.takeRowsOf(source.metadata, {
+    id: started.id,
+    keepsBlobStore,
+    checkStarted: (mark) => requireStarted(mark, started.id),
+    onRows: (count) => listener.onRows(count),
+  })
+  await finish(source, target, started, listener)
+  return { kind: 'moved', rows }
+}
+
+/** The rows are in the target. */
+async function finish(
+  source: MoveEnd,
+  target: MoveEnd,
+  { id, keepsBlobStore }: StartedMove,
+  listener: MoveListener,
+): Promise<void> {
+  await listener.onStep('confirm')
+  await confirmMove(source.metadata, id)
+  if (keepsBlobStore) {
+    await listener.onStep('hand over')
+    await claimBlobStore(target, await nameStore(source.metadata))
+  }
+  await listener.onStep('release')
+  await releaseTarget(target.metadata)
+}
+
+async function copyMissingBlobs(move: Move, step: 'copy' | 'copy rest'): Promise<CopyOutcome> {
   const { source, target, options, listener, keepsBlobStore } = move
   if (keepsBlobStore) return { copied: 0, damaged: [] }
-  listener.onStep(step)
+  await listener.onStep(step)
   const movable = source.metadata.movableBlobs()
   const copied = target.metadata.copiedObjects()
   const [all, { ...done }] = [await movable.measure(), await copied.measure()]
@@ -160,54 +217,25 @@ async function copyBytes(move: Move, step: string): Promise<CopyOutcome> {
       Object.assign(done, { blobs: done.blobs + 1 })
       report()
     },
-    async onTrouble(error) {
-      listener.onTrouble(error)
-      await Bun.sleep(pauseMs)
+    async onRetry(error) {
+      listener.onRetry(error)
+      await Bun.sleep(retryMs)
     },
   })
 }
 
-async function finish(move: Move): Promise<MoveResult> {
-  const { source, target, keepsBlobStore, listener } = move
-  listener.onStep('the registry takes no changes from now on, and goes on serving')
-  const frozen = await freeze(source.metadata, move, systemClock)
-  listener.onFrozen()
-  const { damaged } = await copyBytes(move, 'copying the blobs that came meanwhile')
-  if (damaged.length > 0) return { kind: 'damaged', damaged }
-  listener.onStep('copying all rows')
-  await copySigningKeys(source.signingKeys, target.signingKeys)
-  await beginPhase(source.metadata, frozen.move, 'rows')
-  listener.onRowsBegin()
-  const rows = await target.metadata.takeRowsOf(source.metadata, {
-    name: frozen.move,
-    keepsBlobStore,
-    onRows: (rows) => listener.onRows(rows),
-    checkStillOn: (mark) => requireStillOn(mark, frozen.move),
-  })
-  await handOver(move, frozen)
-  return { kind: 'moved', rows }
-}
-
-/**
- * Once all is in the target. In this order: bytes change hands only when nobody can take changes at the old place any more,
- * and a server begins to work at the new one only when they have. Whoever aborts the move says so before he takes the bytes
- * back, so one of the two sees the other.
- */
-async function handOver({ source, target, sourceId, targetId, keepsBlobStore }: Move, { move }: Freeze): Promise<void> {
-  try {
-    await beginPhase(source.metadata, move, 'moved')
-    await claimBlobStore(target, targetId, sourceId)
-    await checkStillOn(source.metadata, move)
-  } catch (error) {
-    if (!(error instanceof MoveAborted)) throw error
-    if (keepsBlobStore) await claimBlobStore(source, sourceId, targetId)
-    throw new MoveAborted(`${error.message}: the copy is of no use, and no server starts on it`, { cause: error })
-  }
-  await target.metadata.transaction(({ marks }) => marks.remove('move-from'))
-}
-
-/** Tokens that were signed before are good afterwards. */
+/** So that tokens which were signed before the move are still valid after it. */
 async function copySigningKeys(from: SigningKeys, to: SigningKeys): Promise<void> {
-  const there = new Set((await to.list()).map(({ kid }) => kid))
-  for (const key of await from.list()) if (!there.has(key.kid)) await to.add(key)
+  const known = new Set((await to.list()).map(({ kid }) => kid))
+  for (const key of await from.list()) if (!known.has(key.kid)) await to.add(key)
+}
+
+/** Opens the source for changes again. Gives the move that was aborted, or undefined if none had been started. */
+export async function abortMoveOf(config: Config, isForced: boolean): Promise<StartedMove | undefined> {
+  const source = await openSource(config)
+  try {
+    return await abortMove(source.metadata, isForced)
+  } finally {
+    await closeEnd(source)
+  }
 }

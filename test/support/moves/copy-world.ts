@@ -39,7 +39,7 @@ export interface CopyWorld {
 
 interface Seen {
   readonly blobs: MovableBlob[]
-  readonly troubles: unknown[]
+  readonly retries: unknown[]
   bytes: number
 }
 
@@ -51,7 +51,7 @@ export interface Change {
 }
 
 async function copy({ from, to }: CopyWorld, { source, target, copied, atOnce = 4 }: Change = {}) {
-  const seen: Seen = { blobs: [], troubles: [], bytes: 0 }
+  const seen: Seen = { blobs: [], retries: [], bytes: 0 }
   const notes = to.metadata.copiedObjects()
   const needs = {
     from: { movable: from.metadata.movableBlobs(), blobs: source ?? from.blobs },
@@ -63,8 +63,8 @@ async function copy({ from, to }: CopyWorld, { source, target, copied, atOnce = 
     onBytes: (bytes) => {
       seen.bytes += bytes
     },
-    onTrouble: async (error) => {
-      seen.troubles.push(error)
+    onRetry: async (error) => {
+      seen.retries.push(error)
     },
   })
   return { ...outcome, seen }

@@ -62,24 +62,24 @@ async function leaveGarbage(metadata: SqlMetadataStore) {
   return { trashed, unfinished }
 }
 
-/** As if the bytes of all blobs had been copied: each has a new key. */
-export async function noteCopies(from: SqlMetadataStore, to: SqlMetadataStore): Promise<ReadonlyMap<string, string>> {
+/** Records a copy of every blob, without bytes. Gives the new storage keys by the old ones. */
+export async function addCopies(from: SqlMetadataStore, to: SqlMetadataStore): Promise<ReadonlyMap<string, string>> {
   const copies = new Map<string, string>()
   for (const { storageKey: sourceKey, digest, sizeBytes } of await from.movableBlobs().list(0, 10_000)) {
     const copy: CopiedObject = { sourceKey, storageKey: freshKey(), digest, sizeBytes }
-    await to.copiedObjects().note(copy, [])
+    await to.copiedObjects().add(copy, [])
     copies.set(sourceKey, copy.storageKey)
   }
   return copies
 }
 
-/** All rows that a move takes along, but for the moments that begin anew; `keyOf` says how a blob's key is shown. */
+/** All rows that a move takes along, but for the moments that begin resetTime; `keyOf` says how a blob's key is shown. */
 export async function dumpRows(
   database: Pick<Database, 'all'>,
   keyOf: (key: string) => string = (key) => key,
 ): Promise<Readonly<Record<string, readonly Row[]>>> {
-  const tables = copiedTables.map(async ({ name, columns, key, anew }) => {
-    const kept = columns.filter((column) => column !== anew)
+  const tables = copiedTables.map(async ({ name, columns, key, resetTime }) => {
+    const kept = columns.filter((column) => column !== resetTime)
     const rows = await database.all(`SELECT ${kept.join(', ')} FROM ${name} ORDER BY ${key.join(', ')}`, [])
     return [name, rows.map((row) => comparable(row, keyOf))] as const
   })

@@ -1,4 +1,4 @@
-// What `berth migrate-store` says and refuses. The move itself: test/faults/move-stores.test.ts.
+// The messages and refusals of `berth migrate-store`. The move itself: test/faults/move-steps.test.ts.
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,14 +6,7 @@ import { migrate } from '../../../src/adapters/metadata-sql/migrate.ts'
 import { digestOf, generatedBytes } from '../../support/basics/generated-bytes.ts'
 import { testNeeding } from '../../support/basics/needs.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import {
-  killMove,
-  type Place,
-  placeIn,
-  placeOnServers,
-  readAllRows,
-  runMove,
-} from '../../support/moves/move-command.ts'
+import { type Place, placeIn, placeOnServers, readAllRows, runMove } from '../../support/moves/move-command.ts'
 import { postgres } from '../../support/postgres/postgres-server.ts'
 import { runBerth } from '../../support/server/berth-command.ts'
 import { layEmptyData } from '../../support/stores/empty-data.ts'
@@ -48,17 +41,17 @@ async function addBlobTo(place: Place, bytes: Uint8Array): Promise<void> {
   await Bun.write(join(place.dataDir, 'blobs', key.slice(-2), key), bytes)
 }
 
-const next = /now start the servers with \S+, send clients to them, and stop the old ones/
+const next = /next: start the servers with \S+, send clients to them, and stop the old servers/
 
 describe('berth migrate-store', () => {
-  test('says what it does and what comes next; again, that it is done', async () => {
+  test('prints its steps and what to do next, and can be run again', async () => {
     const [from, to] = [await newSource(), placeIn(newFolder())]
 
     const first = await runMove(from, to)
     expect(first.exitCode).toBe(0)
     expect(first.stdout).toMatch(/^moved 0 manifests, 0 tags, 0 blobs and 1 users\n/)
     expect(first.stdout).toMatch(next)
-    expect(first.stderr).toContain('berth: copying blobs; the registry goes on as before\n')
+    expect(first.stderr).toContain('berth: copying blobs; the registry still takes changes\n')
 
     const again = await runMove(from, to)
     expect([again.exitCode, again.stderr]).toEqual([0, ''])
@@ -67,7 +60,7 @@ describe('berth migrate-store', () => {
     expect((await run(to, 'user', 'list')).stdout).toContain('ann')
   })
 
-  test('with --prepare leaves the registry as it is, and the target to itself', async () => {
+  test('with --prepare leaves the source open and reserves the target', async () => {
     const [from, to] = [await newSource(), placeIn(newFolder())]
 
     expect(await runMove(from, to, '--prepare')).toMatchObject({
@@ -81,13 +74,13 @@ describe('berth migrate-store', () => {
       expect([command, exitCode, stderr]).toEqual([
         command,
         1,
-        'berth: a registry is being moved to these stores: run `berth migrate-store` to its end first\n',
+        'berth: a registry is being moved to these stores, and the move is not finished: run `berth migrate-store` again first\n',
       ])
     }
     expect((await runMove(from, to)).stdout).toContain('and 2 users')
   })
 
-  test('leaves the old place without changes, for every command, until --abort', async () => {
+  test('closes the source for the changes of every command, until --abort', async () => {
     const [from, to] = [await newSource(), placeIn(newFolder())]
     await runMove(from, to)
 
@@ -121,14 +114,14 @@ describe('berth migrate-store', () => {
     expect(refused.stderr).toContain(`was moved to ${join(to.dataDir, 'metadata.sqlite')}`)
     const forced = await runMove(from, undefined, '--abort', '--force')
     expect([forced.exitCode, forced.stdout]).toEqual([0, 'the registry takes changes again\n'])
-    expect(forced.stderr).toContain('start nothing on the copy')
+    expect(forced.stderr).toContain('start no server on the copy')
     expect((await run(from, 'user', 'disable', 'ann')).exitCode).toBe(0)
-    expect((await runMove(from, undefined, '--abort')).stdout).toBe('nothing to do: the registry takes changes\n')
-    // The target has a registry now, of yesterday: it is nobody's to overwrite.
+    expect((await runMove(from, undefined, '--abort')).stdout).toBe('nothing to abort: the registry takes changes\n')
+    // The target has an old copy, which is not overwritten.
     expect((await runMove(from, to)).stderr).toContain('the target is not empty: it has users')
   })
 
-  test('does not overwrite, mix, or move to itself', async () => {
+  test('refuses a target that is the source, is not empty, or belongs to another move', async () => {
     const [from, other] = [await newSource(), await newSource()]
     const to = placeIn(newFolder())
     expect((await runMove(from, from)).stderr).toBe('berth: both settings files name the same stores\n')
@@ -136,12 +129,12 @@ describe('berth migrate-store', () => {
     expect((await run(other, 'user', 'list')).exitCode).toBe(0)
 
     await runMove(from, to, '--prepare')
-    expect((await runMove(other, to)).stderr).toContain('a move of another registry to the target has begun')
+    expect((await runMove(other, to)).stderr).toContain('another registry is being moved to the target')
     await runMove(from, to)
     expect((await runMove(from, placeIn(newFolder()))).stderr).toContain('the registry was moved to ')
   })
 
-  test('needs a source that is there, a target that is named, and settings that are right', async () => {
+  test('needs a source with data, a target, and valid settings', async () => {
     const from = await newSource()
     const empty = placeIn(newFolder())
     expect((await runMove(empty, from)).stderr).toContain('there is no data in')
@@ -169,7 +162,7 @@ describe('berth migrate-store', () => {
     expect((await runMove(from, empty, '--at-once', '0')).exitCode).toBe(2)
   })
 
-  test('leaves a registry alone on which no server of this version has worked', async () => {
+  test('refuses a source whose schema is older', async () => {
     const [from, to] = [placeIn(newFolder()), placeIn(newFolder())]
     const db = from.look()
     await migrate(db, 2)
@@ -177,7 +170,7 @@ describe('berth migrate-store', () => {
 
     for (const refused of [await runMove(from, to), await runMove(from, undefined, '--abort')]) {
       expect([refused.exitCode, refused.stdout]).toEqual([1, ''])
-      expect(refused.stderr).toContain('all its servers must be of this version, and older ones be stopped')
+      expect(refused.stderr).toContain('all its servers must have this version of Berth')
       expect(refused.stderr).toContain('run `berth migrate`')
     }
     expect(await readAllRows(from, 'SELECT version FROM schema_versions')).toHaveLength(2)
@@ -186,7 +179,7 @@ describe('berth migrate-store', () => {
     expect((await runMove(from, to)).exitCode).toBe(0)
   })
 
-  test('says where it goes, and which end cannot be used, before it lays claim to anything', async () => {
+  test('prints both places, and reserves nothing if one of them cannot be used', async () => {
     const [from, other, to] = [await newSource(), await newSource(), placeIn(newFolder())]
     const nowhere = {
       BERTH_STORAGE__S3__BUCKET: 'images',
@@ -202,25 +195,27 @@ describe('berth migrate-store', () => {
       expect.stringContaining(`from ${join(from.dataDir, 'metadata.sqlite')} and `),
     ])
     expect(stderr).toContain(`to ${join(to.dataDir, 'metadata.sqlite')} and http://127.0.0.1:1/images/`)
-    expect(stderr).toMatch(/http:.*, the new place \(--to\), cannot be used: the blob store is unavailable/)
+    expect(stderr).toMatch(
+      /the blob store of the target \(--to\), http:.*, cannot be used: the blob store is unavailable/,
+    )
     expect(stderr).not.toContain('canary')
-    // What could not be used is anybody's still.
+    // The target is not reserved.
     expect((await runMove(other, to)).exitCode).toBe(0)
     const unknown = { ...to, settings: { BERTH_DATA_DIR: '/dev/null/berth' } }
-    expect((await runMove(from, unknown)).stderr).toContain('the new place (--to) cannot be opened: ')
+    expect((await runMove(from, unknown)).stderr).toContain('the target (--to) cannot be opened: ')
   })
 
-  test('takes --force with --abort alone, and --abort without --prepare', async () => {
+  test('takes --force only with --abort, and --abort not with --prepare', async () => {
     const [from, to] = [await newSource(), placeIn(newFolder())]
     expect(await runMove(from, to, '--force')).toMatchObject({
       exitCode: 2,
-      stderr: 'berth: --force is for --abort alone\n',
+      stderr: 'berth: --force needs --abort\n',
     })
     expect((await runMove(from, to, '--abort', '--prepare')).exitCode).toBe(2)
     expect(await readAllRows(from, "SELECT name FROM marks WHERE name = 'read-only'")).toEqual([])
   })
 
-  testNeeding(canMount(), 'ends where the new disk is full, says so, and goes on when there is room', async () => {
+  testNeeding(canMount(), 'fails if the disk of the target is full, and continues when there is space', async () => {
     const [from, disk] = [await newSource(), makeSmallDisk(3)]
     try {
       await addBlobTo(from, generatedBytes(4_000_000, 1))
@@ -229,8 +224,8 @@ describe('berth migrate-store', () => {
       const { exitCode, stderr } = await runMove(from, to, '--prepare')
 
       expect(exitCode).toBe(1)
-      expect(stderr).toMatch(/trying again: the (blob|metadata) store of the new place is unavailable/)
-      expect(stderr).toContain('the registry goes on as before: run this again to go on where it was')
+      expect(stderr).toMatch(/trying again: the (blob|metadata) store of the target is unavailable/)
+      expect(stderr).toContain('the registry still takes changes: run this again to continue')
       expect(stderr).not.toContain('1 of 1 blobs')
       expect((await run(from, 'user', 'disable', 'ann')).exitCode).toBe(0)
       disk.grow(12)
@@ -243,7 +238,7 @@ describe('berth migrate-store', () => {
     }
   })
 
-  test('names blobs that are damaged or missing, and lets the registry go on', async () => {
+  test('names blobs that are damaged or missing, and leaves the source open', async () => {
     const [from, to] = [await newSource(), placeIn(newFolder())]
     const digest = `sha256:${'1'.repeat(64)}`
     const key = await addBlobRow(from, digest, 5)
@@ -261,7 +256,7 @@ describe('berth migrate-store', () => {
     expect(await readAllRows(to, 'SELECT name FROM accounts')).toEqual([])
   })
 
-  testNeeding(postgres, 'wants a new database where the old one would stay and the blobs go', async () => {
+  testNeeding(postgres, 'needs a new database even if only the blobs are moved', async () => {
     const from = await placeOnServers(newFolder(), 'files')
     await run(from, 'user', 'add', 'ann', '--account', 'acme')
     const to: Place = { ...from, settings: { ...from.settings, BERTH_DATA_DIR: newFolder() } }
@@ -272,7 +267,7 @@ describe('berth migrate-store', () => {
     expect((await run(from, 'user', 'disable', 'ann')).exitCode).toBe(0)
   })
 
-  testNeeding(postgres, 'never says a secret of either place', async () => {
+  testNeeding(postgres, 'never prints or stores a secret of either place', async () => {
     const from = await newSource()
     const there = await placeOnServers(newFolder(), 'files')
     const url = String(there.settings['BERTH_METADATA__URL']).replace('berth@', 'berth:canary@')
@@ -286,14 +281,5 @@ describe('berth migrate-store', () => {
     expect(moved.stdout + moved.stderr + refused.stdout + refused.stderr).not.toContain('canary')
     const marks = await readAllRows<{ value: string }>(from, 'SELECT value FROM marks')
     expect(JSON.stringify(marks)).not.toContain('canary')
-  })
-
-  test('that was killed on its way is nothing that a server would begin to work on', async () => {
-    const [from, to] = [await newSource(), placeIn(newFolder())]
-    await runMove(from, to, '--prepare')
-    expect(await killMove(from, to, async () => true)).toBe('killed')
-
-    expect((await run(to, 'serve')).stderr).toContain('a registry is being moved to these stores')
-    expect((await runMove(from, to)).exitCode).toBe(0)
   })
 })

@@ -63,15 +63,15 @@ export class SqlCopiedObjects implements CopiedObjects {
     return new Set(rows.map((row) => row.source_key))
   }
 
-  async note(copied: CopiedObject, leftovers: readonly RemovableObject[]): Promise<void> {
+  async add(copied: CopiedObject, leftovers: readonly RemovableObject[]): Promise<void> {
     const { sourceKey, storageKey, digest, sizeBytes } = copied
     await this.#database.transaction(async (queries) => {
-      const noted = await queries.run(
+      const added = await queries.run(
         `INSERT INTO copied_objects (source_key, storage_key, digest, size_bytes) VALUES ($1, $2, $3, $4)
          ON CONFLICT (source_key) DO NOTHING`,
         [sourceKey, storageKey, digest, sizeBytes],
       )
-      if (noted === 0) await putIntoTrash(queries, storageKey, null)
+      if (added === 0) await putIntoTrash(queries, storageKey, null)
       for (const leftover of leftovers) await putIntoTrash(queries, leftover.storageKey, leftover.notes ?? null)
     })
   }

@@ -1,18 +1,18 @@
-/** A table whose rows a move takes along: column by column, so that one which is added must be thought of. */
+/** A table whose rows a move copies. Columns are listed, so that a new column needs a decision. */
 export interface CopiedTable {
   readonly name: string
   readonly columns: readonly string[]
-  /** The order in which rows are read, page by page: a key of the table. Numbers, and where it is so called, a text. */
+  /** The key by which rows are read page by page. */
   readonly key: readonly string[]
-  /** Moments that begin anew: the two databases need not agree on the time, and a lease is one from now on. */
-  readonly anew?: string
-  /** Long rows: how long each is, so that no page is longer than memory allows. */
+  /** A time that is set to the target's present time: the clocks of two databases may differ. */
+  readonly resetTime?: string
+  /** The column with the length of a long row, so that a page of rows fits into memory. */
   readonly weight?: string
-  /** The numbers are given out by the database, which has to go on behind them. */
+  /** The database generates the ids, and has to continue after the copied ones. */
   readonly isNumbered?: true
 }
 
-/** In the order of their foreign keys. */
+/** Parents before children, as the foreign keys require. */
 export const copiedTables: readonly CopiedTable[] = [
   {
     name: 'accounts',
@@ -36,13 +36,13 @@ export const copiedTables: readonly CopiedTable[] = [
     name: 'blob_links',
     columns: ['account_id', 'repository_id', 'blob_id', 'leased_at'],
     key: ['account_id', 'repository_id', 'blob_id'],
-    anew: 'leased_at',
+    resetTime: 'leased_at',
   },
   {
     name: 'blob_queue',
     columns: ['account_id', 'blob_id', 'queued_at'],
     key: ['account_id', 'blob_id'],
-    anew: 'queued_at',
+    resetTime: 'queued_at',
   },
   {
     name: 'manifests',
@@ -97,13 +97,13 @@ export const copiedTables: readonly CopiedTable[] = [
   },
 ]
 
-/** The rest, with the reason. */
+/** The tables that a move does not copy, and why. */
 export const otherTables: Readonly<Record<string, string>> = {
-  uploads: 'their bytes stay with the old store; clients begin anew',
-  trash: 'belongs to the old store',
-  turns: 'who does which work is for each store to say',
-  marks: 'are about one store',
-  copied_objects: 'are about a move to one store',
-  schema_versions: 'each store has its own',
-  signing_keys: 'go by way of their port, because they may be files',
+  uploads: 'the bytes of unfinished uploads are not copied; clients start them again',
+  trash: 'names objects of the source',
+  turns: 'says which server of this store does which job',
+  marks: 'describe this store',
+  copied_objects: 'belong to a move to this store',
+  schema_versions: 'each store has its own schema',
+  signing_keys: 'are copied through their port, because they may be files',
 }

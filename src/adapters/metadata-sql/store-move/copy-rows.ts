@@ -6,13 +6,13 @@ import { type CopiedTable, copiedTables } from './copied-tables.ts'
 import { readPages, toValue } from './read-pages.ts'
 
 export interface RowMove {
-  /** What stands in the mark `moved-from` afterwards. */
-  readonly name: string
-  /** The blob store is the same before and after: storage keys stay, and what is left lying there is taken along. */
+  /** The id of the move. It becomes the target's mark `moved-from`. */
+  readonly id: string
+  /** Both ends use one blob store. Storage keys stay, and the target takes over what the source has to remove. */
   readonly keepsBlobStore: boolean
-  /** Throws unless the source takes no changes for this very move, by the text of its mark `read-only` at that moment. */
-  readonly checkStillOn?: (mark: string | undefined) => void
-  /** So many more are in the target. */
+  /** Throws unless this text, the source's mark `read-only` in the snapshot, is that of the move. */
+  readonly checkStarted?: (mark: string | undefined) => void
+  /** So many more rows are in the target. */
   readonly onRows?: (rows: number) => void | Promise<void>
 }
 
@@ -20,25 +20,24 @@ export interface RowMove {
 export type RowCounts = Readonly<Record<string, number>>
 
 /**
- * All rows of one moment of the source, in one transaction of the target, which is checked before it ends: so many rows as
- * there, all bytes named, and each manifest what its digest says. Whatever goes wrong, the target is as it was.
+ * Copies all rows of one snapshot of the source in one transaction of the target. Before the transaction commits, it checks
+ * that the target has as many rows as the source, that every blob was copied, and that every manifest has its digest. After
+ * an error the target is unchanged.
  */
 export function copyRows(source: Database, target: Database, move: RowMove): Promise<RowCounts> {
   return target.withMigrationLock(() =>
     source.snapshot((from) =>
       target.transaction(async (to) => {
-        await checkStillOn(from, move)
+        await checkStarted(from, move)
         await requireEmpty(to)
         const counts = await copyTables(from, to, move)
-        if (move.keepsBlobStore) await takeTrash(from, to)
-        await settleCopiedObjects(to)
-        // `move-from` stays: no server begins to work here before the other end has been told.
-        await to.run("DELETE FROM marks WHERE name = 'moved-from'", [])
-        await to.run("INSERT INTO marks (name, value) VALUES ('moved-from', $1)", [move.name])
+        if (move.keepsBlobStore) await takeOverTrash(from, to)
+        await dropCopiedObjects(to)
+        await to.run("INSERT INTO marks (name, value) VALUES ('moved-from', $1)", [move.id])
         if (target.engine === 'postgres') await setSequences(to)
         await checkCounts(from, to, counts)
         await checkManifests(to)
-        // A planner that knows nothing of so many new rows would read all of them.
+        // Without statistics about so many new rows, the planner would choose full scans.
         if (target.engine === 'postgres') await to.run(`ANALYZE ${copiedTables.map(({ name }) => name).join(', ')}`, [])
         return counts
       }),
@@ -46,16 +45,16 @@ export function copyRows(source: Database, target: Database, move: RowMove): Pro
   )
 }
 
-/** The tables that hold something of a registry. */
+/** The tables that hold rows of a registry. */
 export async function listOccupied(queries: Queryable): Promise<readonly string[]> {
   const names = [...copiedTables.map(({ name }) => name), 'uploads']
   const found = await Promise.all(names.map((name) => queries.first(`SELECT 1 AS found FROM ${name} LIMIT 1`, [])))
   return names.filter((_, at) => found[at] !== undefined)
 }
 
-async function checkStillOn(from: Queryable, move: RowMove): Promise<void> {
+async function checkStarted(from: Queryable, move: RowMove): Promise<void> {
   const mark = await from.first<{ value: string }>("SELECT value FROM marks WHERE name = 'read-only'", [])
-  move.checkStillOn?.(mark?.value)
+  move.checkStarted?.(mark?.value)
 }
 
 async function requireEmpty(to: Queryable): Promise<void> {
@@ -71,7 +70,7 @@ async function copyTables(from: Queryable, to: Queryable, move: RowMove): Promis
     for await (const page of readPages(from, table)) {
       const changed = table.name === 'blobs' && !move.keepsBlobStore ? await toCopies(to, page) : page
       const rows = changed.map((row) =>
-        table.columns.map((column) => (column === table.anew ? now : toValue(row[column]))),
+        table.columns.map((column) => (column === table.resetTime ? now : toValue(row[column]))),
       )
       await insert(to, table, rows)
       counts[table.name] = (counts[table.name] ?? 0) + rows.length
@@ -81,7 +80,7 @@ async function copyTables(from: Queryable, to: Queryable, move: RowMove): Promis
   return counts
 }
 
-/** Rows of blobs with the keys of their copies, which were verified on the way: none of them is damaged. */
+/** Replaces the storage keys by those of the copies. The copies were verified, so none of them is damaged. */
 async function toCopies(to: Queryable, blobs: readonly Row[]): Promise<readonly Row[]> {
   const copies = await to.all<{ source_key: string; storage_key: string; digest: string; size_bytes: number }>(
     'SELECT source_key, storage_key, digest, size_bytes FROM copied_objects WHERE source_key {in $1}',
@@ -97,7 +96,7 @@ async function toCopies(to: Queryable, blobs: readonly Row[]): Promise<readonly 
   })
 }
 
-/** So that there are few statements to prepare, whatever the number of rows. */
+/** Rows per statement: a few fixed sizes, so that few statements are prepared. */
 const groupSizes = [128, 64, 32, 16, 8, 4, 2, 1]
 
 async function insert(to: Queryable, table: CopiedTable, rows: readonly (readonly Value[])[]): Promise<void> {
@@ -118,8 +117,8 @@ function insertStatement({ name, columns }: CopiedTable, rows: number): string {
   return `INSERT INTO ${name} (${columns.join(', ')}) VALUES ${groups.join(', ')}`
 }
 
-/** Where the blob store stays: what the old metadata would have removed from it one day, the new has to. */
-async function takeTrash(from: Queryable, to: Queryable): Promise<void> {
+/** The target has to remove the objects that the source would have removed. */
+async function takeOverTrash(from: Queryable, to: Queryable): Promise<void> {
   for (const name of ['trash', 'uploads']) {
     const table = { name, columns: ['storage_key', 'notes'], key: ['storage_key'] }
     for await (const page of readPages(from, table)) {
@@ -130,8 +129,8 @@ async function takeTrash(from: Queryable, to: Queryable): Promise<void> {
   }
 }
 
-/** Copies whose blobs were collected meanwhile are nobody's; the others are named by their rows from now on. */
-async function settleCopiedObjects(to: Queryable): Promise<void> {
+/** A copy whose blob was collected at the source goes into the trash. Rows of `blobs` name the others from now on. */
+async function dropCopiedObjects(to: Queryable): Promise<void> {
   await to.run(
     `INSERT INTO trash (storage_key, notes, trashed_at) SELECT c.storage_key, NULL, {now} FROM copied_objects c
      WHERE NOT EXISTS (SELECT 1 FROM blobs b WHERE b.storage_key = c.storage_key)`,
@@ -152,9 +151,9 @@ async function setSequences(to: Queryable): Promise<void> {
 
 async function checkCounts(from: Queryable, to: Queryable, copied: RowCounts): Promise<void> {
   for (const { name } of copiedTables) {
-    const [there, here] = [await countRows(from, name), await countRows(to, name)]
-    if (there !== here || here !== copied[name]) {
-      throw new Error(`of ${there} rows of ${name}, ${copied[name]} were copied and ${here} are in the target`)
+    const [atSource, atTarget] = [await countRows(from, name), await countRows(to, name)]
+    if (atSource !== atTarget || atTarget !== copied[name]) {
+      throw new Error(`of ${atSource} rows of ${name}, ${copied[name]} were copied and ${atTarget} are in the target`)
     }
   }
 }

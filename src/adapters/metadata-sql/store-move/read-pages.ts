@@ -4,9 +4,9 @@ import type { CopiedTable } from './copied-tables.ts'
 const rowsMax = 500
 const bytesMax = 16 * 1024 * 1024
 
-/** The rows of a table in the order of its key, page by page: never more in memory than one page of bounded size. */
+/** Reads the rows of a table in the order of its key. Memory holds one page, whose size is limited. */
 export async function* readPages(queries: Queryable, table: CopiedTable): AsyncGenerator<readonly Row[]> {
-  let after: readonly Value[] = table.key.map((column) => (texts.has(column) ? '' : -1))
+  let after: readonly Value[] = table.key.map((column) => (textColumns.has(column) ? '' : -1))
   for (;;) {
     const limit = await findLimit(queries, table, after)
     const rows = limit === 0 ? [] : await queries.all(readStatement(table, table.columns), [...after, limit])
@@ -17,9 +17,10 @@ export async function* readPages(queries: Queryable, table: CopiedTable): AsyncG
   }
 }
 
-const texts: ReadonlySet<string> = new Set(['name', 'digest', 'storage_key'])
+/** Key columns that hold text; the others hold numbers. */
+const textColumns: ReadonlySet<string> = new Set(['name', 'digest', 'storage_key'])
 
-/** How many rows make a page. One that is longer than a page is a page. */
+/** The number of rows in the next page: at least one, however long it is. */
 async function findLimit(queries: Queryable, table: CopiedTable, after: readonly Value[]): Promise<number> {
   const { weight } = table
   if (weight === undefined) return rowsMax
@@ -38,7 +39,7 @@ function readStatement({ name, key }: CopiedTable, columns: readonly string[]): 
   return `SELECT ${columns.join(', ')} FROM ${name} WHERE (${keys}) > (${places}) ORDER BY ${keys} LIMIT $${key.length + 1}`
 }
 
-/** What a column gave, as what a column takes. */
+/** A value that was read, as a value that can be written. */
 export function toValue(given: unknown): Value {
   if (given === null || typeof given === 'string' || typeof given === 'number') return given
   if (given instanceof Uint8Array) return given

@@ -1,6 +1,5 @@
 import type { MarkName, Marks } from '../../../ports/marks.ts'
 import type { Queryable } from '../database.ts'
-import { keepOlderOut, letOlderIn } from '../migrate.ts'
 
 interface MarkRow {
   readonly value: string
@@ -39,13 +38,5 @@ export class SqlMarks implements Marks {
 
   async remove(name: MarkName): Promise<void> {
     await this.#queries.run('DELETE FROM marks WHERE name = $1', [name])
-  }
-
-  keepOlderOut(): Promise<void> {
-    return keepOlderOut(this.#queries)
-  }
-
-  letOlderIn(): Promise<void> {
-    return letOlderIn(this.#queries)
   }
 }

@@ -1,4 +1,4 @@
-// The bytes of a move when the world fails.
+// Copying blobs when a store is unavailable.
 import { describe, expect, test } from 'bun:test'
 import { Unavailable } from '../../../../src/oci/errors.ts'
 import type { BlobStore } from '../../../../src/ports/blob-store.ts'
@@ -8,18 +8,18 @@ import { useCopyWorlds } from '../../../support/moves/copy-world.ts'
 
 const { openWorld, copy, lookInto, expectSound } = useCopyWorlds()
 
-describe('trouble', () => {
-  const trouble = new Unavailable('the blob store', { cause: new Error('no space left') })
-  const saidOf = (place: string) => `Unavailable: the blob store of the ${place} place is unavailable`
+describe('a store that is unavailable', () => {
+  const fault = new Unavailable('the blob store', { cause: new Error('no space left') })
+  const messageOf = (end: string) => `Unavailable: the blob store of the ${end} is unavailable`
 
-  test('that passes is waited for, blob by blob', async () => {
+  test('for a while only delays the copying of a blob', async () => {
     const world = await openWorld(4)
     let left = 3
     const target: Pick<BlobStore, 'openWriter'> = {
       async openWriter(key, object) {
         if (left > 0) {
           left -= 1
-          throw trouble
+          throw fault
         }
         return world.to.blobs.openWriter(key, object)
       },
@@ -27,42 +27,42 @@ describe('trouble', () => {
 
     const { copied, seen } = await copy(world, { target, atOnce: 1 })
 
-    expect([copied, seen.troubles.map(String)]).toEqual([4, Array.from({ length: 3 }, () => saidOf('new'))])
-    expect(seen.troubles[0]).toHaveProperty('cause.message', 'no space left')
+    expect([copied, seen.retries.map(String)]).toEqual([4, Array.from({ length: 3 }, () => messageOf('target'))])
+    expect(seen.retries[0]).toHaveProperty('cause.message', 'no space left')
   })
 
-  test('that stays ends the copying, and what was noted counts', async () => {
+  test('for longer ends the copying, and the blobs that were recorded are not copied again', async () => {
     const world = await openWorld(9)
     let left = 5
     const target: Pick<BlobStore, 'openWriter'> = {
       async openWriter(key, object) {
-        if (left === 0) throw trouble
+        if (left === 0) throw fault
         left -= 1
         return world.to.blobs.openWriter(key, object)
       },
     }
 
-    const fault = await errorOf(copy(world, { target }))
-    expect(String(fault)).toBe(saidOf('new'))
-    expect(fault).toHaveProperty('cause.message', 'no space left')
+    const error = await errorOf(copy(world, { target }))
+    expect(String(error)).toBe(messageOf('target'))
+    expect(error).toHaveProperty('cause.message', 'no space left')
     expect((await lookInto(world)).notes).toHaveLength(5)
     expect((await copy(world)).copied).toBe(4)
     await expectSound(world)
   })
 
-  test('as a copy is noted leaves nothing in the trash that a note may name', async () => {
+  test('when a copy is recorded puts no object into the trash that a record may name', async () => {
     const world = await openWorld(1)
     let isFirst = true
-    const copied = (notes: CopiedObjects): CopiedObjects => ({
-      list: (keys) => notes.list(keys),
-      measure: () => notes.measure(),
-      discard: (object) => notes.discard(object),
-      // It was noted, and the answer was lost.
-      async note(copy, leftovers) {
-        await notes.note(copy, leftovers)
+    const copied = (records: CopiedObjects): CopiedObjects => ({
+      list: (keys) => records.list(keys),
+      measure: () => records.measure(),
+      discard: (object) => records.discard(object),
+      // The copy was recorded, and the answer was lost.
+      async add(copy, leftovers) {
+        await records.add(copy, leftovers)
         if (!isFirst) return
         isFirst = false
-        throw trouble
+        throw fault
       },
     })
 
@@ -70,13 +70,13 @@ describe('trouble', () => {
 
     const { notes, trash } = await lookInto(world)
     expect(notes).toHaveLength(1)
-    // The second copy of the same blob is one too many.
+    // The second copy of the same blob.
     expect(trash).toHaveLength(1)
     expect(trash).not.toContain(notes[0]?.storage_key)
     await expectSound(world)
   })
 
-  test('in the middle of a blob drops what was written, into the trash', async () => {
+  test('in the middle of a blob puts the partial copy into the trash', async () => {
     const world = await openWorld(1)
     const source: Pick<BlobStore, 'read'> = {
       async read() {
@@ -84,22 +84,22 @@ describe('trouble', () => {
         return new ReadableStream({
           pull(controller) {
             if (isFirst) controller.enqueue(new Uint8Array(100))
-            else controller.error(trouble)
+            else controller.error(fault)
             isFirst = false
           },
         })
       },
     }
 
-    const fault = await errorOf(copy(world, { source }))
-    expect(String(fault)).toBe(saidOf('old'))
-    expect(fault).toHaveProperty('cause.message', 'no space left')
+    const error = await errorOf(copy(world, { source }))
+    expect(String(error)).toBe(messageOf('source'))
+    expect(error).toHaveProperty('cause.message', 'no space left')
     const { notes, trash } = await lookInto(world)
     expect([notes.length, trash.length]).toEqual([0, 4])
     expect((await copy(world)).copied).toBe(1)
   })
 
-  test('takes back what was counted of a blob that has to be copied again', async () => {
+  test('at the end of a blob subtracts its bytes from the progress', async () => {
     const world = await openWorld(2)
     let left = 3
     const target: Pick<BlobStore, 'openWriter'> = {
@@ -107,13 +107,13 @@ describe('trouble', () => {
         const writer = await world.to.blobs.openWriter(key, object)
         if (left === 0) return writer
         left -= 1
-        writer.complete = () => Promise.reject(trouble)
+        writer.complete = () => Promise.reject(fault)
         return writer
       },
     }
 
     const { copied, seen } = await copy(world, { target, atOnce: 1 })
 
-    expect([copied, seen.troubles.length, seen.bytes]).toEqual([2, 3, 2_001])
+    expect([copied, seen.retries.length, seen.bytes]).toEqual([2, 3, 2_001])
   })
 })

@@ -1,9 +1,9 @@
-// The two settings of a move, and which of them a variable of the environment speaks of.
+// The settings of both ends of a move, and the environment variables of each.
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError, readConfig, readMoveConfigs } from '../../../../src/app/config.ts'
-import { describeBlobs, describeMetadata } from '../../../../src/app/store-move/store-places.ts'
+import { describeBlobs, describeMetadata } from '../../../../src/app/store-move/move-ends.ts'
 import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
 
 const newFolder = useTemporaryFolders('move-config')
@@ -15,13 +15,13 @@ function fileWith(text: string): string {
 }
 
 describe('the settings of both ends of a move', () => {
-  test('come from a file each', () => {
+  test('come from two files', () => {
     const { source, target } = readMoveConfigs(fileWith('data_dir: /old'), fileWith('data_dir: /new'), {})
 
     expect([source.dataDir, target.dataDir]).toEqual(['/old', '/new'])
   })
 
-  test('come from the environment by its two prefixes, before the files', () => {
+  test('come from the environment, with a prefix for each end, before the files', () => {
     const environment = {
       BERTH_DATA_DIR: '/old',
       BERTH_STORAGE__S3__BUCKET: 'old-bucket',
@@ -39,7 +39,7 @@ describe('the settings of both ends of a move', () => {
     expect(target.databaseUrl).toBe('postgres://berth:secret@new/berth')
   })
 
-  test('share the variables that others read too', () => {
+  test('share the variables of other programs', () => {
     const { source, target } = readMoveConfigs(fileWith(''), fileWith(''), {
       AWS_REGION: 'mars-1',
       BERTH_TO_DATA_DIR: '/n',
@@ -48,7 +48,7 @@ describe('the settings of both ends of a move', () => {
     expect([source.s3Region, target.s3Region]).toEqual(['mars-1', 'mars-1'])
   })
 
-  test('are wrong with the name that the fault has, and say which end it is at', () => {
+  test('are refused with the name of each wrong setting and its end', () => {
     const read = () =>
       readMoveConfigs(fileWith(''), fileWith('zzz: 1'), { BERTH_TO_SERVER__PORT: 'x', BERTH_TO_NOTHING: '1' })
 
@@ -63,13 +63,13 @@ describe('the settings of both ends of a move', () => {
   })
 })
 
-describe('where stores are', () => {
+describe('the place of a store', () => {
   const described = (environment: Readonly<Record<string, string>>) => {
     const config = readConfig(fileWith(''), environment)
     return [describeMetadata(config), describeBlobs(config)]
   }
 
-  test('is told without secrets', () => {
+  test('is described without secrets', () => {
     const secrets = {
       BERTH_METADATA__URL: 'postgres://berth:canary@db.example.com:5433/berth?password=canary',
       BERTH_STORAGE__S3__BUCKET: 'images',
