@@ -1,19 +1,19 @@
+import { accountRoutes } from './accounts.ts'
 import { apiKeyRoutes } from './identity/api-keys.ts'
 import { keySetRoutes } from './identity/key-set.ts'
 import { meRoutes } from './identity/me.ts'
-import { tokenRoutes } from './identity/token.ts'
+import { tokenRoutes } from './identity/tokens.ts'
 import { userRoutes } from './identity/users.ts'
 import { openApiRoute } from './openapi/openapi.ts'
-import { healthRoutes } from './probes/health.ts'
+import { probeRoutes } from './probes.ts'
 import type { Route, RouteTable } from './route.ts'
-import { accountRoutes } from './service/service.ts'
 import { startPageRoutes } from './start-page.ts'
 import { baseRoutes } from './v2/base.ts'
 import { blobRoutes } from './v2/blobs.ts'
-import { catalogRoutes } from './v2/catalog.ts'
 import { manifestRoutes } from './v2/manifests.ts'
 import { referrerRoutes } from './v2/referrers.ts'
-import { scopedTokenRoutes } from './v2/scoped-token.ts'
+import { repositoryRoutes } from './v2/repositories.ts'
+import { scopedTokenRoutes } from './v2/scoped-tokens.ts'
 import { tagRoutes } from './v2/tags.ts'
 import { uploadRoutes } from './v2/uploads.ts'
 
@@ -27,7 +27,7 @@ export const serviceRoutes: readonly Route[] = [
   ...keySetRoutes,
   ...userRoutes,
   ...apiKeyRoutes,
-  ...healthRoutes,
+  ...probeRoutes,
 ]
 
 /**
@@ -40,7 +40,7 @@ export const registryRoutes: readonly Route[] = [
   ...blobRoutes,
   ...tagRoutes,
   ...referrerRoutes,
-  ...catalogRoutes,
+  ...repositoryRoutes,
   ...scopedTokenRoutes,
   ...baseRoutes,
 ]

@@ -1,8 +1,8 @@
-import { countImages, disableAccount, enableAccount } from '../../registry/accounts.ts'
-import { type Answer, jsonAnswer } from '../answer.ts'
-import type { CallerExchange } from '../exchange.ts'
-import { apiPrefix } from '../mounts.ts'
-import { json, type Route } from '../route.ts'
+import { countImages, disableAccount, enableAccount } from '../registry/accounts.ts'
+import { type Answer, jsonAnswer } from './answer.ts'
+import type { CallerExchange } from './exchange.ts'
+import { apiPrefix } from './mounts.ts'
+import { json, type Route } from './route.ts'
 
 export const accountRoutes: readonly Route[] = [
   {

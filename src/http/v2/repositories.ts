@@ -4,7 +4,7 @@ import type { RegistryExchange } from '../exchange.ts'
 import { nextPageHeaders, parsePage } from '../paging.ts'
 import { json, type Route } from '../route.ts'
 
-export const catalogRoutes: readonly Route[] = [
+export const repositoryRoutes: readonly Route[] = [
   {
     operationId: 'getCatalog',
     method: 'GET',

@@ -1,9 +1,9 @@
-import { Unavailable } from '../../oci/errors.ts'
-import { type Answer, jsonAnswer } from '../answer.ts'
-import type { Exchange } from '../exchange.ts'
-import { json, type Route } from '../route.ts'
+import { Unavailable } from '../oci/errors.ts'
+import { type Answer, jsonAnswer } from './answer.ts'
+import type { Exchange } from './exchange.ts'
+import { json, type Route } from './route.ts'
 
-export const healthRoutes: readonly Route[] = [
+export const probeRoutes: readonly Route[] = [
   {
     operationId: 'getHealth',
     method: 'GET',
