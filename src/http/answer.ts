@@ -1,13 +1,13 @@
 import type { OutgoingBytes } from '../ports/blob-store.ts'
 
-/** What a handler gives back. It never touches the socket; a HEAD gets the same without the body. */
+/** The result of a handler. For HEAD, the body is left out. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array | OutgoingBytes
-  /** The body's length, where the answer to HEAD has to name it without having the body. */
+  /** The length of the body. An answer to HEAD needs it, because it has no body. */
   readonly lengthBytes?: number
-  /** For a stream that this process makes: how much of it is in memory at a time. */
+  /** For a stream that this process produces: how much of it is in memory at a time. */
   readonly memoryBytes?: number
 }
 
@@ -20,16 +20,15 @@ export interface ResponseContext {
   readonly requestId: string
   /** The connection ends with this answer. */
   readonly isLast: boolean
-  /** The request's address held a key: nobody may keep the answer or pass the address on. */
+  /** The URL contained an API key: the answer must not be cached, and the URL must not be passed on as a referrer. */
   readonly isSecretInQuery: boolean
 }
 
-/** An answer, as the server sends it. */
 export function toResponse(answer: Answer, context: ResponseContext): Response {
   const { body, lengthBytes, status } = answer
   const headers: Record<string, string> = {
     ...answer.headers,
-    // Some clients of the older kind look for this before they go on.
+    // Some old clients check this header.
     'docker-distribution-api-version': 'registry/2.0',
     'x-content-type-options': 'nosniff',
     'x-request-id': context.requestId,

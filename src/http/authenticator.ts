@@ -17,7 +17,7 @@ type Needs = {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** The one place that authenticates. */
+/** Finds the caller of a request. No other code authenticates. */
 export class Authenticator {
   readonly #app: Needs
   readonly #peers: Peers
@@ -27,14 +27,14 @@ export class Authenticator {
     this.#peers = peers
   }
 
-  /** Who is calling, if that is known without asking anybody: nearly every request ends here. */
-  recall(presented: PresentedCredential | undefined): Principal | undefined {
-    // A cookie alone is not enough to know; see `identify`.
+  /** The caller, if the credential is in the cache. This is the case for nearly every request. */
+  findCached(presented: PresentedCredential | undefined): Principal | undefined {
+    // A cookie also needs the check of the origin; see `identify`.
     if (presented?.credential === undefined || presented.carrier === 'cookie') return undefined
     return this.#app.identity.findCached(presented.credential)
   }
 
-  /** Who is calling: the anonymous principal where there are no credentials at all and strangers are welcome somewhere. */
+  /** The caller. Without a credential it is the anonymous principal, if some repositories are open to anonymous callers. */
   async identify(request: Request, presented: PresentedCredential | undefined): Promise<Principal> {
     if (presented === undefined) {
       if (this.#app.anonymous === undefined) throw new RegistryRefusal('unauthenticated')
@@ -48,7 +48,7 @@ export class Authenticator {
     return principal
   }
 
-  /** Tries something that may be a guess. Refuses it, before it is judged, when the client has failed too often. */
+  /** Runs `work`, which checks a possible guess. Refuses it before that if the client has failed too often. */
   attempt<T>(
     request: Request,
     tried: Omit<Attempt, 'from'>,
@@ -62,13 +62,13 @@ export class Authenticator {
     if (credential === undefined) return undefined
     const remembered = identity.findCached(credential)
     if (remembered !== undefined) return remembered
-    // Its own words condemn it: there is nothing to ask, and nothing is being guessed.
+    // An expired token is refused by its own content. It is no guess, and the identity service is not called.
     if (credential.kind === 'bearer' && isOver(credential.secret, clock.now())) return undefined
-    const tried = triedBy(credential, this.#app.embedded !== undefined)
-    const ask = () => identity.authenticate(credential, this.#originOf(request))
-    if (!identity.isUnguessable(credential)) return this.attempt(request, tried, ask)
-    // A good token or API key of our own is not a guess, so the limits apply only after it has turned out to be bad.
-    return (await ask()) ?? this.attempt(request, tried, async () => undefined)
+    const tried = attemptOf(credential, this.#app.embedded !== undefined)
+    const authenticate = () => identity.authenticate(credential, this.#originOf(request))
+    if (!identity.isUnguessable(credential)) return this.attempt(request, tried, authenticate)
+    // A valid token or API key of this registry is no guess, so the limits apply only after it has turned out to be invalid.
+    return (await authenticate()) ?? this.attempt(request, tried, async () => undefined)
   }
 
   #originOf(request: Request): Origin | undefined {
@@ -77,11 +77,11 @@ export class Authenticator {
   }
 }
 
-/** Our own keys and tokens are random or signed. What those of another service look like is not known. */
-function triedBy(credential: Credential, isOurs: boolean): Omit<Attempt, 'from'> {
+/** Keys and tokens of this registry are random or signed. The format of those of another service is unknown. */
+function attemptOf(credential: Credential, isOurs: boolean): Omit<Attempt, 'from'> {
   const { kind, secret } = credential
   if (kind !== 'login') return { credential: fingerprintOf(secret), isUnguessable: isOurs }
-  // As at the login for a token: the same password is the same guess there and here.
+  // The same text as in the login for a token, so that one password counts as one guess in both places.
   const tried = `${credential.userName}\n${secret}`
   return isOurs && isGeneratedKey(secret)
     ? { credential: tried, isUnguessable: true }

@@ -6,7 +6,7 @@ export interface GateSettings {
   readonly connectionsMax: number
 }
 
-/** The port: closing it refuses new connections and ends the idle ones. Requests that run go on. */
+/** Closing the port refuses new connections and closes the idle ones. Running requests continue. */
 export interface Port {
   close(): void
   open(): void
@@ -14,7 +14,7 @@ export interface Port {
 
 /** How the descriptors of this process are counted. */
 export interface Descriptors {
-  /** Undefined where the system does not tell; Infinity when none is left to count them with. */
+  /** Undefined if the system does not report it. Infinity if no descriptor is left to count the others with. */
   count(): number | undefined
   max(): number | undefined
 }
@@ -23,14 +23,14 @@ const ofThisProcess: Descriptors = { count: () => countOpenFiles(), max: openFil
 
 const pauseMinMs = 100
 const pauseMaxMs = 5_000
-/** Counting takes at most about one part of so many of the time. */
-const pausePerCountMs = 50
+/** The pause is this many times as long as the count took, so that counting costs at most about 2 % of the time. */
+const pausePerCount = 50
 const reserveMin = 64
 const logsEveryMs = 60_000
 
 /** How long to wait before the descriptors are counted again. On Linux before 6.2, counting many of them is slow. */
 export function pauseAfterCount(countedForMs: number): number {
-  return Math.min(pauseMaxMs, Math.max(pauseMinMs, countedForMs * pausePerCountMs))
+  return Math.min(pauseMaxMs, Math.max(pauseMinMs, countedForMs * pausePerCount))
 }
 
 /**
@@ -59,7 +59,7 @@ export class ConnectionGate {
     }
     const possible = max - Math.max(reserveMin, Math.ceil(max / 10))
     this.#openMax = connectionsMax === 0 ? possible : Math.min(possible, own + connectionsMax)
-    this.#lookAfter(pauseMinMs)
+    this.#checkAfter(pauseMinMs)
   }
 
   stop(): void {
@@ -67,11 +67,11 @@ export class ConnectionGate {
     this.#timer = undefined
   }
 
-  #lookAfter(pauseMs: number): void {
+  #checkAfter(pauseMs: number): void {
     this.#timer = setTimeout(() => {
-      const begunAt = performance.now()
+      const startedAt = performance.now()
       const open = this.#descriptors.count()
-      this.#lookAfter(pauseAfterCount(performance.now() - begunAt))
+      this.#checkAfter(pauseAfterCount(performance.now() - startedAt))
       // A count that failed says nothing about the port.
       if (open !== undefined) this.#decide(open)
     }, pauseMs)
@@ -101,10 +101,10 @@ export class ConnectionGate {
   }
 
   /** Logs at most once a minute, so that a long overload does not fill the log. */
-  #warn(words: string, details: Readonly<Record<string, unknown>>): void {
+  #warn(message: string, details: Readonly<Record<string, unknown>>): void {
     const now = performance.now()
     if (now - this.#loggedAt < logsEveryMs) return
     this.#loggedAt = now
-    this.#log.write('warn', words, { ...details, max: this.#openMax })
+    this.#log.write('warn', message, { ...details, max: this.#openMax })
   }
 }

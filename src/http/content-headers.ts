@@ -1,10 +1,7 @@
 import type { Digest } from '../oci/digest.ts'
 import type { Answer } from './answer.ts'
 
-/**
- * Stored content came from users. It is named by its digest, so it can be kept for ever once it is had; and a browser
- * that is led here must not take it for a page of ours.
- */
+/** Stored content comes from users. The policy keeps a browser from running it as a page of this server. */
 export function contentHeaders(digest: Digest, contentType: string): Record<string, string> {
   return {
     'content-type': contentType,

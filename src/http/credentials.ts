@@ -12,7 +12,7 @@ export interface PresentedCredential {
 const cookieName = 'svc-auth'
 const secretLengthMax = 8_192
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
-// Two secrets must not become one: neither by a sign for what is no text, nor by a mark at the start that is dropped.
+// Two different secrets must not be decoded to the same text, neither by a replacement character nor by a dropped BOM.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
@@ -39,7 +39,7 @@ export function findCredential(headers: Headers, query: URLSearchParams): Presen
   return undefined
 }
 
-/** Skopeo and podman, asked for Basic credentials that nobody gave them, send an empty name with an empty password. */
+/** Without credentials, Skopeo and podman answer a Basic challenge with an empty name and an empty password. */
 function isEmptyBasic(header: string): boolean {
   return header.endsWith(' Og==') && header.toLowerCase() === 'basic og=='
 }
@@ -84,7 +84,7 @@ const userNameLengthMax = 255
 /** RFC 7617, 2: "a user-id containing a colon character is invalid", and neither part may have control characters. */
 const notInUserName = /[\p{Cc}:]/u
 
-/** The reserved names say what the password is. Any other is the name of a user. */
+/** With a reserved user name, the password is an API key or a token. Any other user name is the name of a user. */
 export function toLogin(userName: string, secret: string): Credential | undefined {
   if (userName === 'apikey') return toCredential('api-key', secret)
   if (userName === 'bearer') return toCredential('bearer', secret)

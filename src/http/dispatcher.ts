@@ -30,8 +30,8 @@ export interface DispatcherNeeds {
 }
 
 /**
- * From a request to the answer of its handler: parse the target, find the credential and the route, authenticate, authorise,
- * check the account, call the handler. Any refusal is thrown.
+ * From a request to the answer of its handler: parse the target, find the credential and the route, authenticate,
+ * authorise, check the account, call the handler. Any refusal is thrown.
  */
 export class Dispatcher {
   readonly #needs: DispatcherNeeds
@@ -61,7 +61,7 @@ export class Dispatcher {
     const { route } = matched
     if (route.access === 'anyone') return route.handle(exchange)
 
-    const principal = authenticator.recall(context.presented) ?? (await this.#identify(context))
+    const principal = authenticator.findCached(context.presented) ?? (await this.#identify(context))
     context.principal = principal
     // A scoped token is valid for the registry interface only.
     if (principal.kind === 'scoped' && context.area.kind === 'service') throw new RegistryRefusal('credentials-invalid')
@@ -114,7 +114,7 @@ export class Dispatcher {
     }
   }
 
-  /** For an ambiguous path, which contains no valid name or reference. The caller learns this only after authentication. */
+  /** For an ambiguous path, which contains no valid name. The caller learns this only after authentication. */
   async #refusePath({ queryText }: RawTarget, context: RequestContext): Promise<never> {
     const { headers } = context.request
     checkHost(headers.get('host'))
@@ -139,7 +139,7 @@ export class Dispatcher {
   }
 }
 
-/** An invalid name is the name of no repository: 404 for a read, 400 for a write. Anonymous callers get 401 before that. */
+/** An invalid name is the name of no repository: 404 for a read, 400 for a write, 401 for anonymous callers. */
 function parseNameFor(request: Request, name: string, principal: Principal): RepositoryName {
   if (isRepositoryName(name)) return name
   refuseAnonymous(principal)

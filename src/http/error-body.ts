@@ -27,7 +27,7 @@ interface ErrorRow {
   readonly code: ErrorCode
 }
 
-/** The one table from a refusal to what the wire says. A refusal without its row does not compile. */
+/** The status and the code of every refusal. A refusal without its row does not compile. */
 export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   unauthenticated: { status: 401, code: 'UNAUTHORIZED' },
   'credentials-invalid': { status: 401, code: 'UNAUTHORIZED' },
@@ -86,47 +86,47 @@ export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
 
 const retryAfterSeconds = '5'
 
-/** Where the request was, as far as an error's headers depend on it. */
+/** What the error body and its headers need to know of the request. */
 export interface ErrorContext {
   readonly area: Area
   readonly path: string
   readonly requestId: string
-  /** What a 401 asks for; made only where there is one. */
+  /** Creates the challenge of a 401. */
   readonly challenge: (refusal: Refusal) => string
 }
 
 /**
- * Any error -> the answer. A refusal says what it is; trouble says that trying again may help; a mistake of ours says
- * nothing but the request's number, under which the log has the rest.
+ * Turns any error into an answer. A refusal says what was refused. An unavailable dependency says that trying again may
+ * help. A bug says only the request id, under which the log has the details.
  */
 export function answerError(error: unknown, context: ErrorContext): Answer {
   if (error instanceof RegistryRefusal) {
     const row = errorTable[error.refusal]
-    // A body without `errors` has no other place for the reason.
+    // An ErrorMessage has no other member for the reason.
     const message = context.area.kind === 'service' ? describeRefusal(error) : error.message
-    return write(row, message, error.details, refusalHeaders(error, context), context)
+    return toAnswer(row, message, error.details, refusalHeaders(error, context), context)
   }
   if (error instanceof Unavailable) {
     const headers = { 'retry-after': retryAfterSeconds }
-    return write({ status: 503, code: 'UNAVAILABLE' }, error.message, [], headers, context)
+    return toAnswer({ status: 503, code: 'UNAVAILABLE' }, error.message, [], headers, context)
   }
   const details = [{ requestId: context.requestId }]
-  return write({ status: 500, code: 'UNKNOWN' }, 'internal error', details, {}, context)
+  return toAnswer({ status: 500, code: 'UNKNOWN' }, 'internal error', details, {}, context)
 }
 
 /**
- * Registry routes carry both forms, so that OCI clients and readers of ErrorMessage each find theirs. There is no member
- * named `details` at the top: Docker would take it for the message.
+ * The body in the registry interface is an OciError and an ErrorMessage at once, so that both kinds of clients can read it.
+ * It has no member `details` at the top level: Docker would show it as the message.
  */
-function write(
+function toAnswer(
   { status, code }: ErrorRow,
   message: string,
   details: readonly unknown[],
   headers: Readonly<Record<string, string>>,
   { area }: ErrorContext,
 ): Answer {
-  // Never without a detail: an entry that has none, and the words of the specification, is shrunk by Docker to its bare
-  // code, which its push then takes for trouble and tries again for 50 seconds without a word.
+  // Every entry has a detail. Docker reduces an entry that has none, and the message of the specification, to its code. Its
+  // push then takes the code for a temporary error and repeats the request for 50 seconds without any output.
   const entries = details.length === 0 ? [{}] : details
   const body =
     area.kind === 'service'
@@ -142,7 +142,6 @@ function refusalHeaders(error: RegistryRefusal, context: ErrorContext): Record<s
     case 'credentials-invalid':
     case 'scope-insufficient':
     case 'login-invalid':
-      // Exactly one challenge: clients disagree about which of two they take.
       return { 'www-authenticate': context.challenge(error.refusal) }
     case 'method-unsupported':
       return { allow: String(detail['allow']) }

@@ -24,42 +24,42 @@ import type { Redirects } from './redirects.ts'
 import type { RequestTarget } from './request-target.ts'
 import type { PathValues } from './route-pattern.ts'
 
-/** What the mouth needs to know of its surroundings. */
+/** The settings of the transport. */
 export interface HttpSettings extends PeerSettings {
   readonly hasRootMount: boolean
-  /** Of another identity service than the embedded one. */
+  /** The address of the identity service, if it is not the embedded one. */
   readonly authUrl: string | undefined
   readonly serviceName: string
   readonly version: string
-  /** Where the start page leads readers, beside the OpenAPI document. */
+  /** The address of the documentation, for the start page. */
   readonly docsUrl: string | undefined
-  /** What strangers are asked for at the registry. */
+  /** The challenge that callers without valid credentials get in the registry interface. */
   readonly challenge: 'basic' | 'bearer'
   readonly bodyBytesPerSecondMin: number
   readonly bodyWindowMs: number
 }
 
-/** All that handlers can reach; each deed takes of it what its own type names. */
+/** Everything that handlers can use. A use case takes the parts that the type of its first parameter lists. */
 export interface Application {
   readonly blobs: BlobStore
   readonly metadata: MetadataStore
   readonly disk: DiskSpace
   readonly settings: RegistrySettings
   readonly http: HttpSettings
-  /** Where clients are sent to the blob store itself. */
+  /** Undefined unless `storage.redirect` is on. */
   readonly redirects: Redirects | undefined
   readonly writers: UploadWriters
   readonly identity: CachingIdentity
   readonly failures: FailureLimits
-  /** Who strangers are, where some repositories are open to them. */
+  /** The principal of anonymous callers, if some repositories are open to them. */
   readonly anonymous: Principal | undefined
   readonly scopedTokens: ScopedTokens
-  /** The embedded identity service, if it is ours to run. */
+  /** Undefined if the registry uses another identity service. */
   readonly embedded: EmbeddedIdentityService | undefined
   readonly clock: Clock
-  /** What all requests together may keep in memory. */
+  /** The memory that all requests together may use. */
   readonly memory: ByteBudget
-  /** Whether the process was told to stop: it still serves, and asks nobody to come back. */
+  /** Whether the process is shutting down: it still answers, and closes every connection after the answer. */
   isLeaving(): boolean
 }
 
@@ -71,7 +71,7 @@ export interface EmbeddedIdentityService {
   readonly usersPerAccountMax: number
 }
 
-/** One request, before it is known who asks. */
+/** One request, whose caller need not be known. */
 export interface Exchange {
   readonly app: Application
   readonly request: Request
@@ -84,11 +84,11 @@ export interface Exchange {
   /** The request's body, to be read once. */
   readonly body: () => ByteSource
   /**
-   * Before so many bytes of the body are read into memory, or of an answer gathered there. Waits for a bounded time, then
-   * rejects with `Unavailable`. The memory is given back when the answer is sent.
+   * Reserves memory before as many bytes of the body are read, or of an answer are collected. Waits for a bounded time, then
+   * rejects with `Unavailable`. The memory is released when the answer has been sent.
    */
   readonly reserve: (bytes: number) => Promise<void>
-  /** Writes a line to the log: stored bytes were found lost, and the request goes on. */
+  /** Logs that stored bytes were found lost, and lets the request continue. */
   readonly noteLoss: (lost: LostBytes) => void
 }
 
@@ -103,7 +103,7 @@ export interface RegistryExchange extends CallerExchange {
   readonly mount: RegistryMount
 }
 
-/** One request about a repository, which the caller may do what the route says. */
+/** One request for a repository on which the caller has the right of the route. */
 export interface RepositoryExchange extends RegistryExchange {
   readonly repository: RepositoryName
   readonly scope: Scope

@@ -1,13 +1,13 @@
-/**
- * Where the registry interface answers: under the contract's prefix, and at the root, because most clients can speak
- * nothing else. A request's links stay in the mount it came in on: Docker drops its credentials when they leave it.
- */
 export const apiPrefix = '/api/2023-12-28'
 export const identityPrefix = '/api/2021-02-21'
 
+/**
+ * The registry interface has two mounts: below the prefix of spec.md, and at the root, because most clients support
+ * nothing else. Links in an answer stay in the mount of the request: Docker drops its credentials when a link leaves it.
+ */
 export type RegistryMount = '/v2' | `${typeof apiPrefix}/v2`
 
-/** Which part of the interface a path belongs to; it decides the form of an error's body too. */
+/** The part of the interface that a path belongs to. It also decides the form of error bodies. */
 export type Area = { readonly kind: 'registry'; readonly mount: RegistryMount } | { readonly kind: 'service' }
 
 const apiMount: RegistryMount = `${apiPrefix}/v2`

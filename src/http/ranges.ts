@@ -5,11 +5,11 @@ const oneRange = /^bytes=\s*(\d*)-(\d*)\s*$/
 export const chunkRange = /^(\d+)-(\d+)$/
 
 /**
- * The part that a `Range` header asks for, or undefined for all: without the header, with several ranges (RFC 9110, 14.2:
- * a server may ignore the header), or with another unit.
+ * The part that a `Range` header asks for. Undefined means the whole content: without the header, with several ranges
+ * (RFC 9110, 14.2: a server may ignore the header), or with another unit.
  *
- * `bytes=500-0` is not a range at all by RFC 9110 and could be ignored; it is refused like one that lies behind the end,
- * because a client that sends it does not want the whole blob.
+ * `bytes=500-0` is not a valid range by RFC 9110 and could be ignored. It is refused like a range behind the end, because
+ * a client that sends it does not want the whole blob.
  */
 export function parseRange(header: string | null, sizeBytes: number): ByteRange | undefined {
   if (header === null) return undefined
@@ -30,7 +30,7 @@ function lastBytes(count: number, sizeBytes: number): ByteRange {
 }
 
 /**
- * The `Content-Range` of a chunk: `<first>-<last>`, both included, and nothing in front, as the distribution-spec has it.
+ * The `Content-Range` of a chunk: `<first>-<last>`, both included and without a unit, as the distribution-spec defines it.
  */
 export function parseChunkRange(header: string | null): { first: number; lengthBytes: number } | undefined {
   if (header === null) return undefined
@@ -43,7 +43,7 @@ export function parseChunkRange(header: string | null): { first: number; lengthB
   return { first, lengthBytes: last - first + 1 }
 }
 
-/** What an upload holds. Docker wants `0-0` while there is nothing, and fails on `0--1`. */
+/** The received bytes of an upload. Docker expects `0-0` while there are none, and fails on `0--1`. */
 export function receivedRange(receivedBytes: number): string {
   return `0-${Math.max(0, receivedBytes - 1)}`
 }

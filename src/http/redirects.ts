@@ -7,7 +7,7 @@ export interface RedirectSettings {
   readonly exceptAgents: readonly string[]
 }
 
-/** Who is sent to the blob store itself, and who is not: some networks cannot reach it, some clients do not follow. */
+/** Decides which requests are redirected to the blob store: some networks cannot reach it, and some clients do not follow. */
 export class Redirects {
   readonly lifetimeSeconds: number
   readonly #exceptNetworks: AddressRanges
@@ -19,7 +19,7 @@ export class Redirects {
     this.#exceptAgents = exceptAgents
   }
 
-  isFor(request: Request, peers: Peers): boolean {
+  appliesTo(request: Request, peers: Peers): boolean {
     const agent = request.headers.get('user-agent') ?? ''
     return (
       !this.#exceptAgents.some((text) => agent.includes(text)) && !this.#exceptNetworks.has(peers.clientOf(request))

@@ -2,10 +2,10 @@ import { ByteSource } from '../lib/byte-source.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { Exchange, HttpSettings } from './exchange.ts'
 
-/** A request's body as a source of chunks. A sender that goes away or crawls is told so in our words. */
+/** The body of a request as a source of chunks. It fails with a refusal if the sender disconnects or is too slow. */
 export function openBody(request: Request, settings: HttpSettings): ByteSource {
   const encoding = request.headers.get('content-encoding')
-  // Stored bytes are the bytes that were sent; decoding them would be another thing, and a bomb besides.
+  // The sent bytes are stored unchanged, because digests depend on them. A decoded body could also be enormous.
   if (encoding !== null && encoding.toLowerCase() !== 'identity') {
     throw new RegistryRefusal('content-encoding-unsupported')
   }
@@ -17,20 +17,20 @@ export function openBody(request: Request, settings: HttpSettings): ByteSource {
   })
 }
 
-/** The length that the request announces, if it does. Chunked bodies do not. */
+/** The length that the request announces. Undefined for a chunked body. */
 export function announcedLength(request: Request): number | undefined {
   const length = request.headers.get('content-length')
   return length === null ? undefined : Number(length)
 }
 
-/** Whether a body follows the headers. Bun hides the body of GET and HEAD, but the client sends it all the same. */
+/** Whether a body follows the headers. Bun hides the body of GET and HEAD, but the client sends it nevertheless. */
 export function announcesBody(request: Request): boolean {
   return request.body !== null || (announcedLength(request) ?? 0) > 0 || request.headers.has('transfer-encoding')
 }
 
 /**
- * A small body, whole. One that is larger than `max`, or says that it is, is refused without being read on. Memory for it is
- * reserved first: as much as the request announces, or else as much as it may send.
+ * Reads a whole small body. A body larger than `max`, or announced as larger, is refused without reading the rest. Memory
+ * is reserved first: the announced length, or else the largest allowed length.
  */
 export async function readAtMost(exchange: Exchange, max: number, tooLarge: () => Error): Promise<Uint8Array> {
   const announced = announcedLength(exchange.request)
@@ -40,7 +40,7 @@ export async function readAtMost(exchange: Exchange, max: number, tooLarge: () =
   return announced === undefined ? gather(source, max, tooLarge) : fill(new Uint8Array(announced), source, tooLarge)
 }
 
-/** Into one buffer, so that the bytes are never in memory twice. */
+/** Reads into one buffer, so that the bytes are in memory only once. */
 async function fill(whole: Uint8Array, source: ByteSource, tooLarge: () => Error): Promise<Uint8Array> {
   let bytes = 0
   for await (const chunk of source) {

@@ -6,7 +6,7 @@ import type { RequestMemory } from './request-memory.ts'
 import type { RequestTarget } from './request-target.ts'
 import type { MatchedRoute } from './router.ts'
 
-/** Why a request ended before its body did, and how many bytes of an upload are kept. Both are fields of its log line. */
+/** Why a request ended before its body did, and how many bytes of an upload are kept: two fields of its log line. */
 export interface Interruption {
   readonly interrupted: unknown
   readonly kept: unknown

@@ -5,23 +5,23 @@ import type { Principal } from '../ports/identity.ts'
 import type { Answer } from './answer.ts'
 import type { Route } from './route.ts'
 
-/** A shorter answer fits into the buffers of its connection, so its reader keeps nothing of ours. */
+/** A shorter answer fits into the buffers of its connection, so it uses no memory of this process while it is sent. */
 export const smallAnswerBytes = 32 * 1024
 
-/** Bun takes about this much of a body from the kernel although nobody reads it yet (measured: 1.4 to 1.5 MiB). */
+/** Bun reads about this much of a body from the kernel before the handler reads any (measured: 1.4 to 1.5 MiB). */
 export const unreadBodyBytesMax = 1536 * 1024
 
-/** What the socket knows of a request, and can do to it. */
+/** The connection of a request. */
 export interface Connection {
-  /** Whether the answer is still on its way. */
+  /** Whether the answer is still being sent. */
   isOpen(request: Request): boolean
-  /** While a request waits for the server, the client must not be cut for it. */
+  /** While a request waits for memory, its connection must not be closed as idle. */
   stopTimer(request: Request): void
   startTimer(request: Request): void
   cut(request: Request): void
 }
 
-/** For requests that have no socket: their answer is taken at once. */
+/** For requests without a connection: their answer counts as sent at once. */
 export const noConnection: Connection = {
   isOpen: () => false,
   stopTimer: () => undefined,
@@ -29,15 +29,15 @@ export const noConnection: Connection = {
   cut: () => undefined,
 }
 
-/** Who uses the memory, and by which route. */
+/** The caller and the route that the memory is counted for. */
 export interface MemoryUser {
   readonly principal: Principal | undefined
   readonly route: Route | undefined
-  /** Asked only for callers without credentials: it takes a look at the connection. */
+  /** Called only for callers without credentials, because it has to look at the connection. */
   readonly network: () => string | undefined
 }
 
-/** Memory that one request uses: first for its body, then for its answer. */
+/** The memory that one request uses: first for its body, then for its answer. */
 export class RequestMemory {
   readonly #budget: ByteBudget
   readonly #connection: Connection
@@ -52,20 +52,20 @@ export class RequestMemory {
     this.#userNow = userNow
   }
 
-  /** Before so many bytes are read of the body, or gathered for the answer. */
+  /** Call this before that many bytes of the body are read, or of the answer are collected. */
   async reserve(bytes: number, body?: ByteSource): Promise<void> {
-    // A body that has arrived is not cut any more: only its sender can be too slow.
+    // Only the sender of an unfinished body is cut. A body that has arrived completely cannot be too slow.
     const giveUp = (): void => body?.cancel(new RegistryRefusal('body-too-slow'))
     const isOver = () => !this.#connection.isOpen(this.#request)
     const waiting = body === undefined ? {} : { bytesWhileWaiting: Math.min(bytes, unreadBodyBytesMax) }
     await this.#take(bytes, { giveUp, isOver, ...waiting })
   }
 
-  /** Whether the answer may be kept while it is sent. If not: drop it, `wait`, and make it again. */
+  /** Whether the answer may stay in memory while it is sent. If not: drop it, `wait`, and create it again. */
   keep(bytes: number): boolean {
     const terms = this.#termsOfAnswer()
     const user = this.#userNow()
-    // A request that has changed something cannot be made again.
+    // A request that has changed something cannot be handled a second time.
     const mayWait = this.#request.method === 'GET' && !isOperators(user)
     if (this.#hold !== undefined) this.#hold.become(bytes, terms)
     else if (mayWait) this.#hold = this.#budget.tryReserve(holderOf(user), bytes, terms)
@@ -92,7 +92,7 @@ export class RequestMemory {
     this.release()
     const user = this.#userNow()
     const holder = holderOf(user)
-    // Operators must be able to act when memory is short. Their bodies are small.
+    // Operators must be able to act when memory is scarce. Their bodies are small.
     this.#hold = isOperators(user)
       ? this.#budget.force(holder, bytes, terms)
       : this.#budget.tryReserve(holder, bytes, terms)
@@ -113,22 +113,22 @@ function isOperators({ route }: MemoryUser): boolean {
   return route?.access === 'known caller' && route.right === 'operate'
 }
 
-/** One share for each caller; strangers share by network. */
+/** Each caller has one share. Anonymous callers of one network have one share together. */
 function holderOf({ principal, network }: MemoryUser): string {
   if (principal === undefined || principal.kind === 'anonymous') return `network ${network() ?? ''}`
   return `${principal.account} ${principal.subject}`
 }
 
-/** What an answer keeps in this process until its reader has it. Files are sent by the kernel. */
+/** The memory that an answer uses until its reader has received it. The kernel sends files, which use none. */
 export function bytesInMemory({ body, memoryBytes }: Answer): number {
   if (memoryBytes !== undefined) return memoryBytes
   return typeof body === 'string' || body instanceof Uint8Array ? Buffer.byteLength(body) : 0
 }
 
-/** A shorter answer fits into the connection's buffers: the kernel has all of it, and nothing waits for the reader. */
+/** A shorter answer fits into the buffers of the connection, so this process does not wait for the reader. */
 const longAnswerBytes = 256 * 1024
 
-/** Whether the answer waits for its reader. A stream has no length that is known before its end. */
+/** Whether sending the answer takes as long as its reader needs. The length of a stream is unknown before its end. */
 export function isLong(answer: Answer): boolean {
   return answer.memoryBytes !== undefined || (answer.lengthBytes ?? bytesInMemory(answer)) > longAnswerBytes
 }

@@ -1,6 +1,6 @@
 import { RegistryRefusal } from '../oci/errors.ts'
 
-/** What a request asks for, taken apart once. Everything that decides anything looks at this and not at the text. */
+/** The parsed target of a request. All decisions use this, never the text of the URL. */
 export interface RequestTarget {
   readonly path: string
   readonly query: URLSearchParams
@@ -9,20 +9,20 @@ export interface RequestTarget {
 const targetLengthMax = 8_192
 const noQuery = new URLSearchParams()
 
-// An encoded slash, backslash or dot would make one path mean two things to two readers; a control character would write
-// lines of its own into a log.
+// An encoded slash, backslash or dot would have different meanings for different readers. A control character could forge
+// lines in a log.
 const ambiguous = /%(?:2f|5c|2e|[01][0-9a-f]|7f)/i
 
-/** What no address of ours holds: a letter beyond ASCII, or one that moves a terminal's cursor. */
+/** No valid path contains characters outside ASCII, or control characters. */
 const printable = /^[\x20-\x7e]*$/
 
-/** A request's address as it came, its path not yet looked at. */
+/** The target as it was received, before its path is checked. */
 export interface RawTarget {
   readonly path: string
   readonly queryText: string | undefined
 }
 
-/** Bun gives an absolute URL with dot segments resolved, or the bare target of a request without a Host. */
+/** `url` is absolute with dot segments resolved or, for a request without `Host`, only the target. Bun makes it so. */
 export function splitTarget(url: string): RawTarget {
   const pathStart = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('//') + 2)
   const queryStart = url.indexOf('?', pathStart)
@@ -32,7 +32,7 @@ export function splitTarget(url: string): RawTarget {
   }
 }
 
-/** Refuses an address that is too long, or whose path could be read in two ways. `raw`: where it is in parts already. */
+/** Refuses a URL that is too long, or whose path is ambiguous. `raw` saves a second split. */
 export function parseTarget(url: string, raw: RawTarget = splitTarget(url)): RequestTarget {
   if (url.length > targetLengthMax) throw new RegistryRefusal('uri-too-long', { max: targetLengthMax })
   const { path, queryText } = raw

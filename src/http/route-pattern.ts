@@ -1,20 +1,20 @@
 /** The named parts of a path. */
 export type PathValues = Readonly<Record<string, string>>
 
-/** A pattern, ready to be matched against the segments of a path. */
+/** A parsed pattern. */
 export interface RoutePattern {
   readonly text: string
-  /** Segments from the end of the pattern, `{name}` left out if it leads. */
+  /** The segments of the pattern, without a leading `{name}`. */
   readonly tail: readonly Segment[]
-  /** Begins with `{name}`, which takes one or more segments. */
+  /** Whether the pattern begins with `{name}`, which matches one or more segments. */
   readonly hasName: boolean
 }
 
 type Segment = { readonly literal: string } | { readonly value: string }
 
 /**
- * `/{name}/manifests/{reference}`. `{name}` may hold slashes and words like `manifests` or `tags`, so a path is matched
- * from its end: what is left in front of the fixed tail is the name.
+ * For example `/{name}/manifests/{reference}`. `{name}` may contain slashes and words such as `manifests` or `tags`, so a
+ * path is matched from its end: the segments before the fixed tail are the name.
  */
 export function parsePattern(text: string): RoutePattern {
   const segments = text.split('/').slice(1)
@@ -25,12 +25,12 @@ export function parsePattern(text: string): RoutePattern {
   return { text, tail, hasName }
 }
 
-/** The values, or undefined when the path is another one. `segments` are those behind the mount. */
+/** The values, or undefined if the path does not match. `segments` are the segments after the mount. */
 export function matchPattern(pattern: RoutePattern, segments: readonly string[]): PathValues | undefined {
   const { tail, hasName } = pattern
   const start = segments.length - tail.length
   if (hasName ? start < 1 : start !== 0) return undefined
-  // Nearly every pattern is another one's, and every request asks several: nothing is made before it is known.
+  // Every request tries several patterns, and most do not match: nothing is allocated before a match is certain.
   for (let index = 0; index < tail.length; index += 1) {
     const expected = tail[index]
     const segment = segments[start + index]

@@ -52,7 +52,7 @@ interface Alias {
 }
 
 interface Address {
-  /** Unique. The nine operations of spec.md have the names that spec.md gives. It is also the name of the route in the log. */
+  /** Unique, and the name of the route in the log. The nine operations of spec.md have the names that spec.md gives. */
   readonly operationId: string
   readonly method: Method
   /** For routes of the registry interface: the path below the mount. `{name}` may contain slashes. */

@@ -3,8 +3,8 @@ import type { Area } from './mounts.ts'
 import type { Route } from './route.ts'
 import { matchPattern, type PathValues, parsePattern, type RoutePattern } from './route-pattern.ts'
 
-/** All routes of one pattern. */
-interface Place {
+/** The routes that share one pattern, by method. */
+interface Resource {
   readonly pattern: RoutePattern
   readonly routes: ReadonlyMap<string, Route>
 }
@@ -14,32 +14,32 @@ export interface MatchedRoute {
   readonly values: PathValues
 }
 
-/** Finds the row of the table that a request is for. */
+/** Finds the route of a request. */
 export class Router {
-  readonly #registry: readonly Place[]
-  readonly #service: readonly Place[]
+  readonly #registry: readonly Resource[]
+  readonly #service: readonly Resource[]
 
   constructor(registryRoutes: readonly Route[], serviceRoutes: readonly Route[]) {
-    this.#registry = toPlaces(registryRoutes)
-    this.#service = toPlaces(serviceRoutes)
+    this.#registry = toResources(registryRoutes)
+    this.#service = toResources(serviceRoutes)
   }
 
   find(area: Area, path: string, method: string): MatchedRoute {
     const isRegistry = area.kind === 'registry'
-    const places = isRegistry ? this.#registry : this.#service
+    const resources = isRegistry ? this.#registry : this.#service
     const segments = (isRegistry ? path.slice(area.mount.length + 1) : path.slice(1)).split('/')
-    for (const place of places) {
-      const values = matchPattern(place.pattern, segments)
+    for (const resource of resources) {
+      const values = matchPattern(resource.pattern, segments)
       if (values === undefined) continue
-      const route = place.routes.get(method === 'HEAD' ? 'GET' : method)
+      const route = resource.routes.get(method === 'HEAD' ? 'GET' : method)
       if (route !== undefined) return { route, values }
-      throw new RegistryRefusal('method-unsupported', { allow: allowed(place) })
+      throw new RegistryRefusal('method-unsupported', { allow: allowed(resource) })
     }
     throw new RegistryRefusal('route-unknown')
   }
 }
 
-function toPlaces(routes: readonly Route[]): Place[] {
+function toResources(routes: readonly Route[]): Resource[] {
   const byPattern = Map.groupBy(routes, (route) => route.pattern)
   return [...byPattern].map(([pattern, rows]) => ({
     pattern: parsePattern(pattern),
@@ -47,6 +47,6 @@ function toPlaces(routes: readonly Route[]): Place[] {
   }))
 }
 
-function allowed({ routes }: Place): string {
+function allowed({ routes }: Resource): string {
   return [...routes.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
 }

@@ -9,29 +9,29 @@ import { StalledReaders } from './stalled-readers.ts'
 export interface ListenSettings extends GateSettings {
   readonly host: string
   readonly port: number
-  /** A connection without a request, or with half of its headers, is cut after this long. */
+  /** A connection without a request, or with an incomplete header block, is closed after this time. */
   readonly idleSeconds: number
-  /** Largest header block of a request; 431 above it. */
+  /** The largest header block of a request. A larger one is answered with 431. */
   readonly headerBytesMax: number
-  /** A reader that takes nothing for this long is cut. */
+  /** A reader that receives nothing for this long is cut. */
   readonly readerWindowMs: number
 }
 
 /**
- * The socket. Blobs are bounded by the registry's own limits while they stream, so no body limit stands here.
+ * Listens for connections. There is no limit on bodies here, because the registry limits blobs while it reads them.
  *
- * Bun's idle timer runs from the begin of a request and is not wound by its bytes: left to itself it would cut every
- * transfer that takes longer, however steadily it flows. So it is stopped for a request with a body, which `ByteSource`
- * watches by its pace, and for a long answer, which `StalledReaders` watches.
+ * Bun's idle timer starts with a request and is not reset by its bytes: it would cut every transfer that takes longer,
+ * however steady it is. So the timer is stopped for a request with a body, whose pace `ByteSource` checks, and for a long
+ * answer, which `StalledReaders` checks.
  */
 export class HttpServer {
   readonly #listen: (port: number) => Server<undefined>
   readonly #readers: StalledReaders
   readonly #gate: ConnectionGate
   readonly port: number
-  /** The one that listens, or that was the last to listen. It also answers for requests of the others. */
+  /** The server that listens, or the last one that did. Bun also finds requests of the closed servers through it. */
   #server: Server<undefined>
-  /** Their ports are closed; their last requests still run. */
+  /** Servers that no longer listen, but whose last requests are still running. */
   readonly #closed = new Set<Server<undefined>>()
 
   constructor(app: Application, log: Log, settings: ListenSettings) {
@@ -39,14 +39,14 @@ export class HttpServer {
       addressOf: (request) => this.#server.requestIP(request)?.address,
       onLongAnswer: (request) => this.#readers.watch(request),
       connection: {
-        // Bun tells the address of a request until its answer is sent or its connection is gone, and no longer.
+        // Bun reports the address of a request only until its answer is sent or its connection is closed.
         isOpen: (request) => this.#server.requestIP(request) !== null,
         stopTimer: (request) => this.#server.timeout(request, 0),
         startTimer: (request) => this.#server.timeout(request, settings.idleSeconds),
         cut: (request) => this.#readers.cut(request),
       },
     })
-    // Bun has one limit for the whole process, and this is where it is set.
+    // Bun has one limit for the whole process, which is set here.
     Reflect.set(http, 'maxHeaderSize', settings.headerBytesMax)
     this.#listen = (port) =>
       Bun.serve({
@@ -55,7 +55,7 @@ export class HttpServer {
         idleTimeout: settings.idleSeconds,
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         development: false,
-        // With `development: false` Bun would let a second process listen on the same port and share its requests.
+        // Without this, Bun would let a second process listen on the same port and receive a part of the requests.
         reusePort: false,
         fetch: (request, server) => {
           if (mayHaveBody(request.method)) return handleUntimed(pipeline, request, server, settings.idleSeconds)
@@ -72,20 +72,20 @@ export class HttpServer {
     this.#gate = new ConnectionGate(settings, { close: () => this.#closePort(), open: () => this.#openPort() }, log)
   }
 
-  /** Requests that were begun and not answered yet. */
+  /** The number of requests that have begun and are not answered yet. */
   get pending(): number {
     return new Set([this.#server, ...this.#closed])
       .values()
       .reduce((sum, { pendingRequests }) => sum + pendingRequests, 0)
   }
 
-  /** Takes no new connections and ends the idle ones; requests that run go on. */
+  /** Accepts no new connections and closes the idle ones. Running requests continue. */
   refuseNew(): void {
     this.#gate.stop()
     this.#closePort()
   }
 
-  /** Ends every connection. */
+  /** Closes every connection. */
   async close(): Promise<void> {
     this.#gate.stop()
     this.#readers.close()

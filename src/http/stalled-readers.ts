@@ -4,29 +4,29 @@ import { listSendQueues, remoteKeyOf } from '../lib/tcp-connections.ts'
 
 interface Watched {
   readonly request: Request
-  /** Bytes that waited to be sent at the last tick. */
+  /** Bytes in the send queue at the last tick. */
   queuedBytes: number
-  /** Ticks in a row in which the reader took nothing. */
+  /** Consecutive ticks in which the reader received nothing. */
   stalledTicks: number
-  /** Ticks in a row in which nothing was waiting to be sent: the answer is out, most likely. */
+  /** Consecutive ticks with an empty send queue: the answer has probably been sent completely. */
   quietTicks: number
 }
 
-/** The longest that Bun's own timer can be set to. It is wound up again and again while the answer flows. */
+/** The largest value of Bun's own timer. It is reset again and again while the answer is being sent. */
 const timerSecondsMax = 255
 const noTimer = 0
 
-/** Bun takes a new time for an answer only once the answer has begun. */
+/** Bun accepts a new timeout only after the answer has begun. */
 const begunAfterMs = 1_000
 
 const ticksPerWindow = 6
 const quietTicksMax = 12
 
 /**
- * Cuts readers that stopped. The kernel sends a blob by itself, so this process does not see its progress. But Linux tells
- * how many bytes wait in each connection. While an answer flows, this number changes from look to look. When the reader has
- * stopped, or its machine is gone, the number stays the same and is not zero. On a system that does not tell, no reader is
- * cut: one connection too many does less harm than a broken pull.
+ * Cuts readers that have stopped. The kernel sends a blob without this process, which therefore does not see the progress.
+ * But Linux shows how many bytes are in the send queue of each connection. While an answer is being sent, this number
+ * changes from tick to tick. If the reader has stopped, or its machine has disappeared, the number stays the same and is not
+ * zero. On a system without these numbers no reader is cut: an idle connection does less harm than an interrupted pull.
  */
 export class StalledReaders {
   readonly #server: Server<undefined>
@@ -40,23 +40,23 @@ export class StalledReaders {
 
   constructor(server: Server<undefined>, windowMs: number, log: Log) {
     this.#server = server
-    // A server whose port is closed does not tell it any more.
+    // Bun does not report the port after it has been closed.
     this.#port = server.port ?? 0
     this.#log = log
     this.#tickMs = Math.max(100, windowMs / ticksPerWindow)
   }
 
-  /** A long answer to this request is about to begin. */
+  /** Call this before a long answer to this request begins. */
   watch(request: Request): void {
     const peer = this.#server.requestIP(request)
     const isWatched = this.#canTell && peer !== null
     setTimeout(() => this.#server.timeout(request, isWatched ? timerSecondsMax : noTimer), begunAfterMs).unref()
     if (!isWatched) return
     this.#watched.set(remoteKeyOf(peer.address, peer.port), { request, queuedBytes: 0, stalledTicks: 0, quietTicks: 0 })
-    this.#timer ??= setInterval(() => this.#look(), this.#tickMs)
+    this.#timer ??= setInterval(() => this.#checkAll(), this.#tickMs)
   }
 
-  /** Ends the connection of this request in the middle of its answer. */
+  /** Closes the connection of this request in the middle of its answer. */
   cut(request: Request): void {
     for (const [key, watched] of this.#watched) if (watched.request === request) this.#watched.delete(key)
     this.#server.timeout(request, 1)
@@ -68,13 +68,13 @@ export class StalledReaders {
     this.#watched.clear()
   }
 
-  #look(): void {
+  #checkAll(): void {
     const queues = listSendQueues(this.#port)
-    for (const [key, watched] of this.#watched) this.#judge(key, watched, queues?.get(key))
+    for (const [key, watched] of this.#watched) this.#check(key, watched, queues?.get(key))
     if (this.#watched.size === 0) this.close()
   }
 
-  #judge(key: string, watched: Watched, queuedBytes: number | undefined): void {
+  #check(key: string, watched: Watched, queuedBytes: number | undefined): void {
     const isStill = queuedBytes === watched.queuedBytes
     watched.quietTicks = queuedBytes === 0 ? watched.quietTicks + 1 : 0
     watched.stalledTicks = isStill && queuedBytes !== 0 ? watched.stalledTicks + 1 : 0

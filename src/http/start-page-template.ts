@@ -1,16 +1,16 @@
-/** What the start page tells, and how clients other than browsers get it. */
+/** The content of the start page. Clients other than browsers get it as JSON. */
 export interface ServerDescription {
   readonly name: string
   readonly version: string
-  /** The prefix of image names, which is what `docker login` takes. */
+  /** The prefix of image names, and the argument of `docker login`. */
   readonly registry: string
-  /** Absent where the registry is not at `/v2/`: docker and its like look for it nowhere else. */
+  /** Absent if the registry is not at `/v2/`, where Docker and similar clients look for it. */
   readonly commands?: { readonly login: string; readonly tag: string; readonly push: string; readonly pull: string }
   readonly openapi: string
   readonly documentation?: string
 }
 
-/** The page works without the script, which only copies. */
+/** The script only copies commands. The page works without it. */
 export const pageScript = `
 for (const button of document.querySelectorAll('button')) {
   button.hidden = false
@@ -20,7 +20,7 @@ for (const button of document.querySelectorAll('button')) {
     try {
       await navigator.clipboard.writeText(line.textContent)
     } catch {
-      // Pages that came over plain HTTP have no clipboard.
+      // Pages loaded over plain HTTP cannot use the clipboard.
       getSelection().selectAllChildren(line)
       if (!document.execCommand('copy')) return
       getSelection().removeAllRanges()
@@ -155,7 +155,7 @@ for a registry at <code>/v2/</code> only.</p>
 </section>`
 }
 
-/** A command that can be copied. `what` names it for readers who do not see the page. */
+/** A command that can be copied. `what` is its name for screen readers. */
 function writeLine(what: string, command: string): string {
   return `<div class="line"><pre tabindex="0" aria-label="${what}"><code>${escapeHtml(command)}</code></pre><button type="button" aria-label="Copy ${what}" hidden>Copy</button></div>`
 }

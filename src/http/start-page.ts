@@ -31,7 +31,7 @@ export const startPageRoutes: readonly Route[] = [
   },
 ]
 
-/** Nothing is loaded from anywhere, nothing but our own script runs, and no other page may show this one. */
+/** The page loads nothing, runs only its own script, and cannot be shown in a frame. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   `style-src '${sourceHash(pageStyle)}'`,
@@ -50,7 +50,7 @@ function sourceHash(text: string): string {
 async function getStartPage({ app, request, peers }: Exchange): Promise<Answer> {
   const origin = peers.originOf(request)
   const server = describeServer(origin.slice(origin.indexOf('//') + 2), app.http)
-  // What is told depends on `Host`, too: a cache in between must not keep it for others.
+  // The answer also depends on `Host`, so a shared cache must not reuse it.
   const headers = { vary: 'Accept', 'cache-control': 'no-cache' }
   if (!prefersHtml(request.headers.get('accept') ?? '')) {
     const body = `${JSON.stringify(server, undefined, 2)}\n`
@@ -89,22 +89,22 @@ function describeServer(
   }
 }
 
-/** Docker speaks plain HTTP to its own machine only, unless it is told otherwise. */
+/** By default, Docker uses plain HTTP only for its own machine. */
 function needsTls(origin: string): boolean {
   return origin.startsWith('http://') && !/^http:\/\/(?:localhost|127\.[\d.]+|\[::1\])(?::|$)/.test(origin)
 }
 
-/** RFC 9110, 12.5.1: each with its parameters, if it has any. */
+/** RFC 9110, 12.5.1: a media type with its parameters. */
 const htmlEntry = /(?:^|,)[ \t]*text\/html[ \t]*(?:;([^,]*))?(?:,|$)/i
 const jsonEntry = /(?:^|,)[ \t]*application\/json[ \t]*(?:;([^,]*))?(?:,|$)/i
 const weight = /(?:^|;)[ \t]*q=([\d.]+)/i
 
-/** Browsers name `text/html`; who takes anything, as curl does, is no browser. */
+/** Browsers list `text/html`. A client that accepts any type, such as curl, is no browser. */
 function prefersHtml(accept: string): boolean {
   return weightOf(htmlEntry.exec(accept)) > weightOf(jsonEntry.exec(accept))
 }
 
-/** RFC 9110, 12.4.2: a type that is named without a weight has the weight 1. */
+/** RFC 9110, 12.4.2: a type without a weight has the weight 1. */
 function weightOf(entry: RegExpExecArray | null): number {
   if (entry === null) return 0
   const given = weight.exec(entry[1] ?? '')?.[1]

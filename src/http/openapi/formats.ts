@@ -5,13 +5,13 @@ import { digestLengthMax, hexLength, wellFormedDigestPattern } from '../../oci/d
 import { nameLengthMax, namePattern, tagPattern } from '../../oci/names.ts'
 import { chunkRange } from '../ranges.ts'
 
-// Schemas of single texts, made of the very patterns that the parsers use, so that the document promises what they take.
+// Schemas of single texts. They use the patterns of the parsers, so that the document describes what the server accepts.
 
 function matching(pattern: RegExp, maxLength?: number) {
   return Type.String({ pattern: pattern.source, ...(maxLength === undefined ? {} : { maxLength }) })
 }
 
-/** The pattern without its anchors, to be a part of another. */
+/** The pattern without its anchors, to become a part of another pattern. */
 function unanchored({ source }: RegExp): string {
   return source.replace(/^\^/, '').replace(/\$$/, '')
 }
@@ -22,7 +22,7 @@ const ofOthers = `(?!(?:${algorithms.join('|')}):)${unanchored(wellFormedDigestP
 
 /** A digest that content can be stored under. */
 export const digest = matching(new RegExp(`^(?:${supported.join('|')})$`))
-/** A digest of any algorithm: a subject can have one that nothing here is stored under. */
+/** A digest of any algorithm. A subject may have a digest that content here cannot be stored under. */
 export const anyDigest = matching(new RegExp(`^(?:${[...supported, ofOthers].join('|')})$`), digestLengthMax)
 export const digestAlgorithm = Type.Enum(algorithms)
 export const tag = matching(tagPattern)

@@ -19,13 +19,14 @@ interface Parameter {
   readonly schema: Schema
 }
 
-/** Every parameter once, by the name under which operations ask for it. Those of spec.md have its names. */
+/** The parameters by the names that routes use. Path parameters are keyed by the name in the path; see `operations.ts`. */
 export const parameters = {
   image: {
     name: 'image',
     in: 'path',
     required: true,
-    description: 'Image (repository) name. It may hold slashes, which stand in the path as they are: `library/alpine`.',
+    description:
+      'Image (repository) name. It may contain slashes, which are not encoded in the path: `library/alpine`.',
     schema: imageName,
   },
   tag: {
@@ -41,41 +42,41 @@ export const parameters = {
   scope: {
     name: 'scope',
     in: 'query',
-    description: '`repository:<name>:pull,push,delete` or `registry:catalog:*`; may be given more than once.',
+    description: '`repository:<name>:pull,push,delete` or `registry:catalog:*`. Can be given more than once.',
     schema: manyTexts,
   },
-  tokenService: { name: 'service', in: 'query', description: 'As the challenge names it.', schema: text },
+  tokenService: { name: 'service', in: 'query', description: 'The service in the challenge.', schema: text },
   subject: {
     name: 'digest',
     in: 'path',
     required: true,
-    description: 'Digest of the subject manifest, which need not exist (yet).',
+    description: 'Digest of the subject manifest. The manifest need not exist.',
     schema: anyDigest,
   },
   id: {
     name: 'id',
     in: 'path',
     required: true,
-    description: 'The upload, as `Location` names it.',
+    description: 'The id of the upload, as in `Location`.',
     schema: uuid,
   },
   artifactType: {
     name: 'artifactType',
     in: 'query',
-    description: 'Only referrers of this artifact type. It can be given more than once: then of any of these types.',
+    description: 'Only referrers of this artifact type. If it is given more than once, referrers of any of the types.',
     schema: text,
   },
   n: {
     name: 'n',
     in: 'query',
-    description: 'Length of the page. Above the limit of the server, the limit counts, and `Link` leads to the rest.',
+    description: 'The largest number of entries. The server has a limit of its own; `Link` leads to the rest.',
     schema: wholeNumber,
   },
-  last: { name: 'last', in: 'query', description: 'The page begins behind this entry.', schema: text },
+  last: { name: 'last', in: 'query', description: 'The page begins after this entry.', schema: text },
   moreTags: {
     name: 'tag',
     in: 'query',
-    description: 'With a digest in the path: a tag that shall point to the manifest; may be given more than once.',
+    description: 'With a digest in the path: a tag for the manifest. Can be given more than once.',
     schema: tags,
   },
   mount: {
@@ -87,13 +88,13 @@ export const parameters = {
   from: {
     name: 'from',
     in: 'query',
-    description: 'The image that has the blob to mount; without it, any that the caller may pull from.',
+    description: 'The image that contains the blob to mount. Without it, any image that the caller may pull from.',
     schema: imageName,
   },
   wholeBlob: {
     name: 'digest',
     in: 'query',
-    description: 'The body is the whole blob, with this digest.',
+    description: 'Digest of the blob, which is the whole body.',
     schema: digest,
   },
   closingDigest: {
@@ -106,26 +107,26 @@ export const parameters = {
   digestAlgorithm: {
     name: 'digest-algorithm',
     in: 'query',
-    description: 'The algorithm of the digest that will close the upload.',
+    description: 'The algorithm of the digest in the closing request.',
     schema: digestAlgorithm,
   },
   ifNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
-    description: 'Answer 304 if the content still has one of these entity tags.',
+    description: 'The answer is 304 if the content has one of these entity tags.',
     schema: text,
   },
   range: { name: 'Range', in: 'header', description: '`bytes=<first>-<last>`: one part of the blob.', schema: text },
   ifRange: {
     name: 'If-Range',
     in: 'header',
-    description: '`Range` counts only if the content has this entity tag.',
+    description: '`Range` applies only if the content has this entity tag.',
     schema: text,
   },
   contentRange: {
     name: 'Content-Range',
     in: 'header',
-    description: '`<first>-<last>`, without a unit: where the body stands in the blob.',
+    description: '`<first>-<last>`, without a unit: the position of the body in the blob.',
     schema: contentRange,
   },
 } as const satisfies Readonly<Record<string, Parameter>>

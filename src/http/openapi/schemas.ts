@@ -14,8 +14,8 @@ function orNull<Schema extends TSchema>(schema: Schema, description: string) {
   return Type.Union([schema, Type.Null()], { description })
 }
 
-// spec.md does not say which fields are mandatory: here those are, that every answer of ours has.
-const ErrorMessage = Type.Object({ msg: Type.String() }, { description: 'Why the answer is no, for people.' })
+// spec.md does not say which fields are mandatory. Here, the fields that every answer has are mandatory.
+const ErrorMessage = Type.Object({ msg: Type.String() }, { description: 'An error message for people.' })
 
 const StatsResponse = Type.Object({
   imageCount: Type.Integer({ minimum: 0, description: 'Repositories of the account with at least one manifest.' }),
@@ -33,16 +33,16 @@ const ManifestResponse = Type.Object(
   {
     schemaVersion: Type.Integer(),
     mediaType: Type.Optional(Type.String()),
-    manifests: Type.Optional(Type.Array(Type.Object({}), { description: 'The entries, if the manifest is an index.' })),
+    manifests: Type.Optional(Type.Array(Type.Object({}), { description: 'The entries of an index.' })),
   },
-  { description: 'The bytes that were pushed, unchanged; clients find all other fields of the manifest in them too.' },
+  { description: 'The pushed bytes, unchanged. They also contain all other fields of the manifest.' },
 )
 
 const ReferrerManifest = Type.Object({
   mediaType: Type.String(),
   size: Type.Integer({ minimum: 0 }),
   digest: Type.String(),
-  artifactType: Type.Optional(Type.String({ description: 'Absent for an index that has none.' })),
+  artifactType: Type.Optional(Type.String({ description: 'Absent for an index without an artifact type.' })),
   annotations: Type.Optional(Type.Object({}, { additionalProperties: Type.String() })),
 })
 
@@ -55,7 +55,7 @@ const ReferrerResponse = Type.Object(
   { description: 'An OCI image index.' },
 )
 
-/** The codes of the distribution-spec that we use, and the two for 5xx. */
+/** The codes of the distribution-spec that the server uses, and the two for 5xx. */
 const errorCodes = [...new Set([...Object.values(errorTable).map((row) => row.code), 'UNAVAILABLE', 'UNKNOWN'])].sort()
 
 const OciError = Type.Object(
@@ -64,13 +64,13 @@ const OciError = Type.Object(
       Type.Object({
         code: Type.Enum(errorCodes),
         message: Type.String(),
-        detail: Type.Object({}, { description: 'What exactly: a digest, an offset, a reason; or empty.' }),
+        detail: Type.Object({}, { description: 'The digest, the offset or the reason of the error. Can be empty.' }),
       }),
       { minItems: 1 },
     ),
     msg: Type.String({ description: 'The same message, for readers of ErrorMessage.' }),
   },
-  { description: 'The error body of the OCI distribution-spec, which is an ErrorMessage too.' },
+  { description: 'The error body of the OCI distribution-spec. It is also an ErrorMessage.' },
 )
 
 const TokenRequest = Type.Object({ username: Type.String(), password: Type.String() })
@@ -86,16 +86,17 @@ const MeResponse = Type.Object({
   roles: Type.Array(Type.String()),
   user: Type.String(),
   account: Type.String(),
-  scope: Type.String({ description: 'The account once more, under the name that tokens give it.' }),
+  scope: Type.String({ description: 'The account, under the name that tokens use for it.' }),
   userRoles: Type.Optional(
     Type.Array(Type.String(), {
-      description: 'For a limited key: all roles of its user, where `roles` are those that it has in full.',
+      description:
+        'For a limited key: all roles of its user. `roles` then contains only the roles whose rights the key has in full.',
     }),
   ),
   rights: Type.Array(right),
-  expiresAt: Type.Optional(Type.String({ format: 'date-time', description: 'When the credential ends.' })),
+  expiresAt: Type.Optional(Type.String({ format: 'date-time', description: 'When the credential expires.' })),
   repositories: Type.Optional(
-    Type.Array(Type.String(), { description: 'Only in these repositories, for a key that is limited to some.' }),
+    Type.Array(Type.String(), { description: 'For a key that is limited to some repositories: their names.' }),
   ),
 })
 
@@ -104,14 +105,14 @@ const UserResponse = Type.Object({
   account: Type.String(),
   roles: Type.Array(Type.String()),
   disabled: Type.Boolean(),
-  hasPassword: Type.Boolean({ description: 'Without one, the user has API keys alone.' }),
+  hasPassword: Type.Boolean({ description: 'A user without a password can only use API keys.' }),
 })
 
 const UsersResponse = Type.Object({ users: Type.Array(Type.Ref('#/components/schemas/UserResponse')) })
 
 const roles = Type.Array(roleName, {
   maxItems: rolesMax,
-  description: 'What they give is said by the setting `identity.roles`.',
+  description: 'The setting `identity.roles` maps roles to rights.',
 })
 const password = Type.String({ minLength: passwordLengthMin, maxLength: passwordLengthMax })
 
@@ -140,7 +141,7 @@ const limits = {
 const ApiKeyResponse = Type.Object({
   name: Type.String(),
   createdAt: Type.String({ format: 'date-time' }),
-  lastUsedAt: orNull(Type.String({ format: 'date-time' }), 'A minute or two behind; null: not yet.'),
+  lastUsedAt: orNull(Type.String({ format: 'date-time' }), 'One or two minutes late. Null means never.'),
   ...limits,
 })
 
@@ -158,7 +159,7 @@ const NewApiKeyRequest = Type.Object(
 
 const NewApiKeyResponse = Type.Object({
   name: Type.String(),
-  key: Type.String({ description: 'The key itself. It is shown here and never again.' }),
+  key: Type.String({ description: 'The key itself. No other answer shows it.' }),
   ...limits,
 })
 
@@ -180,7 +181,7 @@ const ScopedTokenResponse = Type.Object({
   token_type: Type.Literal('Bearer'),
   expires_in: Type.Integer({ minimum: 60, description: 'Seconds.' }),
   issued_at: Type.String({ format: 'date-time' }),
-  scope: Type.String({ description: 'What was given of what was asked.' }),
+  scope: Type.String({ description: 'The granted part of the requested scope.' }),
 })
 
 const HealthResponse = Type.Object({
@@ -191,11 +192,11 @@ const HealthResponse = Type.Object({
 const ServerDescription = Type.Object({
   name: Type.String(),
   version: Type.String({ description: 'The version of the program.' }),
-  registry: Type.String({ description: 'What image names begin with, and what `docker login` takes.' }),
+  registry: Type.String({ description: 'The prefix of image names, and the argument of `docker login`.' }),
   commands: Type.Optional(
     Type.Object(
       { login: Type.String(), tag: Type.String(), push: Type.String(), pull: Type.String() },
-      { description: 'Absent while `registry.root_mount` is false: docker could not use the address.' },
+      { description: 'Absent if `registry.root_mount` is false, because Docker cannot use the address then.' },
     ),
   ),
   openapi: Type.String({ description: 'Path of this document.' }),
@@ -205,7 +206,8 @@ const ServerDescription = Type.Object({
 const ReadinessResponse = Type.Object({
   status: Type.Literal('ready'),
   disk: Type.Enum(['ok', 'low'], {
-    description: '`low`: a local disk has less free space than `storage.min_free`. Pushes get 503; all else works.',
+    description:
+      '`low`: a local disk has less free space than `storage.min_free`. Pushes are answered with 503. Everything else works.',
   }),
 })
 
@@ -216,11 +218,11 @@ const Descriptor = Type.Object(
     size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
     urls: Type.Optional(Type.Array(Type.String())),
   },
-  { description: 'What a manifest names.' },
+  { description: 'A reference from a manifest to content.' },
 )
 const descriptorRef = Type.Ref('#/components/schemas/Descriptor')
 
-/** What an image and an index have in common. */
+/** The members that an image manifest and an index have in common. */
 const ofBoth = {
   schemaVersion: Type.Literal(2),
   subject: Type.Optional(descriptorRef),
@@ -232,17 +234,17 @@ const ImageManifestUpload = Type.Object(
   {
     ...ofBoth,
     mediaType: Type.Optional(
-      Type.Enum([dockerManifest, ociManifest], { description: 'If it is there, the same as the Content-Type.' }),
+      Type.Enum([dockerManifest, ociManifest], { description: 'If present, it must equal the Content-Type.' }),
     ),
     config: descriptorRef,
     layers: Type.Array(descriptorRef),
   },
-  { description: 'An image manifest. Its config and its layers must be in the image already.' },
+  { description: 'An image manifest. Its config and its layers must have been pushed to the image before.' },
 )
 
 const ImageIndexUpload = Type.Object(
   { ...ofBoth, mediaType: Type.Optional(Type.Literal(ociIndex)), manifests: Type.Array(descriptorRef) },
-  { description: 'An image index. Its manifests must be in the image already.' },
+  { description: 'An image index. Its manifests must have been pushed to the image before.' },
 )
 
 const OpenApiDocument = Type.Object({ openapi: Type.String(), info: Type.Object({}), paths: Type.Object({}) })

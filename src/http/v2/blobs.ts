@@ -69,8 +69,8 @@ async function getBlob(exchange: RepositoryExchange): Promise<Answer> {
   }
   const { sizeBytes, open, linkFor } = await openBlob(app, scope, digest)
   if (isUnchanged(request.headers, digest)) return notModified(digest)
-  const link = app.redirects?.isFor(request, exchange.peers) ? linkFor(app.redirects.lifetimeSeconds) : undefined
-  if (link !== undefined) return sentTo(link, digest)
+  const link = app.redirects?.appliesTo(request, exchange.peers) ? linkFor(app.redirects.lifetimeSeconds) : undefined
+  if (link !== undefined) return redirectTo(link, digest)
 
   const range = parseRange(rangeHeader(request.headers, digest), sizeBytes)
   if (range === undefined) return { status: 200, headers, body: await open(), lengthBytes: sizeBytes }
@@ -82,13 +82,13 @@ async function getBlob(exchange: RepositoryExchange): Promise<Answer> {
   }
 }
 
-/** A range is the store's to give: clients ask again for the same. The address lets anybody in, so nobody may keep it. */
-function sentTo(link: string, digest: Digest): Answer {
+/** Clients repeat `Range` at the store. The URL gives access to anyone who knows it, so it must not be cached. */
+function redirectTo(link: string, digest: Digest): Answer {
   const headers = { location: link, 'docker-content-digest': digest, 'cache-control': 'no-store' }
   return { status: 307, headers, lengthBytes: 0 }
 }
 
-/** RFC 9110, 13.1.5: a range that goes with another version of the content is ignored. */
+/** RFC 9110, 13.1.5: `Range` is ignored if `If-Range` names another version of the content. */
 function rangeHeader(headers: Headers, digest: string): string | null {
   const condition = headers.get('if-range')
   return condition !== null && condition !== `"${digest}"` ? null : headers.get('range')

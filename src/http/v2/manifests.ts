@@ -143,7 +143,7 @@ async function putImageTagManifest(exchange: RepositoryExchange): Promise<Answer
   return { status: 201, headers }
 }
 
-/** A header line given twice reaches us with a comma: two types, and another reader might take the other one. */
+/** Bun joins repeated header lines with a comma. Of two types, another reader might choose the other one. */
 function onlyContentType(header: string): string {
   if (header.includes(',')) throw new RegistryRefusal('manifest-type-unsupported', { mediaType: header.slice(0, 255) })
   return withoutParameters(header)

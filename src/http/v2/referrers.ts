@@ -49,7 +49,7 @@ async function getReferrers(exchange: RepositoryExchange): Promise<Answer> {
     const entry = toDescriptorJson(referrer)
     bytes += Buffer.byteLength(entry) + 1
     hasMore = bytes > app.settings.referrersBytesMax && last !== undefined
-    // Most pages are small. A large one reserves all that it may become, before it grows.
+    // Most pages are small. A large page reserves its largest possible size before it grows.
     if (bytes > smallAnswerBytes && !isReserved) await exchange.reserve(app.settings.referrersBytesMax)
     isReserved = bytes > smallAnswerBytes
     if (hasMore) break
@@ -68,8 +68,9 @@ async function getReferrers(exchange: RepositoryExchange): Promise<Answer> {
 }
 
 /**
- * Repeated, any of them (containerd). A raw `+` in a query means a space, which no media type holds. Nothing is of a type
- * with a NUL in it, and some databases take none: it becomes the type that nothing has.
+ * If the parameter is repeated, any of the types matches (containerd). A raw `+` in a query means a space, which no media
+ * type contains. No artifact has a type with a NUL, and PostgreSQL accepts none: it becomes the empty type, which matches
+ * nothing.
  */
 function wantedTypes(query: URLSearchParams): string[] {
   return query
@@ -78,7 +79,7 @@ function wantedTypes(query: URLSearchParams): string[] {
     .map((type) => (type.includes('\0') ? '' : type.replaceAll(' ', '+')))
 }
 
-/** The annotations are JSON already. They can be large, so they are not parsed and written again. */
+/** The annotations are stored as JSON. They can be large, so they are not parsed and serialised again. */
 function toDescriptorJson({ mediaType, digest, sizeBytes, artifactType, annotationsJson }: Referrer): string {
   const json = JSON.stringify({ mediaType, digest, size: sizeBytes, artifactType })
   return annotationsJson === undefined ? json : `${json.slice(0, -1)},"annotations":${annotationsJson}}`

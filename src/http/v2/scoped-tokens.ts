@@ -11,7 +11,7 @@ import { type DocumentedAnswer, json, type Route } from '../route.ts'
 import { bodyInvalid } from '../strict-json.ts'
 
 const tokenAnswer: DocumentedAnswer = {
-  description: 'The token. It may grant less than the request asked for.',
+  description: 'The token. It may grant less than the request requested for.',
   headers: { 'Cache-Control': 'always' },
   content: json('ScopedTokenResponse'),
 }
@@ -52,7 +52,7 @@ const lifetimeSecondsMin = 60
 
 async function getScopedToken(exchange: Exchange): Promise<Answer> {
   refuseUnlessBearer(exchange)
-  return sell(exchange, exchange.presented, exchange.target.query.getAll('scope'))
+  return issueToken(exchange, exchange.presented, exchange.target.query.getAll('scope'))
 }
 
 async function postScopedToken(exchange: Exchange): Promise<Answer> {
@@ -60,36 +60,36 @@ async function postScopedToken(exchange: Exchange): Promise<Answer> {
   const form = new URLSearchParams(
     new TextDecoder().decode(await readSmallBody(exchange, formBytesMax, 'application/x-www-form-urlencoded')),
   )
-  // There are no refresh tokens: who has none is told the way back to his password.
+  // There are no refresh tokens. The message tells the client what to send instead.
   if (form.get('grant_type') !== 'password') throw bodyInvalid('grant_type must be password')
-  return sell(exchange, findInForm(form) ?? exchange.presented, form.getAll('scope'))
+  return issueToken(exchange, findInForm(form) ?? exchange.presented, form.getAll('scope'))
 }
 
-/** Clients that speak Docker's own protocol alone try again by GET when there is nothing to POST to. */
+/** Clients that support only the Docker protocol repeat the request as GET when they get 404 for POST. */
 function refuseUnlessBearer({ app }: Exchange): void {
   if (app.http.challenge !== 'bearer') throw new RegistryRefusal('route-unknown')
 }
 
-/** A form without a user leaves the word to the other carriers, as on every operation. */
+/** Without a user in the form, the other credentials of the request count. */
 function findInForm(form: URLSearchParams): PresentedCredential | undefined {
   const [username, password] = [form.get('username'), form.get('password')]
   if (username === null && password === null) return undefined
   return { carrier: 'authorization', credential: toLogin(username ?? '', password ?? '') }
 }
 
-async function sell(
+async function issueToken(
   exchange: Exchange,
   presented: PresentedCredential | undefined,
   scopes: readonly string[],
 ): Promise<Answer> {
   const { app, authenticator, request } = exchange
-  const principal = authenticator.recall(presented) ?? (await authenticator.identify(request, presented))
-  // A token must not be the way to another token, not even a stranger's: it would never end.
+  const principal = authenticator.findCached(presented) ?? (await authenticator.identify(request, presented))
+  // A scoped token must not buy another one, not even the token of an anonymous caller: access would never end.
   if (presented !== undefined && principal.kind !== undefined) throw new RegistryRefusal('credentials-invalid')
-  const { access, catalog } = trimToken({ principal, ...grantIn(scopes, principal) })
+  const { access, catalog } = trimToken({ principal, ...grantedOf(scopes, principal) })
   const now = app.clock.now()
-  // Shorter than its minimum where the credential ends sooner: a token never outlives what it was bought with.
-  // And the time that an outage is bridged must not grow by a token's whole life.
+  // A token never outlives the credential it was issued for, even if that makes it shorter than the minimum. While the
+  // identity service is down, tokens are short, so that they do not prolong the time that cached callers are accepted.
   const lifetimeMs = principal.isUnconfirmed ? lifetimeSecondsMin * 1000 : app.scopedTokens.lifetimeMs
   const expiresAt = Math.min(now + lifetimeMs, principal.expiresAt ?? Number.POSITIVE_INFINITY)
   const token = await app.scopedTokens.issue({ principal, access, catalog }, expiresAt)
@@ -111,17 +111,17 @@ async function sell(
 }
 
 /**
- * Of what is asked, what the principal may pass on: fewer rights than asked are no fault. None at all are written down too:
- * so that who uses the token is not sent back for what he has asked for and may not have.
+ * The requested rights that the principal may pass on; fewer than requested is no error. A repository without any rights is
+ * listed too, so that the client is not sent back for rights that it has already requested in vain.
  */
-function grantIn(scopes: readonly string[], principal: Principal) {
-  const asked = parseScopes(scopes)
-  const access = [...asked.repositories].map(
+function grantedOf(scopes: readonly string[], principal: Principal) {
+  const requested = parseScopes(scopes)
+  const access = [...requested.repositories].map(
     ([repository, rights]): ScopedGrant => ({
       repository,
       rights: [...rights].filter((right) => isGrantable(principal, right, repository)),
     }),
   )
-  const showsCatalog = asked.catalog && isAllowed(principal, 'pull')
+  const showsCatalog = requested.catalog && isAllowed(principal, 'pull')
   return { access, catalog: showsCatalog ? (listablePatterns(principal) ?? ('all' as const)) : undefined }
 }

@@ -23,7 +23,7 @@ export const tagRoutes: readonly Route[] = [
   },
 ]
 
-/** A page of the longest tags, as names in the store and as text. */
+/** The memory for a page of the longest tags, as rows and as text. */
 const pageBytesMax = 256 * 1024
 
 async function getTagsList(exchange: RepositoryExchange): Promise<Answer> {
@@ -36,7 +36,7 @@ async function getTagsList(exchange: RepositoryExchange): Promise<Answer> {
   return jsonAnswer(200, { name: scope.repository, tags: page.items }, headers)
 }
 
-/** A list of more than one page is read from the store only as fast as the client takes it. */
+/** A list of more than one page is read from the store only as fast as the client receives it. */
 async function listAllTags({ app, scope, method }: RepositoryExchange, after: string | undefined): Promise<Answer> {
   const pages = readTagPages(app, scope, after)
   const first = await pages.next()
@@ -56,7 +56,7 @@ function streamOf(
   pages: AsyncGenerator<{ readonly items: readonly Tag[] }>,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
-  // A tag holds nothing that JSON would write otherwise.
+  // No tag contains a character that JSON would escape.
   const textOf = (tags: readonly Tag[]) => `"${tags.join('","')}"`
   let begin: string | undefined = `{"name":${JSON.stringify(name)},"tags":[${textOf(first)}`
   return new ReadableStream<Uint8Array>(

@@ -147,36 +147,37 @@ async function postUpload(exchange: RepositoryExchange): Promise<Answer> {
     const digest = parseDigest(mount)
     const from = target.query.get('from') ?? undefined
     const isMountable = from === undefined || isRepositoryName(from)
-    if (isMountable && (await mountBlob(app, principal, scope, digest, from))) return created(exchange, digest)
-    return opened(exchange)
+    if (isMountable && (await mountBlob(app, principal, scope, digest, from))) return answerStored(exchange, digest)
+    return answerStarted(exchange)
   }
   const whole = target.query.get('digest')
   if (whole !== null) {
     const digest = parseDigest(whole)
     await uploadAtOnce({ ...app, noteLoss }, ownerOf(exchange), digest, chunkOf(exchange))
-    return created(exchange, digest)
+    return answerStored(exchange, digest)
   }
-  // Only told in advance; the closing request's digest decides. One that could never be closed is refused now.
+  // The digest of the closing request decides. An algorithm that could never close the upload is refused now.
   const algorithm = target.query.get('digest-algorithm')
   if (algorithm !== null) parseDigestAlgorithm(algorithm)
-  return opened(exchange)
+  return answerStarted(exchange)
 }
 
-async function opened(exchange: RepositoryExchange): Promise<Answer> {
+async function answerStarted(exchange: RepositoryExchange): Promise<Answer> {
   const upload = await startUpload(exchange.app, ownerOf(exchange), 'free')
-  return { status: 202, headers: { ...sessionHeaders(exchange, upload.id, 0), 'docker-upload-uuid': upload.id } }
+  return { status: 202, headers: sessionHeaders(exchange, upload.id, 0) }
 }
 
-function created({ mount, scope }: RepositoryExchange, digest: Digest): Answer {
+function answerStored({ mount, scope }: RepositoryExchange, digest: Digest): Answer {
   const location = blobLocation(mount, scope.repository, digest)
   return { status: 201, headers: { location, 'docker-content-digest': digest } }
 }
 
 function sessionHeaders({ mount, scope }: RepositoryExchange, id: UploadId, received: number): Record<string, string> {
-  return { location: uploadLocation(mount, scope.repository, id), range: receivedRange(received) }
+  const location = uploadLocation(mount, scope.repository, id)
+  return { location, range: receivedRange(received), 'docker-upload-uuid': id }
 }
 
-/** What the request says of the bytes that it brings. */
+/** The bytes of the request, and what its headers say about them. */
 function chunkOf({ request, body }: RepositoryExchange): IncomingChunk {
   const range = parseChunkRange(request.headers.get('content-range'))
   const length = announcedLength(request)
@@ -187,7 +188,7 @@ function chunkOf({ request, body }: RepositoryExchange): IncomingChunk {
     body: body(),
     first: range?.first,
     lengthBytes: range?.lengthBytes ?? length,
-    // Bun makes the signal when it is asked for, and few requests need it.
+    // Bun creates the signal at the first access, and few requests need it.
     get signal() {
       return request.signal
     },
@@ -199,7 +200,7 @@ async function patchUpload(exchange: RepositoryExchange): Promise<Answer> {
   const id = parseUploadId(exchange.path['id'] ?? '')
   const { app, noteLoss } = exchange
   const received = await appendToUpload({ ...app, noteLoss }, ownerOf(exchange), id, chunkOf(exchange))
-  return { status: 202, headers: { ...sessionHeaders(exchange, id, received), 'docker-upload-uuid': id } }
+  return { status: 202, headers: sessionHeaders(exchange, id, received) }
 }
 
 async function putUpload(exchange: RepositoryExchange): Promise<Answer> {
@@ -207,13 +208,13 @@ async function putUpload(exchange: RepositoryExchange): Promise<Answer> {
   const digest = parseDigest(exchange.target.query.get('digest') ?? '')
   const { app, noteLoss } = exchange
   await finishUpload({ ...app, noteLoss }, ownerOf(exchange), id, digest, chunkOf(exchange))
-  return created(exchange, digest)
+  return answerStored(exchange, digest)
 }
 
 async function getUpload(exchange: RepositoryExchange): Promise<Answer> {
   const id = parseUploadId(exchange.path['id'] ?? '')
   const received = await describeUpload(exchange.app, ownerOf(exchange), id)
-  return { status: 204, headers: { ...sessionHeaders(exchange, id, received), 'docker-upload-uuid': id } }
+  return { status: 204, headers: sessionHeaders(exchange, id, received) }
 }
 
 async function deleteUpload(exchange: RepositoryExchange): Promise<Answer> {
