@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Database } from '../adapters/metadata-sql/database.ts'
 import { listMissing } from '../adapters/metadata-sql/migrate.ts'
 import { ServerLockTaken, SqliteServerLock } from '../adapters/metadata-sql/sqlite-server-lock.ts'
-import { syncFolder } from '../lib/sync-folder.ts'
+import { syncFolder } from '../lib/durable-files.ts'
 import type { Config } from './settings.ts'
 import { describeDataFault } from './start-errors.ts'
 

@@ -1,7 +1,7 @@
 import { constants, existsSync, statSync } from 'node:fs'
-import { access, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { syncFolder } from '../../lib/sync-folder.ts'
+import { access, mkdir, open, readdir, readFile, stat, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hasErrorCode, syncFolder, writeDurably } from '../../lib/durable-files.ts'
 import { Spoiled, Unavailable } from '../../oci/errors.ts'
 import type {
   BlobStore,
@@ -16,11 +16,18 @@ import type { DiskSpace } from '../../ports/disk-space.ts'
 import { FilesystemBlobWriter, TooShort } from './filesystem-blob-writer.ts'
 import { fanOut, folderOf, isStorageKey, ownerFile, pathOf } from './paths.ts'
 
-/** Objects as plain files; `paths.ts` draws the tree. The kernel sends them: a `BunFile` goes out by sendfile. */
+/**
+ * Objects as files; `paths.ts` shows the folders. Downloads are a `BunFile`, which the kernel sends by sendfile.
+ *
+ * Durability: a writer syncs the file and its folder before an upload is acknowledged.
+ *
+ * Missing files: a disk that is not mounted looks like an empty folder. So a missing or shorter file counts as lost only if the
+ * file `owner` still names this registry; otherwise the store is `Unavailable`, and it accepts no uploads.
+ */
 export class FilesystemBlobStore implements BlobStore {
   readonly #root: string
   readonly #disk: DiskSpace | undefined
-  /** The name that stood in the store when it was claimed. */
+  /** The content of the file `owner` when the store was claimed. */
   #owner: string | undefined
 
   private constructor(root: string, disk: DiskSpace | undefined) {
@@ -29,17 +36,16 @@ export class FilesystemBlobStore implements BlobStore {
   }
 
   /**
-   * Makes the folders durable before the first upload, so that an upload has only its own entry to sync. Where `disk` is
-   * given, writers stop at its reserve. `mayBeDamaged`: a file in the place of a folder is no error before an object of that
-   * folder is needed.
+   * Creates and syncs the folders, so that an upload has only its own entry to sync. If `disk` is given, writers stop at its
+   * reserve. `mayBeDamaged`: a file in the place of a folder is an error only when an object of that folder is needed.
    */
   static async open(root: string, disk?: DiskSpace, { mayBeDamaged = false } = {}): Promise<FilesystemBlobStore> {
-    await trouble(async () => {
+    await attempt(async () => {
       await mkdir(root, { recursive: true, mode: 0o700 })
       let isNew = false
       for (const folder of fanOut) {
-        const made = mkdir(join(root, folder), { recursive: true, mode: 0o700 })
-        isNew = (await (mayBeDamaged ? made.catch(ignoreExisting) : made)) !== undefined || isNew
+        const creating = mkdir(join(root, folder), { recursive: true, mode: 0o700 })
+        isNew = (await (mayBeDamaged ? creating.catch(ignoreExisting) : creating)) !== undefined || isNew
       }
       if (isNew) {
         await syncFolder(root)
@@ -50,14 +56,14 @@ export class FilesystemBlobStore implements BlobStore {
   }
 
   openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter> {
-    return trouble(async () => {
-      // An empty folder in the place of a disk that is not mounted would take the bytes, and hide them afterwards.
+    return attempt(async () => {
+      // If the disk is not mounted, the bytes would go into the empty folder in its place and be hidden later.
       if (!this.#hasOwner()) await this.#checkOwner()
       const writer = await this.#openWriter(key, from.sizeBytes)
       if (writer !== undefined) return writer
       await this.#checkOwner()
       if (from.sizeBytes > 0) throw new Spoiled('the file of an upload is missing, or shorter than was acknowledged')
-      // Its folder is lost. Objects that were in it are noticed when they are read.
+      // The folder is lost. Its lost objects will be found when they are read.
       await mkdir(folderOf(this.#root, key), { mode: 0o700 }).catch(ignoreExisting)
       await syncFolder(this.#root)
       return FilesystemBlobWriter.open(this.#root, key, 0, this.#disk)
@@ -75,20 +81,20 @@ export class FilesystemBlobStore implements BlobStore {
 
   async open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined> {
     const path = pathOf(this.#root, key)
-    if (sizeOf(path) !== sizeBytes) return trouble(() => this.#checkOwner())
+    if (sizeOf(path) !== sizeBytes) return attempt(() => this.#checkOwner())
     const file = Bun.file(path)
     return range === undefined ? file : file.slice(range.first, range.last + 1)
   }
 
   read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined> {
-    return trouble(async () => {
+    return attempt(async () => {
       const path = pathOf(this.#root, key)
       return sizeOf(path) === sizeBytes ? bytesIn(path) : this.#checkOwner()
     })
   }
 
   has(key: StorageKey, sizeBytes: number): Promise<boolean> {
-    return trouble(async () => {
+    return attempt(async () => {
       if (sizeOf(pathOf(this.#root, key)) === sizeBytes) return true
       await this.#checkOwner()
       return false
@@ -99,17 +105,17 @@ export class FilesystemBlobStore implements BlobStore {
     return this.#owner === undefined || existsSync(join(this.#root, ownerFile))
   }
 
-  /** What is missing is lost only if this is the store that was claimed, and not an empty folder in its place. */
+  /** Fails if this is not the store that was claimed, but an empty folder in its place, for example. */
   async #checkOwner(): Promise<undefined> {
     if (this.#owner === undefined) return
-    const found = await this.#readOwner()
-    if (found === this.#owner) return
-    const says = found === undefined ? 'there is no file' : `${found} stands in the file`
-    throw new Error(`${says} ${join(this.#root, ownerFile)}, which must name ${this.#owner}: is the disk mounted?`)
+    const owner = await this.#readOwner()
+    if (owner === this.#owner) return
+    const state = owner === undefined ? 'is missing' : `names ${owner}`
+    throw new Error(`${join(this.#root, ownerFile)} ${state}, but must name ${this.#owner}: is the disk mounted?`)
   }
 
   async remove(key: StorageKey): Promise<void> {
-    await trouble(async () => {
+    await attempt(async () => {
       try {
         await unlink(pathOf(this.#root, key))
       } catch (error) {
@@ -124,15 +130,15 @@ export class FilesystemBlobStore implements BlobStore {
 
   async *listOlderThan(ageMs: number): AsyncIterable<readonly OrphanedObject[]> {
     for (const folder of fanOut) {
-      const names = await trouble(() => readdir(join(this.#root, folder)).catch(nothingToList))
-      const strays: OrphanedObject[] = []
+      const names = await attempt(() => readdir(join(this.#root, folder)).catch(listNothing))
+      const objects: OrphanedObject[] = []
       for (const key of names.filter(isStorageKey)) {
-        // Gone meanwhile is as good as too young.
+        // A file that was removed meanwhile is skipped.
         const found = await stat(join(this.#root, folder, key)).catch(() => undefined)
         const isOld = found !== undefined && Date.now() - found.mtimeMs >= ageMs
-        if (isOld) strays.push({ storageKey: key, openedFor: key, notes: undefined })
+        if (isOld) objects.push({ storageKey: key, openedFor: key, notes: undefined })
       }
-      yield strays
+      yield objects
     }
   }
 
@@ -140,11 +146,11 @@ export class FilesystemBlobStore implements BlobStore {
     owner: string,
     { mayBeNew, formerOwner }: { readonly mayBeNew: boolean; readonly formerOwner?: string },
   ): Promise<string | undefined> {
-    return trouble(async () => {
-      const known = await this.#readOwner()
-      const isOurs = known === undefined ? mayBeNew : known === formerOwner
-      if (isOurs) await writeSynced(join(this.#root, ownerFile), owner)
-      this.#owner = isOurs ? owner : known
+    return attempt(async () => {
+      const current = await this.#readOwner()
+      const mayClaim = current === undefined ? mayBeNew : current === formerOwner
+      if (mayClaim) await writeDurably(join(this.#root, ownerFile), owner)
+      this.#owner = mayClaim ? owner : current
       return this.#owner
     })
   }
@@ -159,11 +165,11 @@ export class FilesystemBlobStore implements BlobStore {
   }
 
   async close(): Promise<void> {
-    // Files are closed by those who opened them.
+    // Writers and readers close their own files.
   }
 
   async probe(): Promise<void> {
-    await trouble(async () => {
+    await attempt(async () => {
       if (!this.#hasOwner()) await this.#checkOwner()
       await access(this.#root, constants.R_OK | constants.W_OK | constants.X_OK)
       const folder = await open(this.#root, constants.O_RDONLY)
@@ -172,23 +178,9 @@ export class FilesystemBlobStore implements BlobStore {
   }
 }
 
-/** Written aside and renamed: there is no half of a name. */
-async function writeSynced(path: string, text: string): Promise<void> {
-  const aside = `${path}.${crypto.randomUUID()}`
-  const file = await open(aside, 'wx', 0o600)
-  try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(aside, path)
-  await syncFolder(dirname(path))
-}
-
 /**
- * Undefined where there is no such file, or a folder in its place. Asked synchronously: one short system call is cheaper than a trip to a thread, and
- * this is the pull path.
+ * Undefined if there is no such file, or a folder in its place. Synchronous, because every pull needs it, and one short system
+ * call is cheaper than the way to another thread and back.
  */
 function sizeOf(path: string): number | undefined {
   try {
@@ -199,22 +191,18 @@ function sizeOf(path: string): number | undefined {
   }
 }
 
-/** Another writer may have made the folder a moment before. */
+/** Another writer may have created the folder a moment before. */
 function ignoreExisting(error: unknown): undefined {
-  if (!isCode(error, 'EEXIST')) throw error
+  if (!hasErrorCode(error, 'EEXIST')) throw error
 }
 
 function isMissing(error: unknown): boolean {
-  return isCode(error, 'ENOENT')
+  return hasErrorCode(error, 'ENOENT')
 }
 
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
-}
-
-/** In a folder that is lost, or in the place of which a file stands, is nothing to list. */
-function nothingToList(error: unknown): string[] {
-  if (isMissing(error) || isCode(error, 'ENOTDIR')) return []
+/** The folder is lost, or there is a file in its place. */
+function listNothing(error: unknown): string[] {
+  if (isMissing(error) || hasErrorCode(error, 'ENOTDIR')) return []
   throw error
 }
 
@@ -222,7 +210,7 @@ async function* bytesIn(path: string): AsyncGenerator<Uint8Array> {
   const reader = Bun.file(path).stream().getReader()
   try {
     for (;;) {
-      const { done, value } = await trouble(() => reader.read())
+      const { done, value } = await attempt(() => reader.read())
       if (done) return
       yield value
     }
@@ -231,8 +219,8 @@ async function* bytesIn(path: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** The file system's errors become ours, with theirs as the cause. */
-async function trouble<T>(act: () => Promise<T>): Promise<T> {
+/** Wraps errors of the file system in `Unavailable`. */
+async function attempt<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act()
   } catch (error) {

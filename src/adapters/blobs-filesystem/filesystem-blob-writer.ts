@@ -1,25 +1,25 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { syncFolder } from '../../lib/sync-folder.ts'
+import { syncFolder } from '../../lib/durable-files.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { BlobWriter, CompleteObject, StorageKey, UnfinishedObject } from '../../ports/blob-store.ts'
 import type { DiskSpace } from '../../ports/disk-space.ts'
 import { folderOf, pathOf } from './paths.ts'
 
-/** Acknowledged bytes are lost. */
+/** The file is shorter than what was acknowledged. */
 export class TooShort extends Error {
   override readonly name = 'TooShort'
 }
 
-/** Small chunks are gathered up to this many bytes before a thread is asked to write them. */
+/** Chunks are gathered up to this size, because each write has the cost of a thread switch. */
 const batchBytes = 512 * 1024
 
 /**
- * Appends to one file by position. Chunks are gathered into batches, and one batch is written while the next is
- * gathered: at most two are in memory, whatever the size of the body.
+ * Appends to one file by position. One batch of chunks is written while the next one is gathered, so at most two batches are in
+ * memory.
  *
- * A failed write or sync is final for this writer: after a failed fsync the kernel may have dropped the pages, so trying
- * again could acknowledge bytes that are not there.
+ * After a failed write or sync the writer fails forever: after a failed fsync the kernel may have dropped the pages, so a second
+ * attempt could acknowledge bytes that are not on the disk.
  */
 export class FilesystemBlobWriter implements BlobWriter {
   readonly #key: StorageKey
@@ -27,9 +27,9 @@ export class FilesystemBlobWriter implements BlobWriter {
   readonly #folder: string
   readonly #disk: DiskSpace | undefined
   #position: number
-  /** Up to here everything is durable. */
+  /** All bytes before this position are durable. */
   #flushed: number
-  /** The file's own name is durable too. */
+  /** The entry of the file in its folder is durable. */
   #isNameSynced: boolean
   #gathered: Uint8Array[] = []
   #gatheredBytes = 0
@@ -62,7 +62,7 @@ export class FilesystemBlobWriter implements BlobWriter {
     const creating = position === 0 ? constants.O_CREAT : 0
     const file = await open(pathOf(root, key), constants.O_RDWR | creating, 0o600)
     try {
-      // Bytes behind the acknowledged end belong to a writer that crashed or was cut off.
+      // Bytes after the acknowledged end are from a writer that crashed or was aborted.
       const { size } = await file.stat()
       if (size < position) throw new TooShort(`the file holds ${size} of ${position} acknowledged bytes`)
       if (size > position) await file.truncate(position)
@@ -81,9 +81,9 @@ export class FilesystemBlobWriter implements BlobWriter {
     if (this.#gatheredBytes >= batchBytes) await this.#writeGathered()
   }
 
-  /** Waits for the batch before, then starts this one and returns: the caller goes on gathering meanwhile. */
+  /** Waits for the previous batch, then starts to write this one and returns, so that the caller can gather the next. */
   async #writeGathered(): Promise<void> {
-    await this.#settle()
+    await this.#waitForBatch()
     const batch = this.#gathered
     const batchSize = this.#gatheredBytes
     const position = this.#position
@@ -97,15 +97,15 @@ export class FilesystemBlobWriter implements BlobWriter {
       .finally(() => this.#disk?.release(batchSize))
   }
 
-  async #settle(): Promise<void> {
+  async #waitForBatch(): Promise<void> {
     await this.#writing
     if (this.#fault !== undefined) throw new Unavailable('the blob store', { cause: this.#fault })
   }
 
   async flush(): Promise<UnfinishedObject> {
     await this.#writeGathered()
-    await this.#settle()
-    await this.#final(() => this.#file.datasync())
+    await this.#waitForBatch()
+    await this.#sync(() => this.#file.datasync())
     await this.#syncName()
     this.#flushed = this.#position
     return { sizeBytes: this.#position, notes: undefined }
@@ -113,15 +113,15 @@ export class FilesystemBlobWriter implements BlobWriter {
 
   async complete(): Promise<CompleteObject> {
     await this.#writeGathered()
-    await this.#settle()
-    await this.#final(() => this.#file.sync())
+    await this.#waitForBatch()
+    await this.#sync(() => this.#file.sync())
     await this.#syncName()
     return { key: this.#key, isCertain: true, leftovers: [] }
   }
 
   async #syncName(): Promise<void> {
     if (this.#isNameSynced) return
-    await this.#final(() => syncFolder(this.#folder))
+    await this.#sync(() => syncFolder(this.#folder))
     this.#isNameSynced = true
   }
 
@@ -129,7 +129,7 @@ export class FilesystemBlobWriter implements BlobWriter {
     await this.#writing
     this.#dropGathered()
     this.#position = this.#flushed
-    // If even this fails, the next writer drops the bytes when it opens the file.
+    // If this fails, the next writer drops the bytes when it opens the file.
     await this.#file.truncate(this.#flushed).catch(() => undefined)
   }
 
@@ -139,12 +139,12 @@ export class FilesystemBlobWriter implements BlobWriter {
     this.#gatheredBytes = 0
   }
 
-  async #final(act: () => Promise<unknown>): Promise<void> {
+  async #sync(act: () => Promise<unknown>): Promise<void> {
     try {
       await act()
     } catch (error) {
       this.#fault = error
-      await this.#settle()
+      await this.#waitForBatch()
     }
   }
 
@@ -157,13 +157,13 @@ export class FilesystemBlobWriter implements BlobWriter {
   }
 }
 
-/** The kernel may take fewer bytes than it was offered; what is left is offered again. */
+/** The kernel may accept fewer bytes than were offered. The rest is offered again. */
 async function writeFully(file: FileHandle, chunks: Uint8Array[], position: number): Promise<void> {
   let rest = chunks
   let at = position
   while (rest.length > 0) {
     const { bytesWritten } = await file.writev(rest, at)
-    if (bytesWritten === 0) throw new Error('the disk took no bytes')
+    if (bytesWritten === 0) throw new Error('the disk accepted no bytes')
     at += bytesWritten
     rest = dropBytes(rest, bytesWritten)
   }

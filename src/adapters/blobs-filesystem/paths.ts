@@ -4,13 +4,13 @@ import type { StorageKey } from '../../ports/blob-store.ts'
 /**
  *   <data>/blobs
  *   ├── 00
- *   │   └── 0193a7c2-...-00   one object, finished or not, under its random key from its first byte on
+ *   │   └── 0193a7c2-...-00   one object, complete or not, under its storage key
  *   ├── 01
- *   ├── ..                    256 folders, made and synced at the start, so that no upload has to make one
- *   └── owner                 the name of the registry whose bytes these are
+ *   ├── ..                    256 folders, created and synced at the start, so that no upload has to create one
+ *   └── owner                 the id of the registry that the objects belong to
  *
- * No temporary names and no renames: whether an object is finished is known to the metadata store alone, and a file that
- * no row names is garbage. The folder is taken from the key's end, because the begin of a time-ordered id is its clock.
+ * An object has its final name from the first byte on: only the metadata store knows whether it is complete, and a file that
+ * no row names is an orphan. The folder is the end of the key, because the beginning of a key is its time.
  */
 const keyPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -23,7 +23,7 @@ export function isStorageKey(name: string): name is StorageKey {
 }
 
 export function folderOf(root: string, key: StorageKey): string {
-  // A key is only ever made by us; this keeps a damaged row from naming a path.
+  // Keys come from Berth itself. This check keeps a damaged row from naming another path.
   if (!isStorageKey(key)) throw new Error('not a storage key')
   return join(root, key.slice(-2))
 }

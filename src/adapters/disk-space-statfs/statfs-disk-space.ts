@@ -10,30 +10,30 @@ export interface DiskState {
   readonly reserveBytes: number
 }
 
-/** Other programs write to the disk too: what was seen is believed for this long. */
-const lookEveryMs = 1_000
+/** How long a measurement is used. Other programs write to the disk too. */
+const measureEveryMs = 1_000
 
-/** With less than this above the reserve a disk is low: the next chunk of an upload may not fit. */
+/** A disk with less free space above its reserve is low, because the next chunk of an upload may not fit. */
 const chunkBytes = 1024 ** 2
 
 const autoReserveMax = 1024 ** 3
 const autoReserveShare = 0.05
 
 /**
- * Asks the file system with `statfs`. Between two looks it counts the bytes that this process writes, so a fast writer
- * cannot run through the reserve; and it looks again as soon as the space that it saw is used up.
+ * Measures the disks with `statfs`. Between two measurements it subtracts the bytes that this process writes, so that a fast
+ * writer cannot use up the reserve, and it measures again as soon as the measured space is used up.
  *
- * A file system that reports no size (some in user space do) has no reserve.
+ * A file system that reports no size has no reserve. Some file systems in user space do that.
  */
 export class StatfsDiskSpace implements DiskSpace {
   readonly #folders: readonly string[]
   readonly #minFreeBytes: number | 'auto'
   readonly #clock: Pick<Clock, 'steadyNow'>
-  #lookAt = Number.NEGATIVE_INFINITY
-  /** What may be taken before the reserve begins, and before half of the reserve is used. */
-  #room = 0
-  #roomWithHalf = 0
-  #announcedBytes = 0
+  #measureAt = Number.NEGATIVE_INFINITY
+  /** Bytes that may be written before the reserve begins, and before half of it is used. */
+  #usableBytes = 0
+  #usableWithHalfBytes = 0
+  #reservedBytes = 0
 
   constructor(folders: readonly string[], minFreeBytes: number | 'auto', clock: Pick<Clock, 'steadyNow'>) {
     this.#folders = minFreeBytes === 0 ? [] : folders
@@ -42,43 +42,43 @@ export class StatfsDiskSpace implements DiskSpace {
   }
 
   isLow(): boolean {
-    if (this.#room < chunkBytes || this.#clock.steadyNow() >= this.#lookAt) this.#look()
-    return this.#room < chunkBytes
+    if (this.#usableBytes < chunkBytes || this.#clock.steadyNow() >= this.#measureAt) this.#measure()
+    return this.#usableBytes < chunkBytes
   }
 
   isVeryLow(): boolean {
-    return this.isLow() && this.#roomWithHalf <= 0
+    return this.isLow() && this.#usableWithHalfBytes <= 0
   }
 
   reserve(bytes: number): void {
-    if (this.#room < bytes || this.#clock.steadyNow() >= this.#lookAt) this.#look()
-    if (this.#room < bytes) throw new RegistryRefusal('disk-low')
-    this.#room -= bytes
-    this.#roomWithHalf -= bytes
-    this.#announcedBytes += bytes
+    if (this.#usableBytes < bytes || this.#clock.steadyNow() >= this.#measureAt) this.#measure()
+    if (this.#usableBytes < bytes) throw new RegistryRefusal('disk-low')
+    this.#usableBytes -= bytes
+    this.#usableWithHalfBytes -= bytes
+    this.#reservedBytes += bytes
   }
 
   release(bytes: number): void {
-    this.#announcedBytes -= bytes
+    this.#reservedBytes -= bytes
   }
 
   /** The state of every disk. */
   describe(): readonly DiskState[] {
     return this.#folders.map((folder) => {
-      const { freeBytes, totalBytes } = measure(folder)
+      const { freeBytes, totalBytes } = readDisk(folder)
       return { folder, freeBytes, reserveBytes: this.#reserveOf(totalBytes) }
     })
   }
 
-  #look(): void {
-    this.#room = Number.POSITIVE_INFINITY
-    this.#roomWithHalf = Number.POSITIVE_INFINITY
+  #measure(): void {
+    this.#usableBytes = Number.POSITIVE_INFINITY
+    this.#usableWithHalfBytes = Number.POSITIVE_INFINITY
     for (const { freeBytes, reserveBytes } of this.describe()) {
-      const unannounced = freeBytes - this.#announcedBytes
-      this.#room = Math.min(this.#room, unannounced - reserveBytes)
-      this.#roomWithHalf = Math.min(this.#roomWithHalf, unannounced - reserveBytes / 2)
+      const unreservedBytes = freeBytes - this.#reservedBytes
+      this.#usableBytes = Math.min(this.#usableBytes, unreservedBytes - reserveBytes)
+      this.#usableWithHalfBytes = Math.min(this.#usableWithHalfBytes, unreservedBytes - reserveBytes / 2)
     }
-    this.#lookAt = this.#clock.steadyNow() + lookEveryMs
+    this.#measureAt = this.#clock.steadyNow() + measureEveryMs
   }
 
   #reserveOf(totalBytes: number): number {
@@ -88,9 +88,9 @@ export class StatfsDiskSpace implements DiskSpace {
   }
 }
 
-function measure(folder: string): { freeBytes: number; totalBytes: number } {
+function readDisk(folder: string): { freeBytes: number; totalBytes: number } {
   try {
-    // `bavail`, not `bfree`: many file systems keep a part of the disk for root alone.
+    // Not `bfree`, which includes the part that many file systems keep for root.
     const { bavail, blocks, bsize } = statfsSync(folder)
     return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
   } catch (error) {

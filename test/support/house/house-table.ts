@@ -56,19 +56,19 @@ export const builtinHomes: Readonly<Record<string, Places>> = {
   // The type of the server; what makes one is `Bun.serve`, below.
   bun: ['src/http/server.ts', 'src/http/stalled-readers.ts'],
   'bun:sqlite': ['src/adapters/metadata-sql/sqlite-connection.ts', 'src/adapters/metadata-sql/sqlite-server-lock.ts'],
-  // In lib: a folder is synced for whoever keeps files, the kernel lists connections.
+  // In lib: files that survive a crash, and what the kernel says of connections.
   'node:fs': [
     'src/adapters/',
     'src/app/',
     'src/lib/open-files.ts',
-    'src/lib/sync-folder.ts',
+    'src/lib/durable-files.ts',
     'src/lib/tcp-connections.ts',
   ],
-  'node:fs/promises': ['src/adapters/', 'src/app/', 'src/lib/sync-folder.ts'],
+  'node:fs/promises': ['src/adapters/', 'src/app/', 'src/lib/durable-files.ts'],
   // Bun keeps its limit of a request's headers there.
   'node:net': ['src/lib/ip-addresses.ts'],
   'node:http': ['src/http/server.ts'],
-  'node:path': ['src/adapters/', 'src/app/'],
+  'node:path': ['src/adapters/', 'src/app/', 'src/lib/durable-files.ts'],
 }
 
 /** Engines and doors to the world that need no import. */
