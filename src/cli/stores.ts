@@ -1,6 +1,6 @@
 import { readConfig } from '../app/config.ts'
 import { openStores, type Stores } from '../app/stores.ts'
-import { changing } from '../registry/read-only.ts'
+import { changeUnlessReadOnly } from '../registry/read-only.ts'
 
 type Config = ReturnType<typeof readConfig>
 
@@ -33,7 +33,7 @@ export async function withStores(
 
 /** Work that changes something. It is refused while the registry is moved to other stores. */
 export function asChange(work: (place: Workplace) => Promise<void>): (place: Workplace) => Promise<void> {
-  return (place) => changing(place, () => work(place))
+  return (place) => changeUnlessReadOnly(place, () => work(place))
 }
 
 /** As `withStores`, for commands that need the embedded identity service. */

@@ -4,7 +4,7 @@ import { isRepositoryName, parseRepositoryName, type RepositoryName } from '../o
 import type { Principal } from '../ports/identity.ts'
 import { checkAllowed } from '../registry/access.ts'
 import { openAccount } from '../registry/accounts.ts'
-import { changing } from '../registry/read-only.ts'
+import { changeUnlessReadOnly } from '../registry/read-only.ts'
 import type { Answer } from './answer.ts'
 import { type Authenticator, refuseAnonymous } from './authenticator.ts'
 import { findCredential } from './credentials.ts'
@@ -69,7 +69,7 @@ export class Dispatcher {
       refuseAnonymous(principal)
       if (route.right !== undefined) checkAllowed(principal, route.right)
       const answer = async () => route.handle({ ...exchange, principal })
-      return route.right !== undefined && isChange(request) ? changing(app, answer) : answer()
+      return route.right !== undefined && isChange(request) ? changeUnlessReadOnly(app, answer) : answer()
     }
     return this.#dispatchRegistry(route, exchange, principal, context.area)
   }

@@ -2,7 +2,7 @@ import { RegistryRefusal } from '../oci/errors.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RowId } from '../ports/row-id.ts'
 
-// While a registry is moved to other stores, it goes on serving reads and takes no changes (the mark `read-only`).
+// While a registry is moved to other stores, and after that, the source takes no changes: the mark `read-only` exists.
 
 type Needs = { readonly metadata: Pick<MetadataStore, 'marks'> }
 
@@ -11,21 +11,21 @@ export async function isReadOnly({ metadata }: Needs): Promise<boolean> {
 }
 
 /**
- * A change that locks no account's row. Looked at before, so that nothing is done in vain, and once more before anybody is
- * told that it is done: whoever copies the store may have passed by meanwhile.
+ * Makes a change that locks no account. The first check avoids useless work. The second check decides: the move may have
+ * read the rows before the change, so a change is acknowledged only if the mark does not exist after it.
  */
-export async function changing<T>(needs: Needs, act: () => Promise<T>): Promise<T> {
-  await checkTakesChanges(needs)
-  const result = await act()
-  await checkTakesChanges(needs)
+export async function changeUnlessReadOnly<T>(needs: Needs, change: () => Promise<T>): Promise<T> {
+  await requireWritable(needs)
+  const result = await change()
+  await requireWritable(needs)
   return result
 }
 
-async function checkTakesChanges(needs: Needs): Promise<void> {
+async function requireWritable(needs: Needs): Promise<void> {
   if (await isReadOnly(needs)) throw new RegistryRefusal('read-only')
 }
 
-/** Inside a transaction: what it changes is there before the store takes no changes, or not at all. */
-export async function checkStillTakesChanges(tables: Pick<Tables, 'accounts'>, accountId: RowId): Promise<void> {
+/** For use inside a transaction: the mark cannot be put before the transaction ends. */
+export async function requireWritableAccount(tables: Pick<Tables, 'accounts'>, accountId: RowId): Promise<void> {
   if ((await tables.accounts.findLocked(accountId))?.isReadOnly) throw new RegistryRefusal('read-only')
 }

@@ -1,11 +1,11 @@
-// The deeds in a store that takes no changes.
+// The use cases while the source of a move takes no changes.
 import { describe, expect, test } from 'bun:test'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
 import { openAccount } from '../../../src/registry/accounts.ts'
 import { deleteBlob, mountBlob } from '../../../src/registry/blobs.ts'
 import { forecastGarbage, sweepOrphans } from '../../../src/registry/garbage.ts'
 import { deleteManifest } from '../../../src/registry/manifests.ts'
-import { changing, isReadOnly } from '../../../src/registry/read-only.ts'
+import { changeUnlessReadOnly, isReadOnly } from '../../../src/registry/read-only.ts'
 import { deleteTag } from '../../../src/registry/tags.ts'
 import { appendToUpload, describeUpload, finishUpload, startUpload } from '../../../src/registry/uploads.ts'
 import { digestOf } from '../../support/basics/generated-bytes.ts'
@@ -29,15 +29,15 @@ import { freshKey } from '../../support/stores/stored-objects.ts'
 const newFolder = useTemporaryFolders('read-only')
 const encode = (text: string) => new TextEncoder().encode(text)
 
-/** The word with which a deed is refused. */
-async function refusalOf(deed: Promise<unknown>): Promise<string> {
-  const error = await errorOf(deed)
+/** The name of the refusal, or the error. */
+async function refusalOf(outcome: Promise<unknown>): Promise<string> {
+  const error = await errorOf(outcome)
   return error instanceof RegistryRefusal ? error.refusal : String(error)
 }
 
 async function forbid({ metadata }: World): Promise<void> {
   await metadata.transaction(({ marks }) => marks.put('read-only', 'because'))
-  // The reads of one turn of the event loop share a snapshot.
+  // The reads of one iteration of the event loop share a snapshot.
   await new Promise(setImmediate)
 }
 
@@ -46,8 +46,8 @@ async function permit({ metadata }: World): Promise<void> {
   await new Promise(setImmediate)
 }
 
-describe('while a store takes no changes', () => {
-  test('no deed changes what anybody can see, even one that came in before', async () => {
+describe('while the store is read-only', () => {
+  test('every change is refused, also by a use case that is entered directly, and reads are answered', async () => {
     const world = await openWorld(newFolder())
     const scope = await scopeOf(world)
     const layer = await upload(world, scope, 'layer')
@@ -65,7 +65,7 @@ describe('while a store takes no changes', () => {
       'delete tag': () => deleteTag(world, scope, tagged('v1')),
       'delete blob': () => deleteBlob(world, scope, layer),
       enter: () => openAccount(world, 'acme', 'change'),
-      other: () => changing(world, async () => 'done'),
+      other: () => changeUnlessReadOnly(world, async () => 'done'),
     }
     for (const [name, change] of Object.entries(changes))
       expect([name, await refusalOf(change())]).toEqual([name, 'read-only'])
@@ -79,7 +79,7 @@ describe('while a store takes no changes', () => {
     await world.metadata.close()
   })
 
-  test('an upload that has begun can be written, is not finished, and can be once changes are taken again', async () => {
+  test('an upload can be continued but not finished, and can be finished when changes are taken again', async () => {
     const world = await openWorld(newFolder())
     const scope = await scopeOf(world)
     const owner = { ...scope, subject: 'alice' }
@@ -99,7 +99,7 @@ describe('while a store takes no changes', () => {
     await world.metadata.close()
   })
 
-  test('the collector rests: nothing expires, is buried, purged or swept', async () => {
+  test('the collector removes nothing', async () => {
     const world = await openWorld(newFolder())
     const scope = await scopeOf(world)
     const digest = await upload(world, scope, 'garbage')
@@ -125,11 +125,11 @@ describe('while a store takes no changes', () => {
     await world.metadata.close()
   })
 
-  test('who was on his way as it began is not told that it is done', async () => {
+  test('a change that was made while the mark was put is not acknowledged', async () => {
     const world = await openWorld(newFolder())
 
     const outcome = refusalOf(
-      changing(world, async () => {
+      changeUnlessReadOnly(world, async () => {
         await forbid(world)
         return 'done'
       }),
