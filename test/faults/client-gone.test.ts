@@ -1,6 +1,7 @@
 // A client that goes away in the middle of a body: what came is kept or dropped, and the status tells which.
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { useRunning } from '../support/basics/running.ts'
 import {
   ask,
   checkBlob,
@@ -14,7 +15,7 @@ import {
 } from '../support/clients/registry-client.ts'
 import { type BodyForm, beginRequest } from '../support/clients/slow-request.ts'
 import { until } from '../support/clocks/until.ts'
-import { startTestServer, type TestServer } from '../support/server/test-server.ts'
+import { startTestServer } from '../support/server/test-server.ts'
 import { auditStores, countRows } from '../support/stores/store-audit.ts'
 
 const repository = 'gone/app'
@@ -24,15 +25,7 @@ const came = 400_000
 const readingMs = 100
 const forms: BodyForm[] = ['content-length', 'chunked']
 
-let server: TestServer
-
-beforeAll(async () => {
-  server = await startTestServer()
-})
-
-afterAll(async () => {
-  await server.stop()
-})
+const server = useRunning(() => startTestServer())
 
 /** Resolves once the session had `turns` writers and the last of them gave its turn back. */
 function untilTurnsEnded(session: string, turns: number): Promise<true> {

@@ -1,9 +1,10 @@
 // `berth gc` beside a running server, as an operator runs it.
 import { Database } from 'bun:sqlite'
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, rmdirSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { useRunning } from '../support/basics/running.ts'
 import {
   ask,
   checkBlob,
@@ -18,22 +19,14 @@ import {
 } from '../support/clients/registry-client.ts'
 import { beginDownload } from '../support/clients/slow-request.ts'
 import { runBerth } from '../support/server/berth-command.ts'
-import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
+import { startBerth } from '../support/server/berth-process.ts'
 import { auditStores, countRows, fileOfBlob, listFiles } from '../support/stores/store-audit.ts'
 import { damageMetadata } from '../support/stores/store-damage.ts'
 
 const atOnce = ['gc', '--lease', '0s', '--quarantine', '0s']
 const service = '/api/2023-12-28'
 
-let berth: BerthProcess
-
-beforeAll(async () => {
-  berth = await startBerth({ settings: { BERTH_GARBAGE__EVERY: '0s' } })
-})
-
-afterAll(async () => {
-  await berth.stop()
-})
+const berth = useRunning(() => startBerth({ settings: { BERTH_GARBAGE__EVERY: '0s' } }))
 
 async function gc(...options: string[]): Promise<string> {
   return collectIn(berth.dataDir, options.length === 0 ? atOnce : ['gc', ...options])

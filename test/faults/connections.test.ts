@@ -1,7 +1,8 @@
 // More connections than the server may have. Without a limit it accepts them until no descriptor is left, and then spins.
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { ask, expectStatus, pushBlob } from '../support/clients/registry-client.ts'
 import { beginDownload } from '../support/clients/slow-request.ts'
 import { until } from '../support/clocks/until.ts'
@@ -9,18 +10,8 @@ import { type BerthProcess, startBerth } from '../support/server/berth-process.t
 
 const large = generatedBytes(16 * 1024 * 1024, 1)
 
-let berth: BerthProcess
-let limited: BerthProcess
-
-beforeAll(async () => {
-  berth = await startBerth({ settings: { BERTH_SERVER__CONNECTIONS_MAX: '60' } })
-  limited = await startBerth({ descriptorsMax: 256, settings: { BERTH_SERVER__IDLE: '8s' } })
-})
-
-afterAll(async () => {
-  await berth.stop()
-  await limited.stop()
-})
+const berth = useRunning(() => startBerth({ settings: { BERTH_SERVER__CONNECTIONS_MAX: '60' } }))
+const limited = useRunning(() => startBerth({ descriptorsMax: 256, settings: { BERTH_SERVER__IDLE: '8s' } }))
 
 /** A connection that sends nothing; undefined when it is refused. */
 function open(berth: BerthProcess): Promise<Socket | undefined> {

@@ -1,9 +1,10 @@
 // A second Berth, in a process of its own, is the identity service of the first.
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
+import { useRunning } from '../support/basics/running.ts'
 import { testApiKey } from '../support/basics/test-project.ts'
 import { until } from '../support/clocks/until.ts'
 import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
-import { basic, startTestServer, type TestServer } from '../support/server/test-server.ts'
+import { basic, startTestServer } from '../support/server/test-server.ts'
 
 const users = '/api/2021-02-21/users'
 const anyTag = '/manifests/latest'
@@ -11,25 +12,17 @@ const anyTag = '/manifests/latest'
 const behindProxy = { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1' }
 const burst = 4
 
-let second: BerthProcess
-let first: TestServer
-let usersMade = 0
-
-beforeAll(async () => {
-  second = await startBerth({ settings: { ...behindProxy, BERTH_AUTH__FAILURE_BURST: String(burst) } })
-  first = await startTestServer({
+const second = useRunning(() => startBerth({ settings: { ...behindProxy, BERTH_AUTH__FAILURE_BURST: String(burst) } }))
+const first = useRunning(() =>
+  startTestServer({
     ...behindProxy,
     BERTH_AUTH__URL: second.url,
     BERTH_AUTH__CACHE: '200ms',
     BERTH_AUTH__CACHE_REFUSED: '0s',
     BERTH_MANIFESTS__MISSING_CONTENT: 'allow',
-  })
-}, 30_000)
-
-afterAll(async () => {
-  await first.stop()
-  await second.stop()
-})
+  }),
+)
+let usersMade = 0
 
 /** Asks the second as its administrator. */
 async function manage(method: string, path: string, body: unknown): Promise<Record<string, string>> {

@@ -1,24 +1,17 @@
 // A blob far larger than the memory that it may take. CI sets LARGE_BLOB_BYTES to 5 GiB.
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { digestOfChunks, generatedChunks } from '../support/basics/generated-bytes.ts'
 import { peakMemoryBytes } from '../support/basics/process-memory.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { ask, expectStatus, finish, openSession } from '../support/clients/registry-client.ts'
-import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
+import { startBerth } from '../support/server/berth-process.ts'
 
 const mebibyte = 1024 * 1024
 const sizeBytes = Number(process.env['LARGE_BLOB_BYTES'] ?? 1024 * mebibyte)
 const memoryMax = 200 * mebibyte
 const timeoutMs = 30_000 + sizeBytes / 20_000
 
-let berth: BerthProcess
-
-beforeAll(async () => {
-  berth = await startBerth()
-})
-
-afterAll(async () => {
-  await berth.stop()
-})
+const berth = useRunning(() => startBerth())
 
 function streamOf(chunks: Iterator<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { type Need, testNeeding } from '../support/basics/needs.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import {
   ask,
@@ -16,7 +17,7 @@ import {
   type Target,
 } from '../support/clients/registry-client.ts'
 import { postgres } from '../support/postgres/postgres-server.ts'
-import { type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { startReplicas } from '../support/replicas/replicas.ts'
 import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { testS3Need } from '../support/s3/test-s3.ts'
 import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
@@ -217,17 +218,12 @@ for (const [kind, need] of kinds) {
 }
 
 describe('two replicas', () => {
-  let replicas: Replicas
+  const replicas = useRunning(() => startReplicas(), sharedStoresNeed)
   let stores: Damageable
 
   beforeAll(async () => {
     if (!sharedStoresNeed.isMet) return
-    replicas = await startReplicas()
     stores = await damageableStores({ shared: replicas.stores })
-  }, 60_000)
-
-  afterAll(async () => {
-    if (sharedStoresNeed.isMet) await replicas.stop()
   }, 60_000)
 
   testNeeding(

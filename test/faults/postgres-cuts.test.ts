@@ -1,9 +1,9 @@
 // The connection to PostgreSQL is cut at each statement of a whole push: before the server hears of it, and after it was done
 // and before anybody is told. Each cut is answered with 503 or not at all noticed; the client's retry succeeds.
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { testNeeding } from '../support/basics/needs.ts'
+import { describeNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { imageOf, PatientClient, type Step, steps } from '../support/clients/patient-client.ts'
 import { ask } from '../support/clients/registry-client.ts'
@@ -146,5 +146,4 @@ function cuts(): void {
   })
 }
 
-if (postgres.isMet) describe('PostgreSQL, cut at each statement of a push', cuts)
-else testNeeding(postgres, 'PostgreSQL, cut at each statement of a push', async () => {})
+describeNeeding(postgres, 'PostgreSQL, cut at each statement of a push', cuts)

@@ -1,7 +1,7 @@
 // The primary dies under load and its standby takes its place, at the same address: a proxy stands for whatever moves it.
 // With synchronous replication, what was acknowledged is there afterwards.
-import { afterEach, describe, expect, test } from 'bun:test'
-import { testNeeding } from '../support/basics/needs.ts'
+import { afterEach, expect, test } from 'bun:test'
+import { describeNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { imageOf, keepBusy, PatientClient } from '../support/clients/patient-client.ts'
 import { until } from '../support/clocks/until.ts'
@@ -123,5 +123,4 @@ function failover(): void {
   }, 60_000)
 }
 
-if (postgres.isMet) describe('a standby that is promoted', failover)
-else testNeeding(postgres, 'a standby that is promoted', async () => {})
+describeNeeding(postgres, 'a standby that is promoted', failover)

@@ -1,7 +1,7 @@
 // Limits of what is asked of PostgreSQL, troubles that a new connection cures, and migrations, which have time.
 import { describe, expect, test } from 'bun:test'
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
-import { testNeeding } from '../support/basics/needs.ts'
+import { describeNeeding } from '../support/basics/needs.ts'
 import { postgres } from '../support/postgres/postgres-server.ts'
 import {
   countThings,
@@ -15,12 +15,12 @@ import {
   useTroubleWorld,
 } from '../support/postgres/postgres-trouble.ts'
 
-if (postgres.isMet) {
+describeNeeding(postgres, 'limits of PostgreSQL', () => {
   const world = useTroubleWorld()
   describe('limits', () => limitsOfWork(world))
   describe('a new connection cures', () => curedByNewConnections(world))
   describe('migrations', () => migrations(world))
-} else testNeeding(postgres, 'limits of PostgreSQL', async () => {})
+})
 
 async function pidOf(database: PostgresDatabase): Promise<number | undefined> {
   return (await database.first<{ pid: number }>('SELECT pg_backend_pid() AS pid WHERE $1 = 1', [1]))?.pid

@@ -1,7 +1,7 @@
 // A server whose PostgreSQL is killed, refuses, is slow or silent: it says 503 meanwhile, to everybody and in time, and goes
 // on by itself. Nothing that it has acknowledged is lost.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { testNeeding } from '../support/basics/needs.ts'
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { describeNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { imageOf, keepBusy, PatientClient } from '../support/clients/patient-client.ts'
 import { ask } from '../support/clients/registry-client.ts'
@@ -171,5 +171,4 @@ function outages(): void {
   })
 }
 
-if (postgres.isMet) describe('PostgreSQL is', outages)
-else testNeeding(postgres, 'PostgreSQL is killed, refused, slow and silent', async () => {})
+describeNeeding(postgres, 'PostgreSQL is', outages)

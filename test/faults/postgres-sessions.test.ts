@@ -1,7 +1,7 @@
 // PostgreSQL under trouble, seen through the adapter: whatever happens to a connection, what was asked of it ends, and the
 // database is there again as soon as the server is.
 import { describe, expect, test } from 'bun:test'
-import { testNeeding } from '../support/basics/needs.ts'
+import { describeNeeding } from '../support/basics/needs.ts'
 import { until } from '../support/clocks/until.ts'
 import { postgres } from '../support/postgres/postgres-server.ts'
 import {
@@ -15,12 +15,12 @@ import {
   useTroubleWorld,
 } from '../support/postgres/postgres-trouble.ts'
 
-if (postgres.isMet) {
+describeNeeding(postgres, 'connections to PostgreSQL under trouble', () => {
   const world = useTroubleWorld()
   describe('a connection that is ended', () => endedConnections(world))
   describe('a server that goes', () => serversThatGo(world))
   describe('a server that is silent', () => silentServers(world))
-} else testNeeding(postgres, 'connections to PostgreSQL under trouble', async () => {})
+})
 
 function endedConnections(world: TroubleWorld): void {
   test('at rest is not used again', async () => {

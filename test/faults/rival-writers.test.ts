@@ -1,6 +1,7 @@
 // Two requests at one upload: one wins, the other is told so, and the bytes are right in the end.
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { useRunning } from '../support/basics/running.ts'
 import {
   ask,
   checkBlob,
@@ -13,21 +14,13 @@ import {
 } from '../support/clients/registry-client.ts'
 import { beginRequest } from '../support/clients/slow-request.ts'
 import { until } from '../support/clocks/until.ts'
-import { startTestServer, type TestServer } from '../support/server/test-server.ts'
+import { startTestServer } from '../support/server/test-server.ts'
 import { auditStores, countRows } from '../support/stores/store-audit.ts'
 
 const repository = 'rival/app'
 
-let server: TestServer
 let seed = 0
-
-beforeAll(async () => {
-  server = await startTestServer()
-})
-
-afterAll(async () => {
-  await server.stop()
-})
+const server = useRunning(() => startTestServer())
 
 function freshBytes(sizeBytes = 500_000): Uint8Array {
   seed += 1

@@ -1,8 +1,9 @@
 // Peers that stop or crawl are cut off; peers that are only slow are not.
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { freePorts } from '../support/basics/child-server.ts'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { checkBlob, completeUpload, openSession, pushBlob, receivedBytes } from '../support/clients/registry-client.ts'
 import { type BodyForm, beginDownload, beginRequest } from '../support/clients/slow-request.ts'
 import { until } from '../support/clocks/until.ts'
@@ -15,15 +16,7 @@ const whole = generatedBytes(300_000, 1)
 
 const idle = 'BERTH_SERVER__IDLE'
 
-let server: TestServer
-
-beforeAll(async () => {
-  server = await startTestServer({ BERTH_LIMITS__BODY_WINDOW: '1s', [idle]: '30s' })
-})
-
-afterAll(async () => {
-  await server.stop()
-})
+const server = useRunning(() => startTestServer({ BERTH_LIMITS__BODY_WINDOW: '1s', [idle]: '30s' }))
 
 describe.each(forms)('a sender, %s', (form) => {
   test.concurrent('that stops is told 408, and the session keeps what came', async () => {
@@ -117,16 +110,9 @@ describe('with a short idle time', () => {
   const large = generatedBytes(32 * 1024 * 1024, 8)
   const path = `/v2/${repository}/blobs/${digestOf(large)}`
 
-  let impatient: TestServer
+  const impatient = useRunning(() => startTestServer({ BERTH_LIMITS__BODY_WINDOW: '1s', [idle]: '8s' }))
 
-  beforeAll(async () => {
-    impatient = await startTestServer({ BERTH_LIMITS__BODY_WINDOW: '1s', [idle]: '8s' })
-    await pushBlob(impatient, repository, large)
-  })
-
-  afterAll(async () => {
-    await impatient.stop()
-  })
+  beforeAll(() => pushBlob(impatient, repository, large))
 
   test('a reader that stops is cut off, and its file is let go', async () => {
     const download = await beginDownload(impatient, path)

@@ -1,24 +1,17 @@
 // Tags, manifests and indexes that are pushed, moved and deleted at once: safety.md 3.7, I14 to I19.
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { digestOf } from '../support/basics/generated-bytes.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { ask, expectStatus, manifestOfBlobs, pushBlob, putManifest } from '../support/clients/registry-client.ts'
-import { startTestServer, type TestServer } from '../support/server/test-server.ts'
+import { startTestServer } from '../support/server/test-server.ts'
 import { auditStores } from '../support/stores/store-audit.ts'
 
 const config = new TextEncoder().encode('{}')
 const indexType = 'application/vnd.oci.image.index.v1+json'
 const imageType = 'application/vnd.oci.image.manifest.v1+json'
 
-let server: TestServer
 let serial = 0
-
-beforeAll(async () => {
-  server = await startTestServer({ BERTH_MANIFESTS__MISSING_CONTENT: 'allow' })
-})
-
-afterAll(async () => {
-  await server.stop()
-})
+const server = useRunning(() => startTestServer({ BERTH_MANIFESTS__MISSING_CONTENT: 'allow' }))
 
 async function freshRepository(): Promise<string> {
   serial += 1

@@ -1,6 +1,7 @@
 // The audit of shared stores is what the tests of replicas trust: each damage that it is there for, it must report.
-import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { beforeAll, describe, expect } from 'bun:test'
 import { testNeeding } from '../support/basics/needs.ts'
+import { useRunning } from '../support/basics/running.ts'
 import {
   expectStatus,
   manifestOfBlobs,
@@ -9,7 +10,7 @@ import {
   pushBlob,
   putManifest,
 } from '../support/clients/registry-client.ts'
-import { type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { startReplicas } from '../support/replicas/replicas.ts'
 import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { auditShared, objectName } from '../support/replicas/shared-stores-audit.ts'
 import { askS3 } from '../support/s3/s3-server.ts'
@@ -18,13 +19,12 @@ const encode = (text: string) => new TextEncoder().encode(text)
 const layer = encode('a layer that is looked at')
 const manifest = manifestOfBlobs(encode('{}'), [layer])
 const repository = 'audit/app'
-let replicas: Replicas
+const replicas = useRunning(() => startReplicas(), sharedStoresNeed)
 let digest = ''
 let key = ''
 
 beforeAll(async () => {
   if (!sharedStoresNeed.isMet) return
-  replicas = await startReplicas()
   await pushBlob(replicas.a, repository, encode('{}'))
   digest = await pushBlob(replicas.a, repository, layer)
   await expectStatus(201, putManifest(replicas.a, repository, 'latest', manifest))
@@ -32,9 +32,6 @@ beforeAll(async () => {
   await expectStatus(202, patch(replicas.b, session, encode('unfinished'), 0))
   const sql = `SELECT storage_key AS key FROM blobs WHERE digest = '${digest}'`
   key = (await replicas.stores.ask<{ key: string }>(sql))[0]?.key ?? ''
-}, 60_000)
-afterAll(async () => {
-  if (sharedStoresNeed.isMet) await replicas.stop()
 }, 60_000)
 
 const put = (name: string, body: Uint8Array<ArrayBuffer>) =>

@@ -1,6 +1,5 @@
 // A collector that is killed at each of its steps, one that is slow, and two that do the same: another replica goes on.
-import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { testNeeding } from '../support/basics/needs.ts'
+import { describe, expect } from 'bun:test'
 import {
   ask,
   checkBlob,
@@ -9,21 +8,12 @@ import {
   pushBlob,
   putManifest,
 } from '../support/clients/registry-client.ts'
-import { type GatedPair, type Step, startGatedPair } from '../support/replicas/gated-replica.ts'
-import { growBlob, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
-import { auditShared, listKeys } from '../support/replicas/shared-stores-audit.ts'
+import { type Step, useGatedPair } from '../support/replicas/gated-replica.ts'
+import { growBlob } from '../support/replicas/shared-stores.ts'
+import { listKeys } from '../support/replicas/shared-stores-audit.ts'
 
-let pair: GatedPair
 let serial = 0
-
-beforeAll(async () => {
-  if (sharedStoresNeed.isMet) pair = await startGatedPair()
-}, 60_000)
-afterAll(async () => {
-  if (sharedStoresNeed.isMet) await pair.stop()
-}, 60_000)
-
-const race = (name: string, body: () => Promise<void>) => testNeeding(sharedStoresNeed, name, body)
+const { pair, race } = useGatedPair()
 
 async function oldBlob() {
   serial += 1
@@ -38,12 +28,6 @@ async function oldBlob() {
 async function nothingIsLeft(): Promise<void> {
   expect(await listKeys(pair.stores)).toEqual([])
   expect(await pair.stores.ask('SELECT 1 FROM trash UNION ALL SELECT 1 FROM blobs')).toEqual([])
-  await sound()
-}
-
-async function sound(): Promise<void> {
-  const { faults, strays } = await auditShared(pair.stores)
-  expect({ faults, strays }).toEqual({ faults: [], strays: [] })
 }
 
 /** After what the test did, nothing is to be held any more. */
@@ -128,7 +112,6 @@ race('I12: the removal is slow, and the same blob is pushed again and pulled mea
     'whole',
     'whole',
   ])
-  await sound()
 })
 
 describe('I32: a repository in which there is nothing goes while somebody pushes to it', () => {
@@ -157,7 +140,6 @@ describe('I32: a repository in which there is nothing goes while somebody pushes
     expect(await checkBlob(pair.a, repository, digest)).toBe('whole')
     const mount = `/v2/crashes/target/blobs/uploads/?mount=${digest}&from=${encodeURIComponent(repository)}`
     expect((await ask(pair.a, 'POST', mount)).status).toBe(201)
-    await sound()
   })
 
   race('somebody is about to push to it: it is passed by', async () => {
@@ -170,6 +152,5 @@ describe('I32: a repository in which there is nothing goes while somebody pushes
     hold.letGo()
 
     expect(await checkBlob(pair.a, repository, await pushing)).toBe('whole')
-    await sound()
   })
 })

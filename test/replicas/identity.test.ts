@@ -1,10 +1,11 @@
 // Who is calling, asked at either of two replicas: keys that are made and revoked, tokens, and the keys that sign them.
-import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import { testNeeding } from '../support/basics/needs.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { testAdminPassword } from '../support/basics/test-project.ts'
 import { ask, authorization, expectStatus, jsonOf, pushBlob, type Target } from '../support/clients/registry-client.ts'
 import { until } from '../support/clocks/until.ts'
-import { type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { startReplicas } from '../support/replicas/replicas.ts'
 import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { runBerth } from '../support/server/berth-command.ts'
 
@@ -12,21 +13,17 @@ const keys = 50
 const identity = '/api/2021-02-21'
 /** For as long may a replica remember who was good: what a revoked key may outlive, and no more. */
 const cacheMs = 2_000
-let replicas: Replicas
-
-beforeAll(async () => {
-  if (!sharedStoresNeed.isMet) return
-  replicas = await startReplicas({
-    settings: {
-      BERTH_AUTH__CHALLENGE: 'bearer',
-      BERTH_IDENTITY__CACHE: `${cacheMs}ms`,
-      BERTH_AUTH__FAILURE_BURST: '100000',
-    },
-  })
-}, 60_000)
-afterAll(async () => {
-  if (sharedStoresNeed.isMet) await replicas.stop()
-}, 60_000)
+const replicas = useRunning(
+  () =>
+    startReplicas({
+      settings: {
+        BERTH_AUTH__CHALLENGE: 'bearer',
+        BERTH_IDENTITY__CACHE: `${cacheMs}ms`,
+        BERTH_AUTH__FAILURE_BURST: '100000',
+      },
+    }),
+  sharedStoresNeed,
+)
 
 const prove = (name: string, body: () => Promise<void>) => testNeeding(sharedStoresNeed, name, body)
 

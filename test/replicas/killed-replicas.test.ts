@@ -1,11 +1,12 @@
 // Replicas behind a balancer, under a load of pushes and with both of them collecting, are killed one after the other: what
 // was acknowledged stays, and whoever tries again succeeds.
-import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import { seededRandom } from '../support/basics/generated-bytes.ts'
 import { testNeeding } from '../support/basics/needs.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { PushingClients } from '../support/clients/pushing-clients.ts'
-import { type Replicas, startReplicas } from '../support/replicas/replicas.ts'
-import { type RoundRobin, startRoundRobin } from '../support/replicas/round-robin.ts'
+import { startReplicas } from '../support/replicas/replicas.ts'
+import { startRoundRobin } from '../support/replicas/round-robin.ts'
 import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { auditShared, objectName } from '../support/replicas/shared-stores-audit.ts'
 import { askS3 } from '../support/s3/s3-server.ts'
@@ -13,22 +14,10 @@ import { askS3 } from '../support/s3/s3-server.ts'
 const kills = Number(process.env['KILLS'] ?? 5)
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000))
 const clients = 4
-let replicas: Replicas
-let balancer: RoundRobin
+const settings = { BERTH_GARBAGE__EVERY: '300ms', BERTH_GARBAGE__QUARANTINE: '0s' }
+const replicas = useRunning(() => startReplicas({ settings }), sharedStoresNeed)
+const balancer = useRunning(() => startRoundRobin(replicas.all.map(({ url }) => url)), sharedStoresNeed)
 const pushers = new PushingClients()
-
-beforeAll(async () => {
-  if (!sharedStoresNeed.isMet) return
-  replicas = await startReplicas({
-    settings: { BERTH_GARBAGE__EVERY: '300ms', BERTH_GARBAGE__QUARANTINE: '0s' },
-  })
-  balancer = await startRoundRobin(replicas.all.map(({ url }) => url))
-}, 60_000)
-afterAll(async () => {
-  if (!sharedStoresNeed.isMet) return
-  await balancer.stop()
-  await replicas.stop()
-}, 60_000)
 
 async function killInTurn(): Promise<void> {
   const random = seededRandom(seed)

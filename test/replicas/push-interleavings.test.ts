@@ -1,7 +1,6 @@
 // Manifests, tags and accounts that are changed on two replicas at the same moment, forced by holding one of them.
-import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import { digestOf } from '../support/basics/generated-bytes.ts'
-import { testNeeding } from '../support/basics/needs.ts'
 import {
   ask,
   checkBlob,
@@ -13,29 +12,14 @@ import {
   pushBlob,
   putManifest,
 } from '../support/clients/registry-client.ts'
-import { type GatedPair, type GatedReplica, type Step, startGatedPair } from '../support/replicas/gated-replica.ts'
-import { growBlob, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
-import { auditShared } from '../support/replicas/shared-stores-audit.ts'
+import { type GatedReplica, type Step, useGatedPair } from '../support/replicas/gated-replica.ts'
+import { growBlob } from '../support/replicas/shared-stores.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
 const config = encode('{}')
 const imageType = 'application/vnd.oci.image.manifest.v1+json'
-let pair: GatedPair
 let serial = 0
-
-beforeAll(async () => {
-  if (sharedStoresNeed.isMet) pair = await startGatedPair()
-}, 60_000)
-afterAll(async () => {
-  if (sharedStoresNeed.isMet) await pair.stop()
-}, 60_000)
-
-const race = (name: string, body: () => Promise<void>) =>
-  testNeeding(sharedStoresNeed, name, async () => {
-    await body()
-    const { faults, strays } = await auditShared(pair.stores)
-    expect({ faults, strays }).toEqual({ faults: [], strays: [] })
-  })
+const { pair, race } = useGatedPair()
 
 async function freshRepository(): Promise<string> {
   serial += 1

@@ -1,7 +1,8 @@
 // What one replica has acknowledged, the other shows to the very next request: written here and read there, both ways.
-import { afterAll, beforeAll, expect } from 'bun:test'
+import { expect } from 'bun:test'
 import { digestOf } from '../support/basics/generated-bytes.ts'
 import { testNeeding } from '../support/basics/needs.ts'
+import { useRunning } from '../support/basics/running.ts'
 import {
   ask,
   checkBlob,
@@ -15,24 +16,16 @@ import {
   receivedBytes,
   type Target,
 } from '../support/clients/registry-client.ts'
-import { type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { startReplicas } from '../support/replicas/replicas.ts'
 import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 
 /** Each way. */
-const rounds = Number(process.env['ROUNDS'] ?? 200)
+const rounds = Number(process.env['ROUNDS'] ?? 40)
 const lanes = 4
 const encode = (text: string) => new TextEncoder().encode(text)
-let replicas: Replicas
 let looks = 0
 
-beforeAll(async () => {
-  if (sharedStoresNeed.isMet) replicas = await startReplicas()
-}, 60_000)
-afterAll(async () => {
-  if (!sharedStoresNeed.isMet) return
-  console.log(`seen at once: ${rounds} rounds each way, ${looks} looks at what the other replica had written`)
-  await replicas.stop()
-}, 60_000)
+const replicas = useRunning(() => startReplicas(), sharedStoresNeed)
 
 /** One who writes at a replica, and one who reads at another, in a repository of their own. */
 class Pair {

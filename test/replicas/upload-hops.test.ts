@@ -1,8 +1,9 @@
 // An upload that changes replica at every request, is cut, or loses the replica that wrote to it: the other goes on, and
 // what comes out has the digest that it was closed with.
-import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { testNeeding } from '../support/basics/needs.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { openRaw } from '../support/clients/raw-http.ts'
 import {
   ask,
@@ -16,29 +17,18 @@ import {
   receivedBytes,
 } from '../support/clients/registry-client.ts'
 import { until } from '../support/clocks/until.ts'
-import { type Replica, type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { type Replica, startReplicas } from '../support/replicas/replicas.ts'
 import { endTurns, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { auditShared } from '../support/replicas/shared-stores-audit.ts'
 import { sharedS3 } from '../support/s3/test-s3.ts'
-import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
+import { startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
 
 const mebi = 1024 * 1024
 const repository = 'hops/app'
 /** Breaks nothing here, but sees what is asked of S3. */
-let watch: S3FaultProxy
-let replicas: Replicas
+const watch = useRunning(async () => startS3FaultProxy((await sharedS3()).url), sharedStoresNeed)
+const replicas = useRunning(() => startReplicas({ s3Url: watch.url }), sharedStoresNeed)
 let serial = 0
-
-beforeAll(async () => {
-  if (!sharedStoresNeed.isMet) return
-  watch = await startS3FaultProxy((await sharedS3()).url)
-  replicas = await startReplicas({ s3Url: watch.url })
-}, 60_000)
-afterAll(async () => {
-  if (!sharedStoresNeed.isMet) return
-  await replicas.stop()
-  await watch.stop()
-}, 60_000)
 
 const prove = (name: string, body: () => Promise<void>) => testNeeding(sharedStoresNeed, name, body)
 

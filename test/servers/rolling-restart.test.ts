@@ -1,7 +1,8 @@
 // Two replicas behind an nginx are restarted one after the other while clients pull and push: what they notice of it.
-import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { type Need, testNeeding } from '../support/basics/needs.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { OneShotPullers, type PullableImage } from '../support/clients/one-shot-pullers.ts'
 import { PushingClients } from '../support/clients/pushing-clients.ts'
 import { pushImage } from '../support/clients/registry-client.ts'
@@ -35,13 +36,7 @@ async function startFleet(delay: string): Promise<Fleet> {
   return { replicas, balancer, stop }
 }
 
-let fleet: Fleet
-beforeAll(async () => {
-  if (need.isMet) fleet = await startFleet('0s')
-}, 60_000)
-afterAll(async () => {
-  if (need.isMet) await fleet.stop()
-}, 60_000)
+const fleet = useRunning(() => startFleet('0s'), need)
 
 async function makeImage({ replicas }: Pick<Fleet, 'replicas'>, which: number): Promise<PullableImage> {
   const [repository, tag] = ['pulled/app', `tag-${which}`]

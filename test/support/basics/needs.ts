@@ -1,5 +1,5 @@
 // What a machine may lack. A test that cannot run says so loudly, and in CI it fails.
-import { test } from 'bun:test'
+import { describe, test } from 'bun:test'
 
 export interface Need {
   readonly isMet: boolean
@@ -21,4 +21,10 @@ export function testNeeding(need: Need, name: string, body: () => Promise<unknow
   }
   console.error(`\n!!! SKIPPED: ${name}\n!!! because ${need.reason}\n`)
   test.skip(name, body)
+}
+
+/** As `describe`, when the need is met. Otherwise one loud skip, or a failure where CI is set. */
+export function describeNeeding(need: Need, name: string, body: () => void): void {
+  if (need.isMet) describe(name, body)
+  else testNeeding(need, name, async () => undefined)
 }

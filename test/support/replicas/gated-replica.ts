@@ -1,12 +1,16 @@
 // A replica in a process of its own that can be held at any step of any deed: where it stands, the test decides what
 // another process does meanwhile. It answers HTTP like any other, and collects when it is told to.
+import { expect } from 'bun:test'
 import { join } from 'node:path'
 import type { GarbageAges } from '../../../src/ports/garbage.ts'
 import type { Collected } from '../../../src/registry/garbage.ts'
+import { testNeeding } from '../basics/needs.ts'
+import { useRunning } from '../basics/running.ts'
 import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import { until } from '../clocks/until.ts'
 import { hourMs } from '../stores/metadata-rows.ts'
-import { openSharedStores, type SharedStores } from './shared-stores.ts'
+import { openSharedStores, type SharedStores, sharedStoresNeed } from './shared-stores.ts'
+import { auditShared } from './shared-stores-audit.ts'
 
 /** Before or after a call of the stores: `before garbage.isInUse`, `after transaction`, `before writer.flush`. */
 export type Step = `${'before' | 'after'} ${string}`
@@ -162,4 +166,19 @@ export async function startGatedPair(settings: Readonly<Record<string, string>> 
     },
   }
   return pair
+}
+
+/**
+ * For the top of a test file: a pair for its tests, and a test that ends with an audit of both stores. `mayLeaveOrphans`:
+ * a writer that lost its turn leaves objects behind, which only a sweep finds.
+ */
+export function useGatedPair({ mayLeaveOrphans = false } = {}) {
+  const pair = useRunning(() => startGatedPair(), sharedStoresNeed)
+  const race = (name: string, body: () => Promise<void>) =>
+    testNeeding(sharedStoresNeed, name, async () => {
+      await body()
+      const { faults, strays } = await auditShared(pair.stores)
+      expect({ faults, orphans: mayLeaveOrphans ? [] : strays }).toEqual({ faults: [], orphans: [] })
+    })
+  return { pair, race }
 }
