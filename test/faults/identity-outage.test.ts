@@ -4,7 +4,7 @@ import { Unavailable } from '../../src/oci/errors.ts'
 import type { CachingIdentity, Principal } from '../../src/ports/identity.ts'
 import { askRaw } from '../support/clients/raw-http.ts'
 import { until } from '../support/clocks/until.ts'
-import { type Row, rows, states, tryRow } from './outage-matrix.ts'
+import { deeds, memories, type Row, rows, states, tryRow } from './outage-matrix.ts'
 import { carriers, OutageWorld } from './outage-world.ts'
 
 /** The least that the setting takes: nobody but who waits for a slow service needs a world with little patience. */
@@ -17,8 +17,15 @@ function worldFor({ state }: Row): OutageWorld {
   return state === 'slow' ? worlds.impatient : worlds.patient
 }
 
-describe.each(states.map((state) => [state]))(`identity outage, ${rows.length} rows: the service is %s`, (state) => {
-  for (const row of rows.filter((one) => one.state === state)) {
+/** CI tries all rows (MATRIX=all). Here each state, age and operation meets one carrier of credentials. */
+const carrierNames = Object.keys(carriers)
+const tried = rows.filter(({ state, memory, carrier, deed }) => {
+  const turn = states.indexOf(state) + Object.keys(memories).indexOf(memory) + deeds.indexOf(deed)
+  return process.env['MATRIX'] === 'all' || carrierNames[turn % carrierNames.length] === carrier
+})
+
+describe.each(states.map((state) => [state]))(`identity outage, ${tried.length} rows: the service is %s`, (state) => {
+  for (const row of tried.filter((one) => one.state === state)) {
     const { memory, carrier, deed, expected } = row
     test(`and the credential is ${memory}: to ${deed} by ${carrier} is ${expected}`, async () => {
       expect(await tryRow(worldFor(row), row)).toEqual([])
@@ -30,6 +37,7 @@ describe('identity outage, afterwards', () => {
   test('every state, age, carrier and deed had its row', () => {
     expect(rows.length).toBe(13 * 4 * 6 * 4)
     expect(new Set(rows.map((row) => JSON.stringify(row))).size).toBe(rows.length)
+    expect(new Set(tried.map(({ carrier }) => carrier)).size).toBe(carrierNames.length)
   })
 
   test('no credential stands in the log, which told of every request and every trouble', () => {
