@@ -4,15 +4,15 @@ import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { cpus, loadavg, release, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { downloadComparisons, judge, manifestComparisons, uploadComparisons, type Verdict } from './bars.ts'
+import { type Plan, parsePlan } from './bench-options.ts'
 import { createBlobSource } from './blob-source.ts'
 import type { Contestant } from './contestants.ts'
+import { startField } from './contestants-of-run.ts'
 import { type Cores, findCores, pinProcess } from './cores.ts'
-import { startField } from './field.ts'
 import { measureFleet } from './fleet/fleet.ts'
+import { observeMachineLoad } from './machine-load.ts'
 import { chooseLoadGenerator } from './manifest-load.ts'
-import { observeOthers } from './others.ts'
-import { measureDownloads, measureManifests, measureUploads, uploadFirstBlob } from './phases.ts'
-import { type Plan, parsePlan } from './plan.ts'
+import { measureDownloads, measureManifests, measureUploads, uploadFirstBlob } from './measured-paths.ts'
 import { canMeasureProcesses, readPeakResidentBytes } from './process-cost.ts'
 import { formatByteTable, formatMemory, formatRequestTable, formatVerdict } from './report.ts'
 
@@ -40,7 +40,7 @@ async function main(): Promise<number> {
 }
 
 async function measure(plan: Plan, folder: string, running: Contestant[]): Promise<Verdict[]> {
-  const describeOthers = observeOthers()
+  const describeOthers = observeMachineLoad()
   const load = chooseLoadGenerator(folder)
   const cores = findCores()
   // What is started from here on follows the harness; the servers are moved away when they run.

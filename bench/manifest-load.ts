@@ -1,15 +1,7 @@
 // Many small GETs over keep-alive connections, one request at a time on each: by `wrk`, or without it by our own client.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runRawLoad } from './raw-load.ts'
-
-export interface Load {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly seconds: number
-  readonly connections: number
-  readonly method?: 'GET' | 'HEAD'
-}
+import { type Load, runRawLoad } from './raw-load.ts'
 
 export interface LoadGenerator {
   readonly name: string

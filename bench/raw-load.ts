@@ -1,5 +1,11 @@
 // The client for machines without `wrk`: raw sockets, keep-alive, the next request only when the last one is answered.
-import type { Load } from './manifest-load.ts'
+export interface Load {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly seconds: number
+  readonly connections: number
+  readonly method?: 'GET' | 'HEAD'
+}
 
 interface Connection {
   /** Bytes of the answer that have come so far, until its head is complete. */

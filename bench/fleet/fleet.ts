@@ -1,21 +1,21 @@
 // `npm run bench -- --fleet`: what a company runs, Berth on PostgreSQL and S3, beside docker-registry on the same S3.
 import { cpus, loadavg, release } from 'node:os'
 import { judge, type Verdict } from '../bars.ts'
+import type { Plan } from '../bench-options.ts'
 import type { Contestant } from '../contestants.ts'
 import { type Cores, findCores, pinProcess } from '../cores.ts'
+import { observeMachineLoad } from '../machine-load.ts'
 import { chooseLoadGenerator } from '../manifest-load.ts'
-import { observeOthers } from '../others.ts'
-import type { Plan } from '../plan.ts'
 import { listProcessTree, readPeakResidentBytes } from '../process-cost.ts'
 import { formatFleetTable, formatMemory } from '../report.ts'
 import { measureRounds } from '../rounds.ts'
 import { fleetComparisons } from './fleet-bars.ts'
-import { enterPeer, startOurs } from './fleet-field.ts'
-import { bigBlobPhases, smallAnswerPhases } from './fleet-phases.ts'
+import { enterPeer, startOurs } from './fleet-contestants.ts'
+import { bigBlobPhases, smallAnswerPhases } from './fleet-measured-paths.ts'
 import { type FleetStores, startFleetStores } from './fleet-stores.ts'
 
 export async function measureFleet(plan: Plan, folder: string, running: Contestant[]): Promise<Verdict[]> {
-  const describeOthers = observeOthers()
+  const describeOthers = observeMachineLoad()
   const cores = findCores()
   // Whatever is started from here on follows the harness; the servers under test are moved away when they run.
   if (cores !== undefined) pinProcess(process.pid, cores.load)

@@ -1,5 +1,5 @@
 // The statements that fill the tables: arithmetic on row numbers, so that any row's neighbours are known without a look.
-import { type Shape, shuffler } from './shape.ts'
+import { type Shape, shuffler } from './registry-shape.ts'
 
 const day = 86_400_000
 

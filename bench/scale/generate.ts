@@ -4,9 +4,9 @@ import { migrate } from '../../src/adapters/metadata-sql/migrate.ts'
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
 import { dropAll, readDefinitions, restoreAll } from './bare-tables.ts'
 import { fill, scaffold } from './content.ts'
+import { checkSoundness } from './data-checks.ts'
+import { shapeOf } from './registry-shape.ts'
 import type { ScaleServer } from './server.ts'
-import { shapeOf } from './shape.ts'
-import { checkSoundness } from './soundness.ts'
 
 export const databaseOf = (size: number) => `scale_${size}`
 

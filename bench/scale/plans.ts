@@ -2,7 +2,8 @@
 import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, openCourse, type PlanMode } from './measure.ts'
-import { type Probe, probes } from './probes.ts'
+import type { Probe } from './probe.ts'
+import { probes } from './probes.ts'
 import type { ScaleServer } from './server.ts'
 
 export interface KnownPlan {

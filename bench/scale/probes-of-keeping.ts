@@ -1,8 +1,8 @@
 // What is asked beside the requests: the collector, and what only operators ask for.
 import type { GarbageAges } from '../../src/ports/garbage.ts'
-import type { Asked, Probe } from './probes.ts'
+import type { Asked, Probe } from './probe.ts'
 import { drawnDigest, freshKey } from './probes-of-pushes.ts'
-import { shapeOf } from './shape.ts'
+import { shapeOf } from './registry-shape.ts'
 
 const day = 86_400_000
 const ages: GarbageAges = {

@@ -1,6 +1,6 @@
 // What operators ask for, what is asked when bytes are lost, and what keeps two requests apart.
 import type { UploadId } from '../../src/ports/uploads.ts'
-import type { Probe } from './probes.ts'
+import type { Probe } from './probe.ts'
 import { freshKey } from './probes-of-pushes.ts'
 
 const userNumber = (number: number) => `user-${number}`

@@ -1,6 +1,6 @@
 // What is asked while somebody pulls, lists or signs in.
 import type { RepositoryPattern } from '../../src/oci/repository-pattern.ts'
-import type { Asked, Probe } from './probes.ts'
+import type { Asked, Probe } from './probe.ts'
 import { pick } from './sample.ts'
 
 const scopeOf = ({ key }: Asked) => ({ accountId: key.accountId, repository: key.repository })

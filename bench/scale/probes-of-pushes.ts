@@ -3,7 +3,7 @@ import type { Digest } from '../../src/oci/digest.ts'
 import type { RepositoryName, Tag } from '../../src/oci/names.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import type { NewManifest } from '../../src/ports/manifests.ts'
-import type { Asked, Probe } from './probes.ts'
+import type { Asked, Probe } from './probe.ts'
 import type { World } from './sample.ts'
 
 const scopeOf = ({ key }: Asked) => ({ accountId: key.accountId, repository: key.repository })

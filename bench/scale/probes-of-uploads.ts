@@ -1,6 +1,6 @@
 // What is asked while a blob is on its way in. Each runs in a transaction that is rolled back.
 import type { Upload, UploadId } from '../../src/ports/uploads.ts'
-import type { Asked, Probe } from './probes.ts'
+import type { Asked, Probe } from './probe.ts'
 import { drawnDigest, freshKey } from './probes-of-pushes.ts'
 
 const rowOf = ({ key }: Asked) => ({ accountId: key.accountId, id: key.repositoryId })

@@ -1,31 +1,11 @@
-// Every statement of the metadata store, asked through the adapter as a server asks it.
+// All probes, and a check that they call every method of the metadata store.
 import type { Tables } from '../../src/ports/metadata-store.ts'
+import type { Probe } from './probe.ts'
 import { keepingProbes } from './probes-of-keeping.ts'
 import { operatorProbes } from './probes-of-operators.ts'
 import { pullProbes } from './probes-of-pulls.ts'
 import { pushProbes } from './probes-of-pushes.ts'
 import { uploadProbes } from './probes-of-uploads.ts'
-import type { Key, World } from './sample.ts'
-
-/** Measures what `work` asks; what a probe does before and after is not counted. */
-export type Watch = (work: () => Promise<unknown>) => Promise<void>
-
-export interface Asked {
-  readonly tables: Tables
-  readonly key: Key
-  readonly world: World
-  readonly watch: Watch
-}
-
-export interface Probe {
-  readonly name: string
-  /** `request`: on the way of one; `collector`: beside them; `operator`: asked for by people, and allowed to grow. */
-  readonly kind: 'request' | 'collector' | 'operator'
-  /** Why it may grow with the registry, where it does by its nature. */
-  readonly grows?: string
-  readonly runs?: number
-  act(asked: Asked): Promise<unknown>
-}
 
 export const probes: readonly Probe[] = [
   ...pullProbes,
@@ -35,10 +15,10 @@ export const probes: readonly Probe[] = [
   ...operatorProbes,
 ]
 
-/** Not asked: a table of a few rows. */
+/** Not measured: a table of a few rows. */
 const passedOver = 'marks.'
 
-/** Watches which of the tables' methods are called, so that one that nobody measures is told. */
+/** Records which methods of the tables are called, to report methods that no probe measures. */
 export class Coverage {
   readonly #called = new Set<string>()
 

@@ -1,7 +1,7 @@
 // Keys drawn from the generated rows: always the same ones for a size, so that two runs can be compared.
 import type { Digest } from '../../src/oci/digest.ts'
 import type { RepositoryName, Tag } from '../../src/oci/names.ts'
-import { shapeOf } from './shape.ts'
+import { shapeOf } from './registry-shape.ts'
 
 /** A manifest with a tag and a blob of its own, and where it is. */
 export interface Key {

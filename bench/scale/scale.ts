@@ -6,7 +6,7 @@
 //     run generate 10000; run generate 1000000; run generate 10000000     seconds; two minutes; half an hour and 40 GB
 //     run measure                                                         every statement at the three sizes, as markdown
 //     run measure force_custom_plan                                       the same without plans for any values
-//     run plans 10000000 docs/design/plans                                the plan of each
+//     run plans 10000000 [folder]                                         all plans as files, and a table of them
 //     run load 10000000 60 5 anywhere                                     seconds, pushes of a hundred, where they go
 //     run collect 10000000 20                                             one collector, for so many seconds
 //     run copy 10000; run copy 100000; run copy 1000000                   the generated rows in SQLite, by way of PostgreSQL
@@ -21,6 +21,7 @@ import { generate } from './generate.ts'
 import { runHotDay } from './hot-repository.ts'
 import { type LoadPlan, runClient, runLoad } from './load.ts'
 import { measure, type PlanMode } from './measure.ts'
+import { formatDigest } from './plan-digest.ts'
 import { type KnownPlan, readPlans, writePlans } from './plans.ts'
 import { checkControl, formatFigures } from './report.ts'
 import { type ScaleServer, startScaleServer } from './server.ts'
@@ -70,6 +71,7 @@ async function measureSqlite(server: ScaleServer): Promise<void> {
 async function keepPlans(server: ScaleServer, size: number, into: string): Promise<void> {
   const generic = await readPlans(server, size, 'force_generic_plan')
   writePlans(into, size, generic, await readPlans(server, size, 'force_custom_plan'))
+  console.log(formatDigest(generic))
 }
 
 function load(server: ScaleServer, size: number, words: readonly string[]): Promise<string> {
