@@ -1,18 +1,18 @@
 import type { RowId } from './row-id.ts'
 
-/** A tenant's registry. An account that was never used has no row. */
+/** A tenant and its registry. An account that was never used has no row. */
 export interface Account {
   readonly id: RowId
   readonly name: string
-  /** `suspended`: disabled by the operator of the service; the account cannot lift it. */
+  /** `suspended`: disabled by the operator of the service. The account cannot change this itself. */
   readonly state: 'enabled' | 'disabled' | 'suspended'
-  /** Repositories with at least one manifest. Kept by the transactions that change it, never counted. */
+  /** The number of repositories that have a manifest. A counter: `changeImageCount` keeps it. */
   readonly imageCount: number
-  /** The store as a whole takes no changes now. */
+  /** True while the whole store takes no changes (the mark `read-only`). It is the same for every account. */
   readonly isReadOnly: boolean
 }
 
-/** What an account holds, counted when asked for: for operators' eyes, never on a request's way. */
+/** What an account contains. */
 export interface AccountContent {
   readonly repositories: number
   readonly manifests: number
@@ -21,32 +21,35 @@ export interface AccountContent {
   readonly blobBytes: number
 }
 
+/** The accounts of the registry. */
 export interface Accounts {
+  /** May be answered from memory if nothing else can change the row. Otherwise it reads the row. */
   find(name: string): Promise<Account | undefined>
 
-  /** As `find`; inside a transaction neither state nor `isReadOnly` can change until the transaction ends. */
+  /** Inside a transaction. As `find`; `state` and `isReadOnly` cannot change before the transaction ends. */
   findLocked(id: RowId): Promise<Account | undefined>
 
-  /** Makes the account enabled unless it has a row already, whose state stays as it is. */
+  /** Returns the account. Creates it in the state `enabled` if it has no row. An existing state does not change. */
   ensure(name: string): Promise<Account>
 
   /**
-   * Sets the state and creates the account if there is none. Idempotent. A suspended account stays suspended: `enabled`
-   * changes nothing then, and `disabled` becomes its state after the suspension. Returns the account as it is afterwards.
+   * Sets the state. Creates the account if it has no row. Idempotent. Returns the account as it is afterwards. A suspended
+   * account stays suspended: `enabled` changes nothing, and `disabled` becomes its state when the suspension ends.
    */
   setState(name: string, state: 'enabled' | 'disabled'): Promise<Account>
 
-  /** Suspends the account and creates it if there is none. Idempotent. */
+  /** Suspends the account. Creates it if it has no row. Idempotent. */
   suspend(name: string): Promise<void>
 
-  /** Lifts the suspension: the account has the state that it had before. Idempotent. */
+  /** Ends the suspension: the account has its earlier state again. Idempotent. Undefined if there is no such account. */
   resume(name: string): Promise<Account | undefined>
 
-  /** In byte order of their names, after `after`, at most `limit`. */
+  /** At most `limit` accounts with names after `after`, in byte order of the names. */
   list(after: string | undefined, limit: number): Promise<Account[]>
 
+  /** Counts rows, so it may be slow. For operators; no request calls it. */
   measure(id: RowId): Promise<AccountContent>
 
-  /** Adds to the count of repositories that have a manifest. */
+  /** Inside a transaction. Changes `imageCount`. */
   changeImageCount(id: RowId, change: 1 | -1): Promise<void>
 }

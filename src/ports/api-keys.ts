@@ -3,21 +3,23 @@ import type { Right } from './identity.ts'
 import type { RowId } from './row-id.ts'
 import type { User } from './users.ts'
 
-/** What an API key may do at most: of its user's rights these, in these repositories, until then. */
+/** The limits of an API key. A key never has more rights than its user. */
 export interface KeyLimits {
+  /** Milliseconds since 1970. Undefined: the key does not expire. */
   readonly expiresAt: number | undefined
-  /** Without it, all of its user's rights. */
+  /** Undefined: all rights of the user. */
   readonly rights: readonly Right[] | undefined
-  /** Without it, all repositories of the account. */
+  /** Undefined: all repositories of the account. */
   readonly repositories: readonly RepositoryPattern[] | undefined
 }
 
-/** An API key as it is kept: its hash is looked up, and the key is never known again. */
+/** An API key without its secret. Only a hash of the secret is stored. */
 export interface ApiKey extends KeyLimits {
   readonly id: RowId
   readonly name: string
+  /** Milliseconds since 1970. */
   readonly createdAt: number
-  /** Noted now and then, so a minute or two behind. */
+  /** Milliseconds since 1970. It may be some minutes too old, because uses are recorded in batches. */
   readonly lastUsedAt: number | undefined
 }
 
@@ -32,23 +34,23 @@ export interface FoundKey {
   readonly user: User
 }
 
-/** The API keys of the embedded identity service's users. */
+/** The API keys of the users of the embedded identity service. Names are unique among the keys of one user. */
 export interface ApiKeys {
-  /** The key with this hash and its user as he is now, if it was not revoked; expiry is for the caller to judge. */
+  /** The key with this hash, and its user, in one consistent read. The caller checks whether the key has expired. */
   find(secretHash: string): Promise<FoundKey | undefined>
 
-  /** All keys of one user, by name. */
+  /** All keys of the user, in the order of their names. */
   list(userId: RowId): Promise<ApiKey[]>
 
-  /** False, and nothing is changed, when the user has one of that name already. */
+  /** False, without a change, if the user has a key of that name. */
   add(key: NewApiKey): Promise<boolean>
 
-  /** Revokes; false when there was none of that name. */
+  /** Revokes the key. False if there is no key of that name. */
   remove(userId: RowId, name: string): Promise<boolean>
 
-  /** Whether any key of any user was ever used, as far as it was noted. */
+  /** Whether a use of any key of any user was ever recorded. */
   hasAnyBeenUsed(): Promise<boolean>
 
-  /** Notes that these keys were used by now. */
+  /** Sets `lastUsedAt` of these keys to now. Keys that no longer exist are ignored. */
   recordUses(ids: readonly RowId[]): Promise<void>
 }

@@ -1,140 +1,137 @@
 /**
- * Where a blob's bytes are. Not their digest: a random name that is made once and never used again, so that a late or
- * repeated removal of old bytes can never hit new ones.
+ * The name of a stored object. It is random, is created once, and is never used again; it does not depend on the digest. So
+ * a late or repeated removal of old bytes can never hit new ones.
  */
 export type StorageKey = string & { readonly __brand: 'StorageKey' }
 
-/** A part of an object, both ends included, as `Range` counts. */
+/** A part of an object. Both ends are included, as in the HTTP header `Range`. */
 export interface ByteRange {
   readonly first: number
   readonly last: number
 }
 
-/** Bytes on their way out: a `Blob` where the technology lets the kernel send it (a file), else a stream. */
+/** Bytes for a client. A `Blob` if the kernel can send them (a file), otherwise a stream. */
 export type OutgoingBytes = Blob | ReadableStream<Uint8Array>
 
-/** What a store must be told to go on with an unfinished object: how much stands, and its own notes of last time. */
+/** What a store needs to continue an unfinished object on any machine. */
 export interface UnfinishedObject {
+  /** The size of the bytes that the last `flush` made durable. */
   readonly sizeBytes: number
-  /** Opaque to everybody but the store that wrote it (an S3 store keeps its upload id and part list here). */
+  /** For the store that wrote it only, such as the upload id and the parts of an S3 multipart upload. */
   readonly notes: string | undefined
 }
 
-/** What `remove` is told of an object: its key, and the notes of whoever wrote to it last. */
+/** What `remove` needs to remove an object in any state. */
 export interface RemovableObject {
   readonly storageKey: StorageKey
+  /** The notes of the last `flush`. */
   readonly notes: string | undefined
 }
 
-/** An object that is complete, durable, and will not change any more. */
+/** An object that is complete and durable. It never changes again. */
 export interface CompleteObject {
   /**
-   * Where it is: the key that the writer was opened for, or one made of it that no other writer has ever been given. A
-   * store whose writes can arrive late needs the second, so that one that was given up cannot change what was acknowledged.
+   * The key of the object. It is the key of `openWriter`, or a new key that no other writer gets. A store whose writes can
+   * arrive late needs a new key, so that a late write of an aborted writer cannot change acknowledged bytes.
    */
   readonly key: StorageKey
-  /** False: an answer was lost on the way, so the bytes have to be read before anything is believed of them. */
+  /** False if an answer of the store was lost. Then the bytes must be read and verified before they are used. */
   readonly isCertain: boolean
-  /** What was stored on the way and is needed no more: for the trash, together with the row that names the object. */
+  /** Objects that are no longer needed. They go to the trash in the transaction that records `key`. */
   readonly leftovers: readonly RemovableObject[]
 }
 
-/** Something in the store that an upload which was not finished may have left behind. */
+/** An object of the store that may belong to no row. */
 export interface OrphanedObject extends RemovableObject {
-  /** The key that the writer was opened for: an upload that still has it may need the object. */
+  /** The key of `openWriter`. If an unfinished upload has this key, it may need the object. */
   readonly openedFor: StorageKey
 }
 
-/** Holds bytes under keys. Knows nothing of digests, repositories or who may read. */
+/**
+ * Stores bytes under keys. It knows nothing of digests, repositories or rights.
+ *
+ * A method rejects with `Unavailable` if the store cannot do it now, with the cause inside. Two writers for one key are
+ * possible only if one has lost its turn; the metadata store decides whose bytes count (see `Uploads`).
+ */
 export interface BlobStore {
   /**
-   * Opens the object for appending at `from.sizeBytes`; creates it when that is 0. Bytes that an earlier writer left
-   * behind that point, unacknowledged, are dropped. Two writers on one key are kept apart by the metadata store. Rejects with
-   * `Spoiled` if acknowledged bytes are lost.
+   * Opens the object to append at `from.sizeBytes`. Creates it if that is 0. Drops bytes behind that position, which an
+   * earlier writer wrote but did not flush. Rejects with `Spoiled` if flushed bytes are missing.
    */
   openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter>
 
   /**
-   * The bytes of a complete object, or of one part of it. `undefined` when there is no such object, or when it is not of
-   * `sizeBytes` bytes: the caller was promised that many, and fewer would be a broken answer. That is said only of a store
-   * in which the name of its owner stands (`claim`): where a disk is not mounted, or the bucket is another one, nothing is
-   * lost, and the answer is `Unavailable`.
+   * The bytes of a complete object, or a part of them, for a client. Undefined if there is no object, or if its size is not
+   * `sizeBytes`: then the bytes are lost. A store says this only if the owner's name of `claim` is still in it. If it is not,
+   * such as with a disk that is not mounted or another bucket, the method rejects with `Unavailable`.
    */
   open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined>
 
   /**
-   * All bytes, for ourselves, who take them as fast as they come: clients that read slowly do not keep us waiting. Trouble in
-   * their middle is told as `Unavailable`, too. They have to be read to their end, or given up (`return`).
+   * All bytes of a complete object, for this process, which reads them as fast as they arrive. Undefined as for `open`. The
+   * iteration too rejects with `Unavailable`. The caller must read to the end or call `return`.
    */
   read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined>
 
-  /**
-   * Whether there is a complete object of `sizeBytes` bytes, without reading it. False under the same conditions under which
-   * `open` gives nothing: where the store cannot be asked, or is another one, it rejects with `Unavailable`.
-   */
+  /** Whether there is a complete object of `sizeBytes` bytes. False exactly when `open` returns undefined. */
   has(key: StorageKey, sizeBytes: number): Promise<boolean>
 
   /**
-   * Removes an object in whatever state it is, finished or not; with the key of an upload, all that its writers left.
-   * Removing what is not there is a success, so that a crash between removal and note-taking can be repaired by removing
-   * again.
+   * Removes an object in any state, complete or not. With the key of an upload, removes everything that its writers left.
+   * Idempotent: to remove an object that does not exist is a success.
    */
   remove(key: StorageKey, notes: string | undefined): Promise<void>
 
   /**
-   * An address at which the bytes can be had from the store itself for so many seconds, by anybody who knows it; undefined
-   * where the store has no such thing.
+   * A URL under which any client can download the bytes from the store itself, for so many seconds. Undefined if the store
+   * has no such URLs.
    */
   presignDownload(key: StorageKey, lifetimeSeconds: number): string | undefined
 
   /**
-   * What has been lying here for at least `ageMs`, by the store's own clock, page by page: all of it, wanted or not. Whether
-   * a row names it, the caller has to find out.
+   * All objects that are at least `ageMs` old by the clock of the store, in pages, complete or not. The caller finds out
+   * which of them belong to no row.
    */
   listOlderThan(ageMs: number): AsyncIterable<readonly OrphanedObject[]>
 
   /**
-   * Writes the owner's name into the store if it has none yet and may be new, or has the former owner's; gives the name that
-   * stands then. Two registries on one store would take each other's bytes for strays. The store remembers the name, to know
-   * later whether it is still there.
+   * Writes the owner's name into the store if it has no name and `mayBeNew` is true, or if its name is `formerOwner`. Returns
+   * the name that is in the store afterwards. The name keeps two registries from sharing one store, where each would remove
+   * the other's objects as orphaned. The store object remembers the name, for `open`.
    */
   claim(owner: string, as: { readonly mayBeNew: boolean; readonly formerOwner?: string }): Promise<string | undefined>
 
-  /** Resolves when the store can be written to and read; rejects with `Unavailable` otherwise. */
+  /** Resolves if the store can be read and written now. */
   probe(): Promise<void>
 
-  /** Lets go of connections and timers. */
+  /** Closes connections and stops timers. */
   close(): Promise<void>
 }
 
 /**
- * One unbroken run of appends to one object. Whatever is asked of it rejects with `Spoiled` where the object can never become
- * whole, whatever is tried again, and with `Unavailable` where it may.
+ * Appends to one object, from `openWriter` to `close`. Methods run one at a time. They reject with `Spoiled` if the object
+ * can never become complete, and with `Unavailable` if a later attempt may succeed.
  */
 export interface BlobWriter {
   /**
-   * Appends. The chunk must not be changed afterwards. Awaiting gives backpressure: memory stays bounded. Where the chunk
-   * would go into the reserve of a local disk, it rejects with the refusal `disk-low` and takes nothing of the chunk; what
-   * was written before can still be flushed.
+   * Appends a chunk, which the caller must not change afterwards. The promise gives backpressure: memory is bounded if the
+   * caller awaits it. Rejects with the refusal `disk-low`, and appends nothing of the chunk, if the chunk would use the
+   * reserve of a local disk. Earlier chunks can still be flushed then.
    */
   write(chunk: Uint8Array): Promise<void>
 
-  /** Makes all that was written durable, and tells how to go on later, on this machine or another. */
+  /** Makes all chunks so far durable. Returns what is needed to continue later, also on another machine. */
   flush(): Promise<UnfinishedObject>
 
-  /**
-   * Makes the object complete and durable, its name included. Nothing can be appended after this.
-   */
+  /** Makes the object complete and durable, with its name. Nothing can be appended afterwards. */
   complete(): Promise<CompleteObject>
 
   /**
-   * Drops what was written since the last `flush`, or since the writer was opened: those bytes count for nobody, and the
-   * room that they take may be what others wait for. A store that cannot do it now does it when the object is opened next.
-   *
-   * After `complete`, only for who is sure that no row names the object.
+   * Drops the bytes since the last `flush`, or since `openWriter`, and frees their space. If the store cannot do so now, the
+   * next `openWriter` does. After `complete`, only a caller that knows that no row names the object may call this.
    */
   rollBack(): Promise<void>
 
-  /** Lets go of files and sockets. Safe to call at any point and twice; what `flush` acknowledged stays. */
+  /** Closes files and connections. Can be called at any time and repeatedly. Flushed bytes stay. */
   close(): Promise<void>
 }

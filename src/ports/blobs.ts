@@ -4,79 +4,83 @@ import type { StorageKey } from './blob-store.ts'
 import type { RepositoryRow, Scope } from './repositories.ts'
 import type { RowId } from './row-id.ts'
 
-/** A repository's claim on a blob. A blob is visible only through a link: its bytes alone prove nothing. */
+/** A blob that a repository links. Clients see a blob only through a link. */
 export interface LinkedBlob {
   readonly blobId: RowId
   readonly repositoryId: RowId
   readonly sizeBytes: number
   readonly storageKey: StorageKey
-  /** Since when the link's lease runs, as an age by the store's clock. */
+  /** How long ago the lease of the link began, by the clock of the metadata store. */
   readonly leaseAgeMs: number
-  /** The bytes were missing, or not `sizeBytes` long, when they were last read. */
+  /** The stored bytes were missing, or had another size, when they were last read. */
   readonly isDamaged: boolean
 }
 
-/** A blob that a repository links, locked. A damaged one counts as absent for whoever wants to use it. */
+/** A locked blob that a repository links. Callers that want to use a blob treat a damaged one as absent. */
 export interface LockedBlob {
   readonly id: RowId
   readonly isDamaged: boolean
 }
 
-/** A blob of the account, whichever repository links it. */
+/** A blob of an account. */
 export interface BlobRow {
   readonly id: RowId
   readonly sizeBytes: number
   readonly storageKey: StorageKey
 }
 
+/**
+ * The blobs of an account and the links of its repositories to them. An account has each blob once. A link has a lease: while
+ * it runs, the collector does not remove the link, although no manifest needs the blob yet.
+ */
 export interface Blobs {
   find(scope: Scope, digest: Digest): Promise<LinkedBlob | undefined>
 
   /**
-   * Repositories of the account that link the blob, for mounting without a source; `candidates` limits how many are named.
-   * The caller must be allowed to pull from the one that is used. A damaged blob has none.
+   * At most `limit` repositories of the account that link the blob. Empty for a damaged blob. The caller must check the right
+   * to pull from the repository that it chooses.
    */
-  listHolders(accountId: RowId, digest: Digest, candidates: number): Promise<RepositoryName[]>
+  listHolders(accountId: RowId, digest: Digest, limit: number): Promise<RepositoryName[]>
 
   /**
-   * Marks a blob as damaged: its bytes are missing, or not as many as its row says. Its links, leases and manifest entries
-   * stay. False, and nothing changed, if the blob is marked already, has another key by now, or is gone.
+   * Marks the blob as damaged. Links, leases and manifest entries stay. False, without a change, if the blob is marked
+   * already, has another key now, or does not exist.
    */
   markDamaged(blob: Pick<LinkedBlob, 'blobId' | 'storageKey'>): Promise<boolean>
 
-  /** Takes the mark away, because the bytes were found again. The same conditions. */
+  /** Removes the mark, because the bytes were found again. False as for `markDamaged`. */
   unmarkDamaged(blob: Pick<LinkedBlob, 'blobId' | 'storageKey'>): Promise<boolean>
 
-  // The rest is for transactions.
+  // The following methods are for transactions.
 
-  /** The blobs of the repository with these digests; they cannot be collected before the transaction ends. */
+  /** The blobs with these digests that the repository links. They cannot be collected before the transaction ends. */
   lockByDigests(repository: RepositoryRow, digests: readonly string[]): Promise<ReadonlyMap<string, LockedBlob>>
 
-  /** The account's blob, kept from collection until the transaction ends. */
+  /** The account's blob. It cannot be collected before the transaction ends. */
   findLocked(accountId: RowId, digest: Digest): Promise<BlobRow | undefined>
 
-  /** Records complete, durable, verified bytes; `undefined` when the account has this blob already. */
+  /** Adds a blob whose object is complete, durable and verified. Undefined, without a change, if the account has it. */
   add(accountId: RowId, digest: Digest, sizeBytes: number, key: StorageKey): Promise<BlobRow | undefined>
 
   /**
-   * Gives a damaged blob complete, durable, verified bytes in place of the lost ones: the mark goes, and the former key
-   * moves to the trash. `undefined`, and nothing changed, if the account has no damaged blob of this digest: of several
-   * that replace it at once, one does.
+   * Gives a damaged blob a new object, which is complete, durable and verified. Removes the mark and moves the old key to the
+   * trash. Undefined, without a change, if the account has no damaged blob with this digest. Of several concurrent calls, one
+   * succeeds.
    */
   replaceDamaged(accountId: RowId, digest: Digest, sizeBytes: number, key: StorageKey): Promise<BlobRow | undefined>
 
   /**
-   * Links the blob with a fresh lease, queues it for the collector's look after that lease, and lets manifests that
-   * waited for it point to it.
+   * Links the blob, or renews its lease if it is linked. Queues it for the collector. Manifest entries of the repository that
+   * wait for this digest point to the blob afterwards.
    */
   link(repository: RepositoryRow, blobId: RowId, digest: Digest): Promise<void>
 
-  /** Begins the lease of these links anew and queues their blobs: what named them is going away. */
+  /** Starts new leases for these links, adds links that are missing, and queues the blobs for the collector. */
   renewLeases(repository: RepositoryRow, blobIds: readonly RowId[]): Promise<void>
 
   /** Whether a manifest of the repository names the blob. */
   isUsed(repository: RepositoryRow, blobId: RowId): Promise<boolean>
 
-  /** Takes the link away and queues the blob; other repositories keep theirs. */
+  /** Removes the link of this repository and queues the blob for the collector. */
   unlink(repository: RepositoryRow, blobId: RowId): Promise<void>
 }

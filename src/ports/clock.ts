@@ -1,15 +1,15 @@
 /**
- * Time and chance, so that tests own both. Nothing that must agree between replicas is compared with this clock: leases,
- * expiry and quarantine are compared inside the metadata store, with the store's own.
+ * Time and unique ids for this process, so that tests can control them. Times that several replicas compare (leases, expiry,
+ * quarantine) are not taken from this clock: the metadata store compares them with its own.
  */
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970. Setting the clock of the machine changes it. */
   now(): number
-  /** Milliseconds since some moment, at an even pace, whoever sets the clock: for distances within this process. */
+  /** Milliseconds since some moment. Setting the clock of the machine does not change it. To measure durations. */
   steadyNow(): number
-  /** A name that was never given out before, in time order: `0193…-…`. */
+  /** A new unique id. Ids sort in the order of their creation: `0193…-…`. */
   freshId(): string
-  /** Calls `act` at an even pace until it is disposed. */
+  /** Calls `act` at regular intervals until the result is disposed. */
   every(intervalMs: number, act: () => void): Disposable
   sleep(ms: number): Promise<void>
 }

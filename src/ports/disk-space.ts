@@ -1,22 +1,22 @@
 /**
- * How much may still be written to the disks of this machine. The last `storage.min_free` bytes of each disk are a
- * reserve: pushes stop there, so that revoking a key, moving a tag, deleting and collecting still find room to write.
+ * The free space of the disks of this machine. The last `storage.min_free` bytes of each disk are a reserve. Pushes stop
+ * there, so that an operator can still revoke keys, move tags, delete and collect.
  *
- * No method waits. Each may ask the file system once, which is one short system call.
+ * The methods are synchronous. Each may make one short system call.
  */
 export interface DiskSpace {
-  /** Whether a disk has no free space beyond its reserve, or so little that a chunk of an upload may not fit. */
+  /** Whether a disk has no free space outside its reserve, or too little for a chunk of an upload. */
   isLow(): boolean
 
-  /** Whether a disk has less free space than half of its reserve. Then nothing may be added, however small it is. */
+  /** Whether less than half of the reserve of a disk is free. Then nothing may be added, however small it is. */
   isVeryLow(): boolean
 
   /**
-   * Announces bytes that are about to be written. Throws the refusal `disk-low`, and announces nothing, where they would
-   * go into the reserve. The file system does not count these bytes yet; they count as written from now on.
+   * Reserves space for bytes that the caller writes next. They count as written from now on. Throws the refusal `disk-low`,
+   * and reserves nothing, if the bytes would use the reserve of a disk.
    */
   reserve(bytes: number): void
 
-  /** The announced bytes are written, or never will be: the file system's own count is right again. */
+  /** Ends a reservation: the bytes are written, and the file system counts them, or they will not be written. */
   release(bytes: number): void
 }

@@ -2,7 +2,7 @@ import type { OrphanedObject, RemovableObject, StorageKey } from './blob-store.t
 import type { RepositoryRow } from './repositories.ts'
 import type { RowId } from './row-id.ts'
 
-/** A blob that the collector has locked for a look. */
+/** A blob that the collector looks at. */
 export interface BlobCandidate {
   readonly accountId: RowId
   readonly blobId: RowId
@@ -10,42 +10,44 @@ export interface BlobCandidate {
   readonly sizeBytes: number
 }
 
-/** A candidate, and its place in the queue: milliseconds since 1970. */
+/** A queued blob whose time has come. */
 export interface DueBlob extends BlobCandidate {
+  /** Its place in the queue, in milliseconds since 1970. */
   readonly queuedAt: number
-  /** Its account's content is left alone for as long as the account is disabled. */
+  /** Whether its account is disabled. The content of a disabled account is not collected. */
   readonly isDisabled: boolean
-  /** More than were asked about. */
+  /** Whether more repositories link the blob than the limit of `lockNextDue`. */
   readonly hasMoreLinks: boolean
 }
 
-/** What became of some links of a blob. */
+/** The result of `removeUnusedLinks`. */
 export interface LinkBatch {
-  /** The last that was looked at; undefined where there are no more. */
+  /** The last repository of the batch. Undefined if there are no more links. */
   readonly next: RowId | undefined
-  /** Some were held by pushes, which may fail: somebody has to look again. */
+  /** Whether unused links were skipped because other transactions hold them. They must be looked at again. */
   readonly hasSkipped: boolean
 }
 
-/** What became of some repositories, and where to go on: nowhere if they were the last. */
+/** The result of `removeEmptyRepositories`. */
 export interface RepositoryBatch {
   readonly removed: number
+  /** The last repository of the batch. Undefined if there are no more repositories. */
   readonly next: RepositoryRow | undefined
 }
 
-/** How old things must be before the collector may touch them. Ages are judged by the store's own clock. */
+/** How old things must be before the collector may remove them, by the clock of the metadata store. */
 export interface GarbageAges {
   readonly leaseMs: number
   readonly quarantineMs: number
   readonly uploadIdleMs: number
   readonly uploadMaxMs: number
-  /** How long a finished session is remembered for a repeated closing request. */
+  /** How long a committed session is kept for a repeated closing request. */
   readonly uploadDoneMs: number
-  /** How long what one collector has taken out of the trash is passed over by others: it is removing it, or has died. */
+  /** How long a trashed object belongs to the collector that claimed it. */
   readonly holdMs: number
 }
 
-/** What a dry run reports. */
+/** The result of a dry run. */
 export interface GarbageForecast {
   readonly blobs: number
   readonly bytes: number
@@ -53,70 +55,86 @@ export interface GarbageForecast {
   readonly trashed: number
 }
 
+/**
+ * The rows of the collector: a queue of blobs that may be unused, and the trash, the keys of objects whose bytes are to be
+ * removed. Several collectors can run at once, in one process or in several.
+ *
+ * The collector removes a blob in this order: lock it, then check in a second statement that nothing uses it, then remove its
+ * rows and put its key into the trash, all in one transaction. The foreign keys refuse the removal of a blob that is in use.
+ */
 export interface Garbage {
-  // For transactions, one candidate each.
+  // The following methods are for transactions.
 
   /**
-   * The next queued blob whose lease time is over, locked so that nobody can begin to use it before the transaction
-   * ends. Blobs that another transaction is using right now are passed over. What was queued before `queuedFrom` is not
-   * looked at: where the last look ended, so that it need not be passed again.
+   * The next queued blob whose lease time is over. Locks it: no other transaction can start to use it before this one ends.
+   * Skips blobs that other transactions hold, and those that were queued before `queuedFrom`, which is where the last call
+   * ended.
    */
   lockNextDue(leaseMs: number, queuedFrom: number, linksMax: number): Promise<DueBlob | undefined>
 
-  /** Locks the same blob once more; false if it is not queued as it was, or somebody is using it right now. */
+  /** Locks the blob again. False if its place in the queue has changed, or another transaction holds it. */
   lockDue(blob: DueBlob): Promise<boolean>
 
-  /** Sends a blob to the queue's end, if it is queued as it was. Gives its place there. It need not be locked. */
+  /** Moves the blob to the end of the queue. Returns its new place; undefined if its place had changed. Needs no lock. */
   requeue(blob: DueBlob): Promise<number | undefined>
 
   /**
-   * Whether anything needs the blob: a manifest, or a link whose lease still runs. Must be asked after the lock, as a
-   * statement of its own, so that it sees what was committed while we waited for the lock.
+   * Whether a manifest names the blob, or a link to it has a running lease. Must be a statement of its own after the lock, so
+   * that it sees what other transactions committed while this one waited for the lock.
    */
   isInUse(candidate: BlobCandidate, leaseMs: number): Promise<boolean>
 
   /**
-   * Of the blob's next `limit` links, in the order of their repositories and behind `after`, those go whose repository does
-   * not use the blob and whose lease is over. The blob need not be locked: a link that a push holds is passed over, and a push
-   * that meets one which goes waits for it alone.
+   * Looks at the next `limit` links of the blob, in the order of the repositories, after `after`. Removes those whose lease is
+   * over and whose repository has no manifest that names the blob. Needs no lock of the blob. Skips links that other
+   * transactions hold.
    */
   removeUnusedLinks(candidate: BlobCandidate, leaseMs: number, after: RowId, limit: number): Promise<LinkBatch>
 
-  /** Lets a live blob be: off the queue if a manifest names it (the end of that manifest queues it again), else to its end. */
+  /**
+   * Keeps a blob that is in use. Takes it off the queue if a manifest names it, because removing that manifest queues it
+   * again. Otherwise moves it to the end of the queue.
+   */
   keep(candidate: BlobCandidate): Promise<void>
 
-  /** Removes the blob's links and row, and moves its key to the trash. The foreign keys refuse it if it is in use. */
+  /** Removes the blob and its links, and puts its key into the trash. Rejects if the blob is in use. */
   moveToTrash(candidate: BlobCandidate): Promise<void>
 
-  /** Moves the keys of at most `limit` sessions that nobody continues to the trash; forgets finished ones. */
+  /**
+   * Removes at most `limit` upload sessions: open ones that are idle or too old, whose keys go to the trash, and committed
+   * ones. Returns their number.
+   */
   expireUploads(ages: GarbageAges, limit: number): Promise<number>
 
-  /**
-   * Puts bytes that nobody will use into the trash: a duplicate of what the account has already. Rejects when a blob or an
-   * upload still names them.
-   */
+  /** Puts an object into the trash that no row names. Rejects if a blob or an upload names its key. */
   trash(object: RemovableObject): Promise<void>
 
-  /** Puts those into the trash that nothing names: no blob, no unfinished upload, no trash. Gives their number. */
-  trashOrphans(strays: readonly OrphanedObject[]): Promise<number>
-
-  /** Looks at some repositories behind `after`, the same in every round, and removes those that hold nothing any more. */
-  removeEmptyRepositories(idleMs: number, after: RepositoryRow | undefined): Promise<RepositoryBatch>
-
-  // Each a statement of its own.
+  /** Puts those objects into the trash that no blob, no unfinished upload and no row of the trash names. Returns their number. */
+  trashOrphans(objects: readonly OrphanedObject[]): Promise<number>
 
   /**
-   * Takes at most `limit` trashed objects whose quarantine is over, for `holdMs`: meanwhile nobody else is given them. Who
-   * takes them and dies has not forgotten them.
+   * Looks at the next repositories after `after`, in a fixed order. Removes those that have no manifests, links and uploads,
+   * are at least `minAgeMs` old, and belong to an enabled account.
+   */
+  removeEmptyRepositories(minAgeMs: number, after: RepositoryRow | undefined): Promise<RepositoryBatch>
+
+  // Each of the following methods is atomic and is called outside of transactions.
+
+  /**
+   * Claims at most `limit` trashed objects whose quarantine is over. For `holdMs` no other caller gets them. If the caller
+   * dies, they can be claimed again afterwards.
    */
   claimTrashed(quarantineMs: number, holdMs: number, limit: number): Promise<RemovableObject[]>
 
-  /** Forgets a trashed object: its bytes are gone. */
+  /** Removes an object from the trash after its bytes were removed. */
   removeTrashed(key: StorageKey): Promise<void>
 
-  /** True for one caller in each `everyMs`, however many ask: work of which once is enough. */
+  /**
+   * Claims a piece of periodic work for `everyMs`. False, without a change, while an earlier claim lasts, also by the same caller. So
+   * one of many processes does the work in each period. With `everyMs` 0 it only tests whether the earlier claim is over.
+   */
   claimWork(work: string, everyMs: number): Promise<boolean>
 
-  /** What a collection with these ages would do now. */
+  /** What a collection with these ages would remove now. Changes nothing. */
   forecast(ages: GarbageAges): Promise<GarbageForecast>
 }

@@ -1,76 +1,79 @@
 import type { RepositoryPattern } from '../oci/repository-pattern.ts'
 
-/** What a caller may be allowed to do. `operate`: enable, disable, statistics, administration. */
+/** What a caller may do. `operate`: enable and disable the account, read its statistics, manage its users and keys. */
 export type Right = 'pull' | 'push' | 'delete' | 'operate'
 
-/** What a caller presents, whatever carried it. The secret inside must never reach a log, a header or a row. */
+/** What a caller presents. The secret must never get into a log, a header or a row. */
 export type Credential =
   | { readonly kind: 'api-key'; readonly secret: string }
   | { readonly kind: 'bearer'; readonly secret: string }
-  /** A user's name with the user's password, or with one of the user's API keys. The name has no colon and no control character. */
+  /** A user name with the password or an API key of the user. The name has no colon and no control character. */
   | { readonly kind: 'login'; readonly userName: string; readonly secret: string }
 
-/** Some rights, over all repositories of the account or over those that match one of the patterns. */
+/** Rights over all repositories of the account, or over those that match one of the patterns. */
 export interface Grant {
   readonly rights: ReadonlySet<Right>
   readonly repositories?: readonly RepositoryPattern[] | undefined
 }
 
-/** Who is calling now. */
+/** The caller of a request. */
 export interface Principal {
-  /** The tenant: everything that is stored belongs to one account, and only its principals can see it. */
+  /** The tenant. Its principals see everything that belongs to this account, and nothing else. */
   readonly account: string
-  /** Stable and unique within the account: uploads are bound to it. */
+  /** Unique within the account, and always the same for one caller. Upload sessions belong to a subject. */
   readonly subject: string
+  /** With a limited API key: only those roles of the user whose rights the key has in full. */
   readonly roles: readonly string[]
-  /** Behind a limited key: all roles of its user, where `roles` are those that the key has in full. */
+  /** With a limited API key: all roles of the user. */
   readonly userRoles?: readonly string[] | undefined
-  /** All that the caller may do; what no grant allows is refused. */
+  /** Everything that the caller may do. What no grant allows is refused. */
   readonly grants: readonly Grant[]
   /**
-   * Set for an API key that expires: no credential that it creates may outlive it. Not set for a token, whose user can log in
-   * again.
+   * When the caller's API key expires, in milliseconds since 1970. No credential that the caller creates may last longer.
+   * Undefined for a token, because its user can log in again.
    */
   readonly keyExpiresAt?: number | undefined
-  /** Tells credentials apart in a log without telling what they are. */
+  /** Identifies the credential in the log without revealing it. */
   readonly fingerprint: string
-  /** When the credential ends, in milliseconds since 1970; nothing may remember the principal for longer. */
+  /** When the credential expires, in milliseconds since 1970. No cache may keep the principal longer. */
   readonly expiresAt?: number | undefined
   /**
-   * `anonymous`: nobody in particular, who is asked for credentials where others are refused. `scoped`: a token for
-   * certain repositories, whose owner may fetch one for others. Without it: somebody with credentials of his own.
+   * `anonymous`: a caller without credentials; instead of a refusal, it gets a challenge. `scoped`: a token for certain
+   * repositories; the caller can fetch another token. Undefined: a caller with a user's own credentials.
    */
   readonly kind?: 'anonymous' | 'scoped'
-  /** The identity service could not be asked again: good for pulling and pushing, not for what cannot be taken back. */
+  /** The identity service could not confirm the credential lately. Then only pull and push are allowed. */
   readonly isUnconfirmed?: true
-  /** What the catalog shows, where that is not simply what may be pulled. */
+  /** The repositories in the catalog. Undefined: those that the caller may pull. */
   readonly catalog?: 'all' | 'none' | readonly RepositoryPattern[]
 }
 
-/** Where a question about a credential comes from. */
+/** The client whose credential is checked. */
 export interface Origin {
-  /** Trouble that one origin meets is no sign that the identity service is down for all. */
+  /** Failures are counted per name, so one client cannot make the identity service look unavailable for all others. */
   readonly name: string
-  /** The client's address, if it is known: a service elsewhere can then limit each client by itself. */
+  /** The client's address, if it is known. A remote identity service can use it for limits of its own. */
   readonly address?: string | undefined
 }
 
-/** Knows who stands behind a credential. */
+/** Checks credentials. */
 export interface Identity {
   /**
-   * The principal, or `undefined` when the credential is wrong, expired or revoked: only that is a 401. Rejects with
-   * `Unavailable` when nobody can tell right now, so that a caller is never sent away with "wrong password" because a
-   * service is down.
+   * The principal. Undefined if the credential is wrong, expired or revoked: the caller gets 401 only then. Rejects with
+   * `Unavailable` if this cannot be found out now.
    */
   authenticate(credential: Credential, origin?: Origin): Promise<Principal | undefined>
 }
 
-/** An identity that remembers whom it met lately. */
+/** An identity with a cache. */
 export interface CachingIdentity extends Identity {
-  /** At once and without asking anybody; `undefined` says nothing about the credential. */
+  /** Synchronous, from the cache only. Undefined says nothing about the credential. */
   findCached(credential: Credential): Principal | undefined
-  /** Whether the credential is one of our own that nobody can guess. To judge it takes a signature or one indexed row. */
+  /**
+   * Whether this process created the credential, and it cannot be guessed. The check of such a credential costs one signature
+   * or one row.
+   */
   isUnguessable(credential: Credential): boolean
-  /** Asks anew about everyone: users or keys have changed. */
+  /** Empties the cache, because users or keys have changed. Also drops the results of checks that are running. */
   clear(): void
 }

@@ -13,83 +13,83 @@ export interface StoredManifest extends ManifestSummary {
   readonly bytes: Uint8Array
 }
 
-/** A manifest on its way in. */
 export interface NewManifest extends StoredManifest {
   readonly subject: WellFormedDigest | undefined
   readonly artifactType: string | undefined
   readonly annotations: Readonly<Record<string, string>> | undefined
 }
 
-/** One thing that a manifest names: a blob, a manifest, or (both undefined) something that is not here yet. */
+/** One digest that a manifest names: a blob, a manifest, or (both undefined) content that is missing. */
 export interface ManifestEntry {
   readonly digest: WellFormedDigest
   readonly blobId: RowId | undefined
   readonly childId: RowId | undefined
 }
 
-/** A manifest that names a subject, as the referrers list shows it. */
+/** A manifest that has a subject, with the members of the referrers list. */
 export interface Referrer extends ManifestSummary {
   readonly artifactType: string | undefined
-  /** A JSON object. It is only passed on, and can be large. */
+  /** A JSON object as text, because it is only passed on and may be large. */
   readonly annotationsJson: string | undefined
 }
 
-/** Some referrers in digest order. */
 export interface ReferrerBatch {
   readonly referrers: readonly Referrer[]
-  /** More come after the last one. */
+  /** Whether there are more after the last one. */
   readonly hasMore: boolean
 }
 
 export interface ReferrerQuery {
   readonly subject: WellFormedDigest
-  /** Any of these; empty means all. */
+  /** Empty: any type. */
   readonly artifactTypes: readonly string[]
+  /** The digest after which the batch starts. */
   readonly after: string | undefined
   readonly limit: number
   /**
-   * Roughly the most bytes that the batch may have as JSON. The store does not read more than that into memory. The first
-   * referrer is always in the batch, however large it is.
+   * About how many bytes of JSON the batch may have. The store reads no more than that into memory. A batch always has one
+   * referrer, however large it is.
    */
   readonly bytesMax: number
 }
 
+/** The manifests of repositories. The bytes of a manifest never change. */
 export interface Manifests {
-  /** By tag or digest, in one consistent read: the tag's manifest of one moment, never half of a move. */
+  /** One consistent read, by tag or digest: a concurrent push of the tag gives the old manifest or the new one. */
   find(scope: Scope, reference: Reference): Promise<StoredManifest | undefined>
 
   /** As `find`, without the bytes. */
   describe(scope: Scope, reference: Reference): Promise<ManifestSummary | undefined>
 
-  /** In digest order, so that a page can begin after the last digest of the page before. */
+  /** The manifests of the repository that have this subject, in the order of their digests. */
   listReferrers(scope: Scope, query: ReferrerQuery): Promise<ReferrerBatch>
 
-  // The rest is for transactions.
+  // The following methods are for transactions.
 
-  /** The ids of those that the repository has; they cannot go away before the transaction ends. */
+  /** The ids of those that the repository has. They cannot be removed before the transaction ends. */
   lockByDigests(repository: RepositoryRow, digests: readonly string[]): Promise<ReadonlyMap<string, RowId>>
 
-  /** The manifest's id, kept from changing by others until the transaction ends. */
+  /** The id of the manifest. No other transaction can change or remove it before this one ends. */
   findLocked(repository: RepositoryRow, digest: Digest): Promise<RowId | undefined>
 
-  /** Stores the manifest, or finds it stored already; a repeated push may bring another media type. */
+  /** Adds the manifest if the repository does not have it. Otherwise sets its media type. */
   save(repository: RepositoryRow, manifest: NewManifest): Promise<{ readonly id: RowId; readonly isNew: boolean }>
 
-  /** Records what the manifest names, filling in what was missing when it was pushed before. */
+  /** Adds the entries. If the manifest was pushed before, sets the blob or child of entries that were missing content. */
   saveEntries(repository: RepositoryRow, manifestId: RowId, entries: readonly ManifestEntry[]): Promise<void>
 
-  /** Entries of other manifests that waited for this manifest now point to it. */
+  /** Entries of other manifests that wait for this digest point to this manifest afterwards. */
   fillEntries(repository: RepositoryRow, digest: Digest, childId: RowId): Promise<void>
 
   /** Whether an index of the repository lists this manifest. */
   isListed(repository: RepositoryRow, manifestId: RowId): Promise<boolean>
 
-  /** Makes the indexes that list this manifest wait for it again. */
+  /** In the indexes that list this manifest, makes its entries wait for it again. */
   detachFromIndexes(repository: RepositoryRow, manifestId: RowId): Promise<void>
 
-  /** The blobs that it names, in id order (one order everywhere, so that two deletions cannot deadlock). */
+  /** The blobs that the manifest names, in the order of their ids. One order everywhere prevents deadlocks. */
   listBlobs(repository: RepositoryRow, manifestId: RowId): Promise<RowId[]>
 
-  /** Removes the manifest and its entries. Its tags must be gone, and no index may list it. */
+  /** Removes the manifest and its entries. Rejects if a tag points to it or an index lists it. */
   remove(repository: RepositoryRow, manifestId: RowId): Promise<void>
 }

@@ -8,19 +8,19 @@
  */
 export type MarkName = 'store-id' | 'has-blobs' | 'read-only' | 'move-from' | 'moved-from' | 'empty-repositories'
 
-/** Notes about the store as a whole. */
+/** Texts about the metadata store as a whole. */
 export interface Marks {
   find(name: MarkName): Promise<string | undefined>
 
-  // The rest is for transactions.
+  // The following methods are for transactions.
 
-  /** As `find`; no transaction that holds others up (below) has come between, nor does one before this one's end. */
+  /** As `find`, with a shared lock: no transaction that calls `holdUpOthers` runs between this call and the end. */
   findLocked(name: MarkName): Promise<string | undefined>
 
   /**
-   * Waits for the end of all transactions that have looked at a mark or an account under lock, and lets none begin to before
-   * this one's end: whatever is written here then, all others see from now on. Readers do not wait. Who looks at both in one
-   * transaction looks at the mark first.
+   * Takes an exclusive lock against all transactions that call `findLocked` of a mark or an account: waits for those that run,
+   * and delays new ones until this transaction ends. All of them see afterwards what this one has changed. Reads without a
+   * lock are not delayed. To prevent deadlocks, a transaction that locks both locks the mark before the account.
    */
   holdUpOthers(): Promise<void>
 

@@ -9,7 +9,7 @@ import type { Tags } from './tags.ts'
 import type { Uploads } from './uploads.ts'
 import type { Users } from './users.ts'
 
-/** What is known about the bytes, noun by noun. Absence is `undefined`; whether that is a refusal, the deeds decide. */
+/** All metadata, by concept. Methods return undefined for what does not exist; the use cases decide whether to refuse. */
 export interface Tables {
   readonly accounts: Accounts
   readonly repositories: Repositories
@@ -24,26 +24,30 @@ export interface Tables {
 }
 
 /**
- * Durable, transactional, and seen alike by all replicas: a read that begins after a write was acknowledged sees it.
- * Every rejection that is the engine's fault is `Unavailable`, with the engine's error as its cause.
+ * The metadata store. A method outside of `transaction` is one atomic statement, and durable when it resolves. All replicas
+ * see the same data: a read that begins after a write has resolved sees the write. If the engine fails, a method rejects with
+ * `Unavailable`, with the engine's error as the cause.
  *
- * Invariants that every implementation keeps by itself, whatever the deeds do wrong:
- *  - a storage key stands in at most one row of uploads, blobs or trash; above all, never in the trash and elsewhere;
- *  - a manifest's entries and a tag's manifest exist as long as they are named (foreign keys, RESTRICT);
- *  - nothing of one account can be joined to another account's rows (the account leads every key).
+ * Every implementation guarantees the following, whatever the use cases do:
+ *  - a storage key is in at most one row of uploads, blobs and trash;
+ *  - the entries of a manifest and the manifest of a tag exist as long as they are named (foreign keys with RESTRICT);
+ *  - rows of one account never refer to rows of another (the account is the first column of every key).
  */
 export interface MetadataStore extends Tables {
   /**
-   * All of `work` or nothing, durable when this resolves. `work` sees its own writes; others see none of them before the
-   * end. It may run more than once (an engine may ask to try again), so it must have no effect but on the tables it is
-   * given, and must not wait for anything but them: no storage call, no network, no clock.
+   * Runs `work` in a transaction: all of its changes happen, or none. Durable when it resolves. `work` sees its own changes;
+   * others see them after the end. If `work` rejects, the transaction is rolled back and the error is passed on.
+   *
+   * `work` may run several times, because an engine can ask for a repetition. So it must have no effects except on the tables
+   * that it gets, and must wait for nothing else: no blob store, no network, no clock. After a lost connection it may be
+   * unknown whether the transaction was committed; then this rejects with `Unavailable`.
    */
   transaction<T>(work: (tables: Tables) => Promise<T>): Promise<T>
 
-  /** Milliseconds since 1970 by the store's own clock, which all replicas share. */
+  /** Milliseconds since 1970 by the clock of the store, which all replicas share. */
   now(): Promise<number>
 
-  /** Resolves when the store answers a query; rejects with `Unavailable` otherwise. */
+  /** Resolves if the store answers a query. */
   probe(): Promise<void>
 
   close(): Promise<void>

@@ -2,41 +2,42 @@ import type { RepositoryName } from '../oci/names.ts'
 import type { RepositoryPattern } from '../oci/repository-pattern.ts'
 import type { RowId } from './row-id.ts'
 
-/** A repository as a request names it: whose, and which. */
+/** A repository as a request names it. It may not exist. */
 export interface Scope {
   readonly accountId: RowId
   readonly repository: RepositoryName
 }
 
-/** A repository's row, known to exist. */
+/** A repository that exists. */
 export interface RepositoryRow {
   readonly accountId: RowId
   readonly id: RowId
 }
 
+/** The repositories of an account. A repository without manifests is no image yet, and is in no list. */
 export interface Repositories {
   find(scope: Scope): Promise<RepositoryRow | undefined>
 
-  /** The repository, made on its first use. */
+  /** Returns the repository. Creates it if it does not exist. */
   ensure(scope: Scope): Promise<RepositoryRow>
 
   /**
-   * Names of the account's repositories that have a manifest, in byte order, after `after`, at most `limit`; where
-   * patterns are given, of those that match one. One without manifests is not an image to anybody, so it does not appear.
+   * At most `limit` names after `after`, in byte order, of repositories that have a manifest. With `patterns`: only those
+   * that match one of them.
    */
   list(
     accountId: RowId,
     after: string | undefined,
     limit: number,
-    within?: readonly RepositoryPattern[],
+    patterns?: readonly RepositoryPattern[],
   ): Promise<RepositoryName[]>
 
   /**
-   * For transactions: waits until no other transaction holds this lock of the same repository, and holds it until the
-   * transaction ends. It does not hold up transactions that only use the repository.
+   * Inside a transaction. Takes an exclusive lock of the repository until the transaction ends, and waits for another
+   * transaction that has it. Transactions that do not call this are not delayed.
    */
   lock(repository: RepositoryRow): Promise<void>
 
-  /** Adds to the number of its manifests; gives the new number. */
+  /** Inside a transaction. Changes the number of manifests; returns the new number. */
   changeManifestCount(repository: RepositoryRow, change: 1 | -1): Promise<number>
 }

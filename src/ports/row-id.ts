@@ -1,2 +1,2 @@
-/** A row's own number. Means nothing outside the store that gave it. */
+/** The number of a row. It has no meaning outside of the store. */
 export type RowId = number

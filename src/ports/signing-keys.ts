@@ -1,19 +1,21 @@
-/** A private key that signs tokens, as a JSON Web Key; `kid` names it in each token's header. */
+/** A private key that signs tokens. */
 export interface SigningKey {
+  /** The key id. The header of each token names it. */
   readonly kid: string
-  /** Milliseconds since 1970: which key signs, and for how long an older one still counts, follows from it. */
+  /** Milliseconds since 1970. The ages of the keys decide which one signs, and how long an older one is accepted. */
   readonly createdAt: number
+  /** A JSON Web Key. */
   readonly privateJwk: Readonly<Record<string, unknown>>
 }
 
-/** Keeps the keys that sign tokens, so that tokens outlive a restart. Several processes may share one keeper. */
+/** Stores the signing keys, so that tokens stay valid after a restart. Several processes may share the store. */
 export interface SigningKeys {
-  /** All keys, oldest first; empty before the first is added. */
+  /** All keys, the oldest first. */
   list(): Promise<SigningKey[]>
 
-  /** Durable, and whole or not at all, when this resolves. */
+  /** Atomic, and durable when it resolves. */
   add(key: SigningKey): Promise<void>
 
-  /** Removing one that is gone already is no fault. */
+  /** Idempotent: to remove a key that does not exist is a success. */
   remove(kid: string): Promise<void>
 }

@@ -2,16 +2,17 @@ import type { Tag } from '../oci/names.ts'
 import type { RepositoryRow, Scope } from './repositories.ts'
 import type { RowId } from './row-id.ts'
 
+/** The tags of repositories. A tag points to one manifest of its repository. */
 export interface Tags {
-  /** In byte order, after `after`, at most `limit` (all when undefined). */
+  /** At most `limit` tags after `after`, in byte order. Undefined `limit`: all. */
   list(repository: RepositoryRow, after: string | undefined, limit: number | undefined): Promise<Tag[]>
 
-  /** Makes the tag point to the manifest, whether it pointed elsewhere or nowhere before. */
+  /** Inside a transaction. Creates or moves the tag, atomically for readers. */
   point(repository: RepositoryRow, tag: Tag, manifestId: RowId): Promise<void>
 
-  /** Removes the tag alone; false when there was none. */
+  /** Removes the tag, not its manifest. False if there is no such tag. */
   remove(scope: Scope, tag: Tag): Promise<boolean>
 
-  /** Removes all tags of a manifest. */
+  /** Inside a transaction. Removes all tags of the manifest. */
   removeAllOf(repository: RepositoryRow, manifestId: RowId): Promise<void>
 }

@@ -2,41 +2,41 @@ import type { Digest } from '../oci/digest.ts'
 import type { StorageKey, UnfinishedObject } from './blob-store.ts'
 import type { RepositoryRow, Scope } from './repositories.ts'
 
-/** Names an upload session to its client: an unguessable id, never part of a path or key. */
+/** The id of an upload session. It cannot be guessed, and is never a part of a file name or a storage key. */
 export type UploadId = string & { readonly __brand: 'UploadId' }
 
-/** An unfinished blob. `object.sizeBytes` is what was acknowledged: the truth after any crash. */
+/** An open session. */
 export interface Upload {
   readonly id: UploadId
   readonly repository: RepositoryRow
   readonly storageKey: StorageKey
+  /** The durable bytes. After a crash, the upload continues behind them. */
   readonly object: UnfinishedObject
-  /**
-   * The SHA-256 of those bytes, if one unbroken chain of writers hashed them: who closes the upload elsewhere, and brings
-   * nothing more, need not read them again.
-   */
+  /** The SHA-256 digest of these bytes, if an unbroken chain of writers computed it. Then they need not be read again. */
   readonly receivedDigest: Digest | undefined
-  /** Counts its writers: one that lost its turn can no longer record anything. */
+  /** The fencing token. It increases with each claim. */
   readonly epoch: number
 }
 
 /**
- * How a session stands: still open, or finished as this digest a while ago. `closing`: a writer has the turn now and closes
- * the session as this digest.
+ * `open`: bytes can be appended. `closing`: the digest with which the present writer closes the session. `done`: the session
+ * was committed with this digest.
  */
 export type UploadState = { readonly open: Upload; readonly closing?: Digest | undefined } | { readonly done: Digest }
 
-/** Whose session: one of another repository or principal does not exist for this caller. */
+/** The owner of a session: one caller in one repository. For other callers the session does not exist. */
 export interface UploadOwner extends Scope {
   readonly subject: string
 }
 
-/** How many sessions are open in one repository: of all callers, and of one. */
+/** Numbers of open sessions. */
 export interface OpenUploads {
   readonly ofRepository: number
+  /** Those of one caller in the repository. */
   readonly ofSubject: number
 }
 
+/** Undefined: any. */
 export interface UploadFilter {
   readonly account: string | undefined
   readonly repository: string | undefined
@@ -50,63 +50,64 @@ export interface ListedUpload {
   readonly subject: string
   readonly sizeBytes: number
   readonly ageMs: number
-  /** Since it was last claimed, renewed or recorded. */
+  /** The time since its turn was last claimed, renewed or released. */
   readonly idleMs: number
   /** Whether a request has the turn now. */
   readonly isWritten: boolean
 }
 
+/**
+ * Upload sessions.
+ *
+ * A turn is the exclusive, time-limited right to write to a session: a lease with a fencing token, the epoch. A claim succeeds
+ * only if the last turn has ended, by the clock of the store, and it increases the epoch. `renewTurn`, `releaseTurn`, `commit`
+ * and `holdsTurn` compare the epoch of the given `Upload` with the row, so a writer that has lost its turn changes nothing.
+ * They do not compare the time: an expired turn that no other request has claimed is still held.
+ */
 export interface Uploads {
-  /** Opens a session. With `turnMs` above 0 its maker has the first turn to write, as if it had claimed it. */
+  /** Creates an open session. With `turnMs` above 0 the caller has the first turn. */
   create(repository: RepositoryRow, subject: string, id: UploadId, key: StorageKey, turnMs: number): Promise<Upload>
 
   find(owner: UploadOwner, id: UploadId): Promise<UploadState | undefined>
 
   /**
-   * Takes the turn to write: the epoch grows, and nobody else can take it before `turnMs` is over or the turn is given
-   * back. `undefined` when there is no such open session or another writer has its turn. The session is as young as its
-   * newest turn. `closing`: the digest with which the writer is going to close the session, for others to see.
+   * Claims the turn for `turnMs`. Undefined if there is no such open session, or another request has the turn. Other requests
+   * can read `closing` from the state of the session.
    */
   claimTurn(owner: UploadOwner, id: UploadId, turnMs: number, closing?: Digest): Promise<Upload | undefined>
 
-  /** Keeps the turn for another `turnMs`; false when it was lost, or the upload is finished. */
+  /** Lets the turn last `turnMs` from now. False, without a change, if the turn is lost or the session is not open. */
   renewTurn(upload: Upload, turnMs: number): Promise<boolean>
 
-  /** Records what was made durable and gives the turn back; false, and nothing recorded, when the turn was lost. */
+  /** Records the durable bytes and ends the turn. False, without a change, if the turn is lost or the session is not open. */
   releaseTurn(upload: Upload, object: UnfinishedObject, receivedDigest: Digest | undefined): Promise<boolean>
 
-  /**
-   * Ends every turn. For a server that has just begun and is the only one of its stores: whoever had a turn is dead, and
-   * their clients need not wait for it to run out.
-   */
+  /** Ends all turns. For a server that has just started, and is the only one of its stores: all writers are dead. */
   releaseAllTurns(): Promise<void>
 
   /**
-   * Whether the upload is unfinished and the turn still ours, told after every transaction that might finish it has come to
-   * its end: one whose outcome was lost on the way may still be running.
+   * Whether the session is open and the turn is not lost. Waits for a running transaction that may commit the session, because
+   * the caller may have lost the answer of that transaction.
    */
   holdsTurn(upload: Upload): Promise<boolean>
 
-  /**
-   * Counts the open sessions of the repository. A session of one request (`begin` with `turnMs` above 0) does not count
-   * while its maker still has the first turn.
-   */
+  /** Counts open sessions. A session whose creator has the first turn does not count before that turn ends. */
   countOpen(repository: RepositoryRow, subject: string): Promise<OpenUploads>
 
-  /** For operators: at most `limit` open sessions, those first that were idle longest. */
+  /** For operators: at most `limit` open sessions, the longest idle first. */
   listOpen(filter: UploadFilter, limit: number): Promise<ListedUpload[]>
 
-  // The rest is for transactions.
+  // The following methods are for transactions.
 
   /**
-   * Turns the session into a note that it ended as `digest`, so that a repeated closing request gets the same answer.
-   * Its key is free to stand in another row. False when the turn was lost.
+   * Ends the session as committed with `digest`. The row stays for a while, so that a repeated closing request gets the same
+   * answer. It no longer names the storage key. False, without a change, if the turn is lost or the session is not open.
    */
   commit(upload: Upload, digest: Digest): Promise<boolean>
 
-  /** Removes the open session, whoever writes to it; its key goes to the trash. False when there was none. */
+  /** Removes an open session, also while a request writes to it. Its key goes to the trash. False if there is none. */
   remove(owner: UploadOwner, id: UploadId): Promise<boolean>
 
-  /** For operators: as `discard`, whoever owns the session. */
+  /** For operators: as `remove`, for any owner. */
   removeAny(id: UploadId): Promise<boolean>
 }

@@ -1,45 +1,44 @@
 import type { RowId } from './row-id.ts'
 
-/** A record of the embedded identity service. */
+/** A user of the embedded identity service. */
 export interface User {
   readonly id: RowId
   readonly name: string
-  /** Argon2id in its own text form; without one the user cannot log in by password. */
+  /** An encoded Argon2id hash. Without one, the user cannot log in with a password. */
   readonly passwordHash: string | undefined
   readonly roles: readonly string[]
   readonly account: string
   readonly isDisabled: boolean
-  /** Tokens carry the number under which they were issued; those of an older one are good no more. */
+  /** A token contains the epoch of its issue. It is valid only while the user has the same epoch. */
   readonly tokenEpoch: number
 }
 
 export type NewUser = Omit<User, 'id' | 'tokenEpoch'>
 
-/** What a user's record can be changed to; what is absent stays. A new password, or being disabled, ends all tokens. */
+/** The members to change. The others stay. A new password, and disabling the user, increase `tokenEpoch`. */
 export type UserChange = Partial<Pick<User, 'passwordHash' | 'roles' | 'isDisabled'>>
 
-/** The users of the embedded identity service. A name is one user's, whatever his account: it is what he logs in by. */
+/** The users of the embedded identity service. A name belongs to one user across all accounts. */
 export interface Users {
   find(name: string): Promise<User | undefined>
 
-  /** As `find`; inside a transaction nobody else changes the user until it ends. */
+  /** Inside a transaction. As `find`; no other transaction can change the user before this one ends. */
   findLocked(name: string): Promise<User | undefined>
 
   /**
-   * Inside a transaction: waits until no other transaction has called this for the account, and then makes the others wait
-   * until this one ends. What is read afterwards includes all that they have changed. An account without users has nothing
-   * to wait for.
+   * Inside a transaction. Takes an exclusive lock of the account's users until the transaction ends, and waits for another
+   * transaction that has it. Later reads see what that one has changed. Does nothing if the account has no users.
    */
   lockAccount(account: string): Promise<void>
 
   count(account: string): Promise<number>
 
-  /** In byte order of their names, after `after`, at most `limit`; of one account, or of all. */
+  /** At most `limit` users with names after `after`, in byte order, of one account or of all. */
   list(account: string | undefined, after: string | undefined, limit: number): Promise<User[]>
 
-  /** Undefined, and nothing is changed, when there is one of that name already. */
+  /** Undefined, without a change, if there is a user of that name. */
   add(user: NewUser): Promise<User | undefined>
 
-  /** Undefined when there is no such user. */
+  /** Returns the changed user. Undefined if there is no such user. */
   change(id: RowId, change: UserChange): Promise<User | undefined>
 }
