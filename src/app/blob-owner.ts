@@ -13,11 +13,11 @@ export async function nameStore(metadata: StorePair['metadata']): Promise<string
   const id = await metadata.marks.find('store-id')
   if (id !== undefined) return id
   return metadata.transaction(async ({ marks }) => {
-    await marks.holdUpOthers()
+    await marks.lockExclusively()
     const known = await marks.find('store-id')
     if (known !== undefined) return known
     const created: string = crypto.randomUUID()
-    await marks.put('store-id', created)
+    await marks.set('store-id', created)
     return created
   })
 }
@@ -38,5 +38,5 @@ export async function claimBlobStore({ metadata, blobs }: StorePair, formerOwner
     )
   }
   if (owner !== id) throw new Error(`the blob store belongs to another registry, ${owner}; this one is ${id}`)
-  if (mayBeNew) await metadata.transaction(({ marks }) => marks.put('has-blobs', id))
+  if (mayBeNew) await metadata.transaction(({ marks }) => marks.set('has-blobs', id))
 }

@@ -14,7 +14,7 @@ export interface Marks {
 
   // The following methods are for transactions.
 
-  /** As `find`, with a shared lock: no transaction that calls `holdUpOthers` runs between this call and the end. */
+  /** As `find`, with a shared lock: no transaction that calls `lockExclusively` runs between this call and the end. */
   findLocked(name: MarkName): Promise<string | undefined>
 
   /**
@@ -22,9 +22,9 @@ export interface Marks {
    * and delays new ones until this transaction ends. All of them see afterwards what this one has changed. Reads without a
    * lock are not delayed. To prevent deadlocks, a transaction that locks both locks the mark before the account.
    */
-  holdUpOthers(): Promise<void>
+  lockExclusively(): Promise<void>
 
-  put(name: MarkName, text: string): Promise<void>
+  set(name: MarkName, text: string): Promise<void>
 
   remove(name: MarkName): Promise<void>
 }

@@ -126,7 +126,7 @@ export async function removeEmptyRepositories(
       if (!(await takesChanges(tables))) return undefined
       const noted = await tables.marks.find('empty-repositories')
       const seen = await tables.garbage.removeEmptyRepositories(leaseMs, parsePosition(noted))
-      if (seen.next !== undefined) await tables.marks.put('empty-repositories', formatPosition(seen.next))
+      if (seen.next !== undefined) await tables.marks.set('empty-repositories', formatPosition(seen.next))
       else if (noted !== undefined) await tables.marks.remove('empty-repositories')
       return seen
     })

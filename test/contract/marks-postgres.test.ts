@@ -49,8 +49,8 @@ describe('the mark that forbids changes', () => {
         await gate.reached
 
         const forbidding = metadata.transaction(async ({ marks }) => {
-          await marks.holdUpOthers()
-          await marks.put('read-only', 'because')
+          await marks.lockExclusively()
+          await marks.set('read-only', 'because')
         })
         await until('the mark waits', async () => (await waiting()) === 1)
         const late = seeing()

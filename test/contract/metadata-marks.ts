@@ -10,8 +10,8 @@ const longMs = 150
 
 function forbid(metadata: MetadataStore): Promise<void> {
   return metadata.transaction(async ({ marks }) => {
-    await marks.holdUpOthers()
-    await marks.put('read-only', 'because')
+    await marks.lockExclusively()
+    await marks.set('read-only', 'because')
   })
 }
 
@@ -21,8 +21,8 @@ export function marksContract(open: OpenMetadataStore): void {
     const { marks } = metadata
     expect(await marks.find('store-id')).toBeUndefined()
 
-    await metadata.transaction((tables) => tables.marks.put('store-id', 'one'))
-    await metadata.transaction((tables) => tables.marks.put('store-id', 'other'))
+    await metadata.transaction((tables) => tables.marks.set('store-id', 'one'))
+    await metadata.transaction((tables) => tables.marks.set('store-id', 'other'))
     expect(await marks.find('store-id')).toBe('other')
     expect(await metadata.transaction((tables) => tables.marks.findLocked('store-id'))).toBe('other')
     expect(await marks.find('move-from')).toBeUndefined()
@@ -41,7 +41,7 @@ export function marksContract(open: OpenMetadataStore): void {
     ]
     expect(await seen()).toEqual([false, false, false])
 
-    await metadata.transaction(({ marks }) => marks.put('store-id', 'another mark'))
+    await metadata.transaction(({ marks }) => marks.set('store-id', 'another mark'))
     expect(await seen()).toEqual([false, false, false])
 
     await forbid(metadata)
@@ -101,8 +101,8 @@ export function marksContract(open: OpenMetadataStore): void {
     const metadata = await open()
     const { accountId } = await openShelf(metadata)
     const failed = metadata.transaction(async ({ marks }) => {
-      await marks.holdUpOthers()
-      await marks.put('read-only', 'because')
+      await marks.lockExclusively()
+      await marks.set('read-only', 'because')
       throw new Error('no')
     })
 

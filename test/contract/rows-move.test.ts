@@ -40,7 +40,7 @@ async function moveAndCompare(from: Engine, to: Engine): Promise<void> {
   await fillRegistry(source.metadata)
   const copies = await addCopies(source.metadata, target.metadata)
   const before = await dumpRows(source.look(), (key) => copies.get(key) ?? 'not copied')
-  await target.metadata.transaction(({ marks }) => marks.put('move-from', 'somewhere'))
+  await target.metadata.transaction(({ marks }) => marks.set('move-from', 'somewhere'))
 
   const counts = await target.metadata.takeRowsOf(source.metadata, changed('move 1'))
 

@@ -74,14 +74,14 @@ export function requireSameTarget(move: StartedMove, targetId: string): void {
  */
 export function startMove(source: Metadata, fresh: Omit<StartedMove, 'state'>): Promise<StartedMove> {
   return source.transaction(async ({ marks }) => {
-    await marks.holdUpOthers()
+    await marks.lockExclusively()
     const known = parseMove(await marks.find('read-only'))
     if (known !== undefined) {
       requireSameTarget(known, fresh.targetId)
       return known
     }
     const started: StartedMove = { ...fresh, state: 'moving' }
-    await marks.put('read-only', formatMove(started))
+    await marks.set('read-only', formatMove(started))
     return started
   })
 }
@@ -89,19 +89,19 @@ export function startMove(source: Metadata, fresh: Omit<StartedMove, 'state'>): 
 /** From now on the target is the registry. Fails if the move was aborted. Can be repeated. */
 export async function confirmMove(source: Metadata, id: string): Promise<void> {
   await source.transaction(async ({ marks }) => {
-    await marks.holdUpOthers()
+    await marks.lockExclusively()
     const move = requireStarted(await marks.find('read-only'), id)
-    await marks.put('read-only', formatMove({ ...move, state: 'moved' }))
+    await marks.set('read-only', formatMove({ ...move, state: 'moved' }))
   })
 }
 
 /** Reserves the target for this source: no server starts there, and no other registry is moved there. Can be repeated. */
 export async function reserveTarget(target: Metadata, sourceId: string): Promise<void> {
   await target.transaction(async ({ marks }) => {
-    await marks.holdUpOthers()
+    await marks.lockExclusively()
     requireReservable(await marks.find('move-from'), sourceId)
     if ((await marks.find('moved-from')) !== undefined) throw new Error('the target holds the rows of a move already')
-    await marks.put('move-from', sourceId)
+    await marks.set('move-from', sourceId)
   })
 }
 
@@ -122,7 +122,7 @@ export async function releaseTarget(target: Metadata): Promise<void> {
  */
 export function abortMove(source: Metadata, isForced: boolean): Promise<StartedMove | undefined> {
   return source.transaction(async ({ marks }) => {
-    await marks.holdUpOthers()
+    await marks.lockExclusively()
     const move = parseMove(await marks.find('read-only'))
     if (move === undefined) return undefined
     if (move.state === 'moved') requireAbortable(move, isForced)

@@ -38,7 +38,7 @@ async function knownUser(server: ApiServer, user: string): Promise<string> {
 /** As a move to other stores does. */
 async function forbidChanges(server: ApiServer): Promise<void> {
   const metadata = await openMetadataOf(server.dataDir)
-  await metadata.transaction(({ marks }) => marks.put('read-only', '{}'))
+  await metadata.transaction(({ marks }) => marks.set('read-only', '{}'))
   await metadata.close()
 }
 

@@ -134,9 +134,9 @@ function withoutGuards(source: MoveEnd, target: MoveEnd): readonly [MoveEnd, Mov
     withMethods(marks, {
       find: async (name: Parameters<Marks['find']>[0]) =>
         name === 'read-only' ? (written ?? (await marks.find(name))) : marks.find(name),
-      put: async (...[name, text]: Parameters<Marks['put']>) => {
+      put: async (...[name, text]: Parameters<Marks['set']>) => {
         // A mark that an abort has removed stays removed for everybody else.
-        if (written === undefined || (await marks.find(name)) !== undefined) await marks.put(name, text)
+        if (written === undefined || (await marks.find(name)) !== undefined) await marks.set(name, text)
         written = text
       },
     })

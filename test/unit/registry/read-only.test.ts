@@ -36,7 +36,7 @@ async function refusalOf(outcome: Promise<unknown>): Promise<string> {
 }
 
 async function forbid({ metadata }: World): Promise<void> {
-  await metadata.transaction(({ marks }) => marks.put('read-only', 'because'))
+  await metadata.transaction(({ marks }) => marks.set('read-only', 'because'))
   // The reads of one iteration of the event loop share a snapshot.
   await new Promise(setImmediate)
 }

@@ -48,7 +48,7 @@ async function openSweeps(pages = 3) {
     sweep: (atPage?: (page: number) => Promise<void>, shouldStop?: () => boolean, prepare = nothing) =>
       sweepOrphansOnce({ metadata, blobs: open(atPage) }, { ageMs, everyMs }, prepare, shouldStop),
     passTime: (ms: number) => damageMetadata(world.dataDir, `UPDATE turns SET due_at = due_at - ${ms}`),
-    freeze: () => metadata.transaction(({ marks }) => marks.put('read-only', '{}')),
+    freeze: () => metadata.transaction(({ marks }) => marks.set('read-only', '{}')),
   }
 }
 

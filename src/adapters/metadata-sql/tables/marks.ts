@@ -17,19 +17,19 @@ export class SqlMarks implements Marks {
   }
 
   async findLocked(name: MarkName): Promise<string | undefined> {
-    // If there is no such row, the statement still locks the table, and that is enough for `holdUpOthers`.
+    // If there is no such row, the statement still locks the table, and that is enough for `lockExclusively`.
     const row = await this.#queries.first<MarkRow>('SELECT m.value FROM marks m WHERE m.name = $1 {for key share m}', [
       name,
     ])
     return row?.value
   }
 
-  async holdUpOthers(): Promise<void> {
+  async lockExclusively(): Promise<void> {
     // In the same order as other transactions, which lock a mark before an account.
     await this.#queries.run('{lock table marks, accounts}', [])
   }
 
-  async put(name: MarkName, text: string): Promise<void> {
+  async set(name: MarkName, text: string): Promise<void> {
     await this.#queries.run(
       'INSERT INTO marks (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
       [name, text],
