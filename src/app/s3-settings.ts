@@ -1,13 +1,13 @@
 import { join } from 'node:path'
-import type { S3BlobStoreSettings } from '../adapters/blobs-s3/s3-blob-store.ts'
-import { chooseCredentials } from '../adapters/blobs-s3/s3-credentials.ts'
+import { chooseCredentials } from '../adapters/blobs-s3/credentials.ts'
+import { S3BlobStore } from '../adapters/blobs-s3/s3-blob-store.ts'
+import type { DiskSpace } from '../ports/disk-space.ts'
 import type { Config } from './settings.ts'
 
-/** What the S3 store is told; undefined where there is none. */
-export function s3Settings(config: Config): S3BlobStoreSettings | undefined {
-  const { bucket, s3Region: region } = config
-  if (bucket === undefined) return undefined
-  return {
+/** Loaded only where S3 is configured, with the adapter that it imports. */
+export function openS3BlobStore(config: Config, bucket: string, disk: DiskSpace | undefined): S3BlobStore {
+  const { s3Region: region } = config
+  return new S3BlobStore({
     bucket,
     region,
     endpoint: config.s3Endpoint ?? `https://s3.${region}.amazonaws.com`,
@@ -23,7 +23,8 @@ export function s3Settings(config: Config): S3BlobStoreSettings | undefined {
     requestsMax: config.s3Requests,
     queueMax: config.s3Queue,
     readerPace: { bytesPerSecondMin: config.bodyBytesPerSecond, windowMs: config.bodyWindowMs },
-    piecesMax: config.s3Buffers,
+    memoryBuffersMax: config.s3Buffers,
     spoolFolder: join(config.dataDir, 'spool'),
-  }
+    disk,
+  })
 }

@@ -1,4 +1,3 @@
-import { isCredentialsAddress } from '../adapters/blobs-s3/credential-services.ts'
 import type { RoleMap } from '../identity/rights.ts'
 import { isUserName } from '../identity/users.ts'
 import { isAddressRange } from '../lib/ip-addresses.ts'
@@ -174,11 +173,15 @@ export function serviceUrl(example = 'https://identity.example.com'): Kind<strin
   })
 }
 
-/** The address from which a container gets credentials. Plain http is allowed only on this machine. */
+/** The address from which a container gets credentials. It sends its token there: unencrypted only to near addresses. */
 export function credentialsUrl(): Kind<string | undefined> {
   const allowed =
     'an https address, or an http address of this machine or of the agents of ECS and EKS (169.254.170.2, 169.254.170.23, [fd00:ec2::23])'
-  return kind<string | undefined>(undefined, '', allowed, (given) => (isCredentialsAddress(given) ? given : undefined))
+  const safe = /^(https:|http:\/\/(localhost|127(\.\d+){3}|\[::1\]|169\.254\.170\.23?|\[fd00:ec2::23\])(:|$))/
+  return kind<string | undefined>(undefined, '', allowed, (uri) => {
+    const url = URL.parse(uri)
+    return url?.username === '' && url.password === '' && !uri.includes('#') && safe.test(url.origin) ? uri : undefined
+  })
 }
 
 /** A path that cannot be mistaken for another host (`//host`). */

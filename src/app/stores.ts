@@ -2,7 +2,6 @@ import { existsSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FilesystemBlobStore } from '../adapters/blobs-filesystem/filesystem-blob-store.ts'
-import { S3BlobStore } from '../adapters/blobs-s3/s3-blob-store.ts'
 import { StatfsDiskSpace } from '../adapters/disk-space-statfs/statfs-disk-space.ts'
 import type { Database } from '../adapters/metadata-sql/database.ts'
 import { listAll, listMissing, migrate } from '../adapters/metadata-sql/migrate.ts'
@@ -14,7 +13,6 @@ import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
 import { makeDataDir, whileNoServerRuns } from './data-folder.ts'
-import { s3Settings } from './s3-settings.ts'
 import type { Config } from './settings.ts'
 
 /**
@@ -111,9 +109,10 @@ function openDatabase(config: Config): Database {
 
 /** Commands work on a damaged folder too: `berth gc` collects what it can. */
 async function openBlobs(config: Config, disk: StatfsDiskSpace | undefined, isServer: boolean): Promise<BlobStore> {
-  const settings = s3Settings(config)
-  if (settings === undefined) return FilesystemBlobStore.open(blobsPath(config), disk, { mayBeDamaged: !isServer })
-  return new S3BlobStore({ ...settings, disk })
+  if (config.bucket === undefined) return FilesystemBlobStore.open(blobsPath(config), disk, { mayBeDamaged: !isServer })
+  // The adapter for S3 is loaded only where it is used.
+  const { openS3BlobStore } = await import('./s3-settings.ts')
+  return openS3BlobStore(config, config.bucket, disk)
 }
 
 function blobsPath({ dataDir }: Config): string {

@@ -1,6 +1,6 @@
 // The contract of the blob store on S3: the stub in this process, or the server that TEST_S3 names.
 import { afterEach } from 'bun:test'
-import { usualPlan } from '../../src/adapters/blobs-s3/part-plan.ts'
+import { usualPlan } from '../../src/adapters/blobs-s3/part-buffers.ts'
 import type { S3BlobStore, S3BlobStoreSettings } from '../../src/adapters/blobs-s3/s3-blob-store.ts'
 import { testNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
@@ -24,7 +24,7 @@ function openStore(settings: S3BlobStoreSettings): S3BlobStore {
 const kinds: readonly (readonly [string, Partial<S3BlobStoreSettings>])[] = [
   ['as it is usually set', { plan: usualPlan }],
   ['pieces of all sizes, in memory and in files', { plan: smallPlan }],
-  ['two pieces in memory at most', { plan: smallPlan, piecesMax: 2 }],
+  ['two pieces in memory at most', { plan: smallPlan, memoryBuffersMax: 2 }],
   ['nothing but TLS to prove what is sent', { plan: smallPlan, checksum: 'none' }],
 ]
 

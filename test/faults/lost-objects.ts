@@ -3,7 +3,7 @@ import { Database } from 'bun:sqlite'
 import { readFileSync, renameSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { toObjectName } from '../../src/adapters/blobs-s3/object-names.ts'
-import { readNotes } from '../../src/adapters/blobs-s3/upload-notes.ts'
+import { parseNotes } from '../../src/adapters/blobs-s3/upload-state.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import type { SharedStores } from '../support/replicas/shared-stores.ts'
 import { askS3, type S3Server } from '../support/s3/s3-server.ts'
@@ -82,7 +82,7 @@ function rows(ask: Ask): Pick<Damageable, 'keyOf' | 'listTrash' | 'keysOfUploads
         'SELECT storage_key, notes FROM uploads WHERE received_bytes > 0 AND done_digest IS NULL',
       )
       return uploads.flatMap(({ storage_key, notes }) =>
-        typeof notes === 'string' ? readNotes(notes).tails.map((tail) => tail.key) : [storage_key],
+        typeof notes === 'string' ? parseNotes(notes).tails.map((tail) => tail.key) : [storage_key],
       )
     },
     listTrash: async () => (await ask('SELECT storage_key FROM trash')).map((row) => row.storage_key),

@@ -1,14 +1,14 @@
 import type { StorageKey } from '../../ports/blob-store.ts'
 
 /**
- *   <prefix>00/0193a7c2-...-00-5f3a9c1e...    an object under its final name, or a piece on the way to one
- *           │  │               └ the writer's own letters: no two writers ever write to one name
- *           │  └ the key that the upload was given
- *           └ the last two letters of that key, so that names spread evenly, whatever the time
- *   <prefix>owner                         the name of the registry whose objects these are
+ *   <prefix>00/0193a7c2-...-00-5f3a9c1e...    an object: complete, a tail of an upload, or being uploaded
+ *           │  │               └ random letters of the writer: no two writers ever use the same name
+ *           │  └ the key of the upload
+ *           └ the last two letters of that key, which spread the names evenly
+ *   <prefix>owner                         holds the id of the registry to which the objects belong
  *
- * A request to a store can be carried out long after we gave it up. Because a name belongs to one writer, what comes late
- * can only ever hit what nobody names. Nothing is copied or renamed: the name with which a writer ends is the blob's key.
+ * A request can be carried out long after it has timed out. Because each writer has names of its own, a late request never changes
+ * an object that a row names. The name of the finished object becomes the key of the blob, so nothing is copied or renamed.
  */
 const uploadKey = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 const keyPattern = new RegExp(`^${uploadKey}(?:-[0-9a-f]{16})?$`)
@@ -25,18 +25,18 @@ export function isUploadKey(key: StorageKey): boolean {
   return key.length === uploadKeyLength
 }
 
-/** The key of the upload whose writers may have made the object. */
+/** The key of the upload to which the object belongs. */
 export function uploadKeyOf(key: StorageKey): StorageKey {
   return key.slice(0, uploadKeyLength) as StorageKey
 }
 
 export function toObjectName(prefix: string, key: StorageKey): string {
-  // A key is only ever made by us; this keeps a damaged row from naming anything else in the bucket.
-  if (!keyPattern.test(key)) throw new Error('not a storage key')
+  // Keys come from our own rows. A damaged row must not name other objects in the bucket.
+  if (!keyPattern.test(key)) throw new Error('the storage key is not valid')
   return `${prefix}${key.slice(uploadKeyLength - 2, uploadKeyLength)}/${key}`
 }
 
-/** Undefined for what is none of ours: a bucket may be shared. */
+/** Undefined for other objects: a bucket may be shared. */
 export function parseObjectName(prefix: string, name: string): StorageKey | undefined {
   const key = name.slice(prefix.length + 3) as StorageKey
   return keyPattern.test(key) && toObjectName(prefix, key) === name ? key : undefined

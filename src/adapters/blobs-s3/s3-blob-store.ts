@@ -11,78 +11,77 @@ import type {
 } from '../../ports/blob-store.ts'
 import type { DiskSpace } from '../../ports/disk-space.ts'
 import { isUploadKey, ownerObject, parseObjectName, toObjectName, uploadKeyOf } from './object-names.ts'
-import { type PartPlan, usualPlan } from './part-plan.ts'
-import { PieceRoom } from './piece-room.ts'
+import { PartBufferPool, type PartPlan, usualPlan } from './part-buffers.ts'
 import { S3BlobWriter } from './s3-blob-writer.ts'
 import { S3Client, type S3ClientSettings } from './s3-client.ts'
-import { S3Fault } from './s3-fault.ts'
-import { readNotes, totalBytes, type UploadNotes, writeNotes } from './upload-notes.ts'
+import { S3Error, toBody } from './s3-response.ts'
+import { formatNotes, parseNotes, totalBytes } from './upload-state.ts'
 
 export interface S3BlobStoreSettings extends S3ClientSettings {
   readonly prefix: string
-  readonly piecesMax: number
+  readonly memoryBuffersMax: number
   readonly spoolFolder: string
-  /** The disk that this folder is on, if it has a reserve. */
+  /** The disk of that folder, if it has a reserve. */
   readonly disk?: DiskSpace | undefined
-  /** For tests, which have no terabytes. */
+  /** Tests use smaller parts. */
   readonly plan?: PartPlan
 }
 
 /**
- * What is no longer is read before it is given out: a store that fails is told so, the answer can name its length, and it is
- * never kept waiting by readers that hold the places of downloads.
+ * Objects up to this size are read completely before the response begins. Then an error of the store can still be
+ * answered, the response has a length, and slow readers hold no download slot.
  */
-const wholeMaxBytes = 256 * 1024
+const readWholeMaxBytes = 256 * 1024
 
-/** Longer than a piece travels, shorter than a client's patience. */
-const placeWaitMs = 5_000
+/** Longer than a part usually takes to be sent, shorter than clients wait. */
+const bufferWaitMs = 5_000
 
 /**
- * Objects in a bucket; `object-names.ts` draws their names. What S3 is trusted with: a PUT or a complete multipart upload
- * that was answered is durable and seen by the next GET; a part is what its ETag says. What it is not trusted with: lists
- * that are up to date, requests that end when we stop waiting, conditional writes, and the clocks of our machines.
+ * Blobs as objects in a bucket. The store relies on this: a PUT or a completion of a multipart upload that S3 has
+ * confirmed is durable, and the next GET sees it; an ETag identifies the bytes of a part. It does not rely on: lists
+ * that are up to date, an end of requests that have timed out, conditional writes, and the clocks of our machines.
  */
 export class S3BlobStore implements BlobStore {
   readonly #client: S3Client
   readonly #prefix: string
-  readonly #room: PieceRoom
-  /** What writers have left running behind their clients' answers. */
-  readonly #running = new Set<Promise<unknown>>()
-  /** The name that stood in the store when it was claimed. */
+  readonly #buffers: PartBufferPool
+  /** Work of writers that continues after the responses to their clients. */
+  readonly #background = new Set<Promise<unknown>>()
+  /** The owner that the store had when it was claimed. */
   #owner: string | undefined
 
   constructor(settings: S3BlobStoreSettings) {
     this.#client = new S3Client(settings)
     this.#prefix = settings.prefix
-    this.#room = new PieceRoom({
+    this.#buffers = new PartBufferPool({
       plan: settings.plan ?? usualPlan,
       checksum: settings.checksum,
-      piecesMax: settings.piecesMax,
+      memoryBuffersMax: settings.memoryBuffersMax,
       queueMax: settings.queueMax,
-      waitMaxMs: placeWaitMs,
+      waitMaxMs: bufferWaitMs,
       folder: settings.spoolFolder,
       disk: settings.disk,
     })
   }
 
   async openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter> {
-    const notes = readNotes(from.sizeBytes === 0 ? undefined : from.notes)
-    const stands = totalBytes(notes)
-    if (stands !== from.sizeBytes)
-      throw new Error(`the notes tell of ${stands} of ${from.sizeBytes} acknowledged bytes`)
-    const letRun = (work: Promise<unknown>): void => {
-      const running = work.finally(() => this.#running.delete(running))
-      this.#running.add(running)
+    const state = parseNotes(from.sizeBytes === 0 ? undefined : from.notes)
+    const storedBytes = totalBytes(state)
+    if (storedBytes !== from.sizeBytes)
+      throw new Error(`the notes account for ${storedBytes} of ${from.sizeBytes} acknowledged bytes`)
+    const runInBackground = (work: Promise<unknown>): void => {
+      const running = work.finally(() => this.#background.delete(running))
+      this.#background.add(running)
     }
-    const needs = { client: this.#client, prefix: this.#prefix, room: this.#room, letRun }
-    return new TroubledWriter(new S3BlobWriter(key, needs, notes), () => this.#checkOwner())
+    const needs = { client: this.#client, prefix: this.#prefix, buffers: this.#buffers, runInBackground }
+    return new ErrorMappingWriter(new S3BlobWriter(key, needs, state), () => this.#checkOwner())
   }
 
   open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined> {
-    return trouble(async () => {
+    return mapErrors(async () => {
       const name = this.#nameOf(key)
       const lengthBytes = range === undefined ? sizeBytes : range.last - range.first + 1
-      if (lengthBytes > wholeMaxBytes) {
+      if (lengthBytes > readWholeMaxBytes) {
         return (await this.#client.open(name, sizeBytes, range)) ?? (await this.#checkOwner())
       }
       const bytes = await this.#client.read(name, sizeBytes, range)
@@ -90,34 +89,35 @@ export class S3BlobStore implements BlobStore {
     })
   }
 
-  /** What is missing is lost only if this is the part of a bucket that was claimed, and not another one. */
+  /** A missing object is lost only if the bucket and the prefix are those that were claimed. */
   async #checkOwner(): Promise<undefined> {
     if (this.#owner === undefined) return
     const found = await this.#readOwner()
     if (found === this.#owner) return
-    const says = found === undefined ? 'there is no object' : `${found} stands in the object`
-    throw new Error(`${says} ${this.#ownerName}, which must name ${this.#owner}: is it the right bucket?`)
+    const state = found === undefined ? 'does not exist' : `names ${found}`
+    const expected = `it must name this registry, ${this.#owner}`
+    throw new Error(`the object ${this.#ownerName} ${state}, but ${expected}: check the bucket and the prefix`)
   }
 
   async read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined> {
-    const bytes = await trouble(
+    const bytes = await mapErrors(
       async () => (await this.#client.read(this.#nameOf(key), sizeBytes)) ?? this.#checkOwner(),
     )
-    return bytes && troubled(bytes)
+    return bytes && mapErrorsOf(bytes)
   }
 
   has(key: StorageKey, sizeBytes: number): Promise<boolean> {
-    return trouble(async () => {
-      if ((await this.#client.sizeOf(this.#nameOf(key))) === sizeBytes) return true
+    return mapErrors(async () => {
+      if ((await this.#client.findSize(this.#nameOf(key))) === sizeBytes) return true
       await this.#checkOwner()
       return false
     })
   }
 
-  /** An upload's key stands for all that its writers have made: no blob has a name of theirs, or it would not be here. */
+  /** The key of an upload stands for all objects of its writers. If one were a blob, the upload would have a row. */
   async remove(key: StorageKey, notes: string | undefined): Promise<void> {
-    const { multipart } = readNotes(notes)
-    await trouble(async () => {
+    const { multipart } = parseNotes(notes)
+    await mapErrors(async () => {
       if (multipart !== undefined) await this.#client.abortUpload(this.#nameOf(multipart.key), multipart.uploadId)
       if (isUploadKey(key)) await this.#removeAllOf(key)
       else await this.#client.remove(this.#nameOf(key))
@@ -139,22 +139,22 @@ export class S3BlobStore implements BlobStore {
   }
 
   async *listOlderThan(ageMs: number): AsyncIterable<readonly OrphanedObject[]> {
-    const toStray = (name: string, uploadId: string | undefined): OrphanedObject | undefined => {
+    const toOrphaned = (name: string, uploadId: string | undefined): OrphanedObject | undefined => {
       const storageKey = parseObjectName(this.#prefix, name)
       return storageKey && { storageKey, openedFor: uploadKeyOf(storageKey), notes: notesOf(storageKey, uploadId) }
     }
     const isOld = (found: { readonly ageMs: number }) => found.ageMs >= ageMs
-    for await (const page of troubled(this.#client.listUploads(this.#prefix))) {
+    for await (const page of mapErrorsOf(this.#client.listUploads(this.#prefix))) {
       yield page
         .filter(isOld)
-        .map(({ name, uploadId }) => toStray(name, uploadId))
-        .filter((stray) => stray !== undefined)
+        .map(({ name, uploadId }) => toOrphaned(name, uploadId))
+        .filter((object) => object !== undefined)
     }
-    for await (const page of troubled(this.#client.listObjects(this.#prefix))) {
+    for await (const page of mapErrorsOf(this.#client.listObjects(this.#prefix))) {
       yield page
         .filter(isOld)
-        .map(({ name }) => toStray(name, undefined))
-        .filter((stray) => stray !== undefined)
+        .map(({ name }) => toOrphaned(name, undefined))
+        .filter((object) => object !== undefined)
     }
   }
 
@@ -162,21 +162,20 @@ export class S3BlobStore implements BlobStore {
     owner: string,
     { mayBeNew, formerOwner }: { readonly mayBeNew: boolean; readonly formerOwner?: string },
   ): Promise<string | undefined> {
-    return trouble(async () => {
+    return mapErrors(async () => {
       const known = await this.#readOwner()
       const isOurs = known === undefined ? mayBeNew : known === formerOwner
       if (isOurs) {
-        const bytes = new TextEncoder().encode(owner)
-        await this.#client.put(this.#ownerName, { bytes, sha256: undefined, crc32: undefined })
+        await this.#client.put(this.#ownerName, toBody(Buffer.from(owner)))
       }
-      // Of two that come at once, the later one stands, for both.
+      // If two registries claim the store at the same time, the later one owns it, and both see that.
       this.#owner = isOurs ? ((await this.#readOwner()) ?? owner) : known
       return this.#owner
     })
   }
 
   async #readOwner(): Promise<string | undefined> {
-    const sizeBytes = await this.#client.sizeOf(this.#ownerName)
+    const sizeBytes = await this.#client.findSize(this.#ownerName)
     const bytes = sizeBytes === undefined ? undefined : await this.#client.read(this.#ownerName, sizeBytes)
     return bytes && new Response(bytes).text()
   }
@@ -186,11 +185,11 @@ export class S3BlobStore implements BlobStore {
   }
 
   async probe(): Promise<void> {
-    await trouble(() => this.#client.probe())
+    await mapErrors(() => this.#client.probe())
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#running)
+    await Promise.all(this.#background)
     await this.#client.close()
   }
 
@@ -201,12 +200,11 @@ export class S3BlobStore implements BlobStore {
 
 function notesOf(key: StorageKey, uploadId: string | undefined): string | undefined {
   if (uploadId === undefined) return undefined
-  const notes: UploadNotes = { multipart: { key, uploadId, parts: [] }, tails: [], replaced: [] }
-  return writeNotes(notes)
+  return formatNotes({ multipart: { key, uploadId, parts: [] }, tails: [], replaced: [] })
 }
 
-/** The writer's faults as the port tells them. In another bucket than the one that was claimed, nothing is spoiled. */
-class TroubledWriter implements BlobWriter {
+/** Maps the errors of a writer to those of the port. An upload is spoiled only if the bucket is the claimed one. */
+class ErrorMappingWriter implements BlobWriter {
   readonly #inner: BlobWriter
   readonly #checkOwner: () => Promise<unknown>
 
@@ -216,31 +214,31 @@ class TroubledWriter implements BlobWriter {
   }
 
   write(chunk: Uint8Array) {
-    return trouble(() => this.#inner.write(chunk), this.#checkOwner)
+    return mapErrors(() => this.#inner.write(chunk), this.#checkOwner)
   }
 
   flush() {
-    return trouble(() => this.#inner.flush(), this.#checkOwner)
+    return mapErrors(() => this.#inner.flush(), this.#checkOwner)
   }
 
   complete() {
-    return trouble(() => this.#inner.complete(), this.#checkOwner)
+    return mapErrors(() => this.#inner.complete(), this.#checkOwner)
   }
 
   rollBack() {
-    return trouble(() => this.#inner.rollBack(), this.#checkOwner)
+    return mapErrors(() => this.#inner.rollBack(), this.#checkOwner)
   }
 
   close() {
-    return trouble(() => this.#inner.close(), this.#checkOwner)
+    return mapErrors(() => this.#inner.close(), this.#checkOwner)
   }
 }
 
 /**
- * S3 will never make an object of these parts: one was replaced by a writer that had lost its turn, or the upload was ended
- * behind our back, as a rule of the bucket may do.
+ * S3 will never make an object of these parts: a writer that had lost its turn has replaced one of them, or a rule of the
+ * bucket has ended the upload.
  */
-const spoiled: ReadonlySet<string> = new Set([
+const spoiledCodes: ReadonlySet<string> = new Set([
   'InvalidPart',
   'InvalidPartOrder',
   'EntityTooSmall',
@@ -248,29 +246,29 @@ const spoiled: ReadonlySet<string> = new Set([
   'ended',
 ])
 
-async function trouble<T>(act: () => Promise<T>, confirm?: () => Promise<unknown>): Promise<T> {
+async function mapErrors<T>(act: () => Promise<T>, confirm?: () => Promise<unknown>): Promise<T> {
   try {
     return await act()
   } catch (error) {
-    if (error instanceof S3Fault && spoiled.has(error.code)) {
-      if (confirm !== undefined) await trouble(confirm)
+    if (error instanceof S3Error && spoiledCodes.has(error.code)) {
+      if (confirm !== undefined) await mapErrors(confirm)
       throw new Spoiled(error.message, { cause: error })
     }
-    const cause = error instanceof NoSlot ? new Error('too many wait for the S3 store') : error
+    const cause = error instanceof NoSlot ? new Error('too many requests wait for the S3 store') : error
     throw new Unavailable('the blob store', { cause })
   }
 }
 
-async function* troubled<T>(items: AsyncIterable<T>): AsyncIterable<T> {
+async function* mapErrorsOf<T>(items: AsyncIterable<T>): AsyncIterable<T> {
   const iterator = items[Symbol.asyncIterator]()
   try {
     for (;;) {
-      const next = await trouble(() => iterator.next())
+      const next = await mapErrors(() => iterator.next())
       if (next.done) return
       yield next.value
     }
   } finally {
-    // Whoever stops in the middle needs the rest no more: a request that runs on would keep its slot.
+    // If the caller stops early, the request must not keep its slot.
     await iterator.return?.()
   }
 }

@@ -1,118 +1,117 @@
 import type { BlobWriter, CompleteObject, StorageKey, UnfinishedObject } from '../../ports/blob-store.ts'
+import { MultipartUpload, type WriterNeeds } from './multipart-upload.ts'
 import { freshName, toObjectName } from './object-names.ts'
-import { isWorthAPart, sizeOfPart } from './part-plan.ts'
-import { PartSender, type WriterNeeds } from './part-sender.ts'
-import type { Piece } from './piece.ts'
-import { S3Fault } from './s3-fault.ts'
-import { bytesOf, type Tail, totalBytes, type UploadNotes, writeNotes } from './upload-notes.ts'
+import { isWorthAPart, type PartBuffer, sizeOfPart } from './part-buffers.ts'
+import { S3Error } from './s3-response.ts'
+import { bytesOf, formatNotes, type Tail, totalBytes, type UploadState } from './upload-state.ts'
 
-type Ending = Pick<CompleteObject, 'key' | 'isCertain'>
+type CompletedObject = Pick<CompleteObject, 'key' | 'isCertain'>
 
 /**
- * Appends to one object. Bytes are gathered into a piece; a piece that is full is sent as a part of a multipart upload,
- * while the next one is gathered. What a pause leaves over becomes a tail, an object by itself; an object that never got a
- * part is complete as its own tail, so that a small layer costs one request.
+ * Appends to one object. Bytes are collected in a part buffer. A full buffer is sent as a part of a multipart upload, while the
+ * next one is filled. At a flush, the rest becomes a tail: a separate object. An object without parts is complete as its
+ * own tail, so a small layer costs one request.
  *
- * Tails become fewer as they become many: each is more than twice as large as the next, and what is added to them reads and
- * replaces those alone that are hardly larger. Else a client that adds single bytes would move megabytes with each.
+ * There are few tails: each is more than twice as large as the next. A flush reads and replaces only tails that are not much
+ * larger than the new bytes. Otherwise a client that adds single bytes would move megabytes with each request.
  */
 export class S3BlobWriter implements BlobWriter {
   readonly #key: StorageKey
   readonly #needs: WriterNeeds
-  readonly #sender: PartSender
-  /** Where the upload stood at the last flush, or when the writer was opened. */
-  #stood: UploadNotes
-  /** The bytes behind the last part that stand in the store. */
+  readonly #upload: MultipartUpload
+  /** The state at the last flush, or when the writer was opened. */
+  #flushed: UploadState
+  /** The stored bytes after the last part. */
   #tails: readonly Tail[]
-  /** The bytes behind those, which stand nowhere yet. */
-  #piece: Piece | undefined
+  /** The bytes after the tails, which are not stored yet. */
+  #buffer: PartBuffer | undefined
   #replaced: StorageKey[] = []
   #position: number
   #madeByComplete: StorageKey | undefined
 
-  constructor(key: StorageKey, needs: WriterNeeds, notes: UploadNotes) {
+  constructor(key: StorageKey, needs: WriterNeeds, state: UploadState) {
     this.#key = key
     this.#needs = needs
-    this.#stood = { ...notes, replaced: [] }
-    this.#tails = notes.tails
-    this.#position = totalBytes(notes)
-    this.#sender = new PartSender(key, needs, notes.multipart)
-    // The notes are recorded, so what they replaced is needed no more.
-    needs.letRun(this.#removeQuietly(notes.replaced))
+    this.#flushed = { ...state, replaced: [] }
+    this.#tails = state.tails
+    this.#position = totalBytes(state)
+    this.#upload = new MultipartUpload(key, needs, state.multipart)
+    // The state is stored, so the tails that it replaced are not needed any more.
+    needs.runInBackground(this.#removeQuietly(state.replaced))
   }
 
   async write(chunk: Uint8Array): Promise<void> {
-    const { room } = this.#needs
+    const { buffers } = this.#needs
     let rest = chunk
     while (rest.length > 0) {
-      this.#sender.checkFault()
-      const max = sizeOfPart(room.plan, this.#sender.nextNumber)
-      let piece = await this.#openPiece()
-      const taken = rest.subarray(0, Math.max(0, max - bytesOf(this.#tails) - piece.sizeBytes))
-      // Before it is large, so that it takes one place, and nothing large is moved twice.
-      if (!room.isSmall(piece.sizeBytes + taken.length)) piece = await this.#gather(this.#tails.length)
-      this.#piece = piece = await room.append(piece, taken)
+      this.#upload.checkError()
+      const max = sizeOfPart(buffers.plan, this.#upload.nextNumber)
+      let buffer = await this.#openBuffer()
+      const taken = rest.subarray(0, Math.max(0, max - bytesOf(this.#tails) - buffer.sizeBytes))
+      // While the buffer is still small, so that it takes one place in the pool, and few bytes are copied.
+      if (!buffers.isUncounted(buffer.sizeBytes + taken.length)) buffer = await this.#gather(this.#tails.length)
+      this.#buffer = buffer = await buffers.append(buffer, taken)
       this.#position += taken.length
       rest = rest.subarray(taken.length)
-      if (bytesOf(this.#tails) + piece.sizeBytes >= max) await this.#sendPiece()
+      if (bytesOf(this.#tails) + buffer.sizeBytes >= max) await this.#sendBuffer()
     }
   }
 
-  async #openPiece(): Promise<Piece> {
-    this.#piece ??= await this.#needs.room.open(this.#position, this.#sender.nextNumber)
-    return this.#piece
+  async #openBuffer(): Promise<PartBuffer> {
+    this.#buffer ??= await this.#needs.buffers.open(this.#position, this.#upload.nextNumber)
+    return this.#buffer
   }
 
-  /** The piece, with the bytes of the last so many tails in front. They are needed until the next notes are recorded. */
-  async #gather(count: number): Promise<Piece> {
-    const piece = await this.#openPiece()
-    if (count === 0) return piece
-    const { room, client, prefix } = this.#needs
+  /** Puts the bytes of the last `count` tails before those of the buffer. The tails stay until the next state is stored. */
+  async #gather(count: number): Promise<PartBuffer> {
+    const buffer = await this.#openBuffer()
+    if (count === 0) return buffer
+    const { buffers, client, prefix } = this.#needs
     const tails = this.#tails.slice(-count)
     const sizeBytes = bytesOf(tails)
-    let whole = await room.open(piece.startsAt - sizeBytes, this.#sender.nextNumber)
+    let whole = await buffers.open(buffer.startsAt - sizeBytes, this.#upload.nextNumber)
     try {
-      // First the place, which others may hold for a while; then the requests, which are read as fast as they come.
-      whole = await room.prepare(whole, sizeBytes)
+      // First the place in the pool, which may take a while; then the requests, which must be read at once.
+      whole = await buffers.prepare(whole, sizeBytes)
       for (const tail of tails) {
         const bytes = await client.read(toObjectName(prefix, tail.key), tail.sizeBytes)
         if (bytes === undefined)
-          throw new S3Fault('GetObject', { code: 'ended', words: 'a piece of the upload is lost' })
-        for await (const chunk of bytes) whole = await room.append(whole, chunk)
+          throw new S3Error('GetObject', { code: 'ended', text: 'a tail of the upload is missing' })
+        for await (const chunk of bytes) whole = await buffers.append(whole, chunk)
       }
-      for await (const chunk of bytesIn(piece)) whole = await room.append(whole, chunk)
+      for await (const chunk of bytesIn(buffer)) whole = await buffers.append(whole, chunk)
     } catch (error) {
-      await room.close(whole)
+      await buffers.close(whole)
       throw error
     }
-    this.#piece = whole
+    this.#buffer = whole
     this.#tails = this.#tails.slice(0, -count)
     this.#replaced.push(...tails.map(({ key }) => key))
-    await room.close(piece)
+    await buffers.close(buffer)
     return whole
   }
 
-  async #sendPiece(): Promise<void> {
-    const piece = await this.#gather(this.#tails.length)
-    this.#piece = undefined
-    await this.#sender.send(piece)
+  async #sendBuffer(): Promise<void> {
+    const buffer = await this.#gather(this.#tails.length)
+    this.#buffer = undefined
+    await this.#upload.send(buffer)
   }
 
   async flush(): Promise<UnfinishedObject> {
-    const newBytes = this.#piece?.sizeBytes ?? 0
+    const newBytes = this.#buffer?.sizeBytes ?? 0
     if (newBytes > 0) {
-      const { plan } = this.#needs.room
+      const { plan } = this.#needs.buffers
       const size = bytesOf(this.#tails) + newBytes
-      if (this.#sender.hasBegun && isWorthAPart(plan, this.#sender.nextNumber, size)) await this.#sendPiece()
+      if (this.#upload.isCreated && isWorthAPart(plan, this.#upload.nextNumber, size)) await this.#sendBuffer()
       else await this.#putTail(newBytes)
     }
-    await this.#sender.drain()
-    this.#stood = { multipart: this.#sender.multipart(), tails: this.#tails, replaced: [...this.#replaced] }
+    await this.#upload.drain()
+    this.#flushed = { multipart: this.#upload.state(), tails: this.#tails, replaced: [...this.#replaced] }
     const isEmpty = this.#position === 0
-    return { sizeBytes: this.#position, notes: isEmpty ? undefined : writeNotes(this.#stood) }
+    return { sizeBytes: this.#position, notes: isEmpty ? undefined : formatNotes(this.#flushed) }
   }
 
-  /** With those in front that are not more than twice as large: so there are never more than two dozen. */
+  /** Joined with the tails before it that are at most twice as large. So there are never more than about thirty. */
   async #putTail(newBytes: number): Promise<void> {
     let count = 0
     let sizeBytes = newBytes
@@ -125,20 +124,20 @@ export class S3BlobWriter implements BlobWriter {
     this.#tails = [...this.#tails, { key, sizeBytes }]
   }
 
-  async #put(piece: Piece): Promise<StorageKey> {
+  async #put(buffer: PartBuffer): Promise<StorageKey> {
     const key = freshName(this.#key)
-    await this.#needs.client.put(toObjectName(this.#needs.prefix, key), piece.body())
-    await this.#dropPiece()
+    await this.#needs.client.put(toObjectName(this.#needs.prefix, key), buffer.body())
+    await this.#discardBuffer()
     return key
   }
 
   async complete(): Promise<CompleteObject> {
-    const { key, isCertain } = this.#sender.hasBegun ? await this.#completeParts() : await this.#completeAtOnce()
+    const { key, isCertain } = this.#upload.isCreated ? await this.#completeParts() : await this.#completeAtOnce()
     const leftovers = [...this.#replaced, ...this.#tails.map((tail) => tail.key).filter((name) => name !== key)]
     return { key, isCertain, leftovers: leftovers.map((storageKey) => ({ storageKey, notes: undefined })) }
   }
 
-  async #completeAtOnce(): Promise<Ending> {
+  async #completeAtOnce(): Promise<CompletedObject> {
     const [tail, ...more] = this.#tails
     if (tail !== undefined && more.length === 0 && tail.sizeBytes === this.#position) {
       return { key: tail.key, isCertain: true }
@@ -147,41 +146,41 @@ export class S3BlobWriter implements BlobWriter {
     return { key: this.#madeByComplete, isCertain: true }
   }
 
-  async #completeParts(): Promise<Ending> {
-    const isMore = this.#tails.length > 0 || (this.#piece?.sizeBytes ?? 0) > 0
-    if (isMore) await this.#sendPiece()
-    return this.#sender.complete(this.#position)
+  async #completeParts(): Promise<CompletedObject> {
+    const hasMore = this.#tails.length > 0 || (this.#buffer?.sizeBytes ?? 0) > 0
+    if (hasMore) await this.#sendBuffer()
+    return this.#upload.complete(this.#position)
   }
 
   async rollBack(): Promise<void> {
-    await this.#dropPiece()
-    await this.#sender.rewind(this.#stood.multipart)
+    await this.#discardBuffer()
+    await this.#upload.rollBack(this.#flushed.multipart)
     if (this.#madeByComplete !== undefined) await this.#removeQuietly([this.#madeByComplete])
     this.#madeByComplete = undefined
-    this.#tails = this.#stood.tails
-    this.#replaced = [...this.#stood.replaced]
-    this.#position = totalBytes(this.#stood)
+    this.#tails = this.#flushed.tails
+    this.#replaced = [...this.#flushed.replaced]
+    this.#position = totalBytes(this.#flushed)
   }
 
-  /** Waits for nothing that travels: a client may be waiting for its answer. */
+  /** Does not wait for parts that are being sent, because a client may wait for its response. */
   async close(): Promise<void> {
-    await this.#dropPiece()
-    this.#needs.letRun(this.#sender.settle())
+    await this.#discardBuffer()
+    this.#needs.runInBackground(this.#upload.settle())
   }
 
-  async #dropPiece(): Promise<void> {
-    const piece = this.#piece
-    this.#piece = undefined
-    if (piece !== undefined) await this.#needs.room.close(piece)
+  async #discardBuffer(): Promise<void> {
+    const buffer = this.#buffer
+    this.#buffer = undefined
+    if (buffer !== undefined) await this.#needs.buffers.close(buffer)
   }
 
-  /** What cannot be removed now is found by the sweep. */
+  /** The sweep finds what cannot be removed now. */
   async #removeQuietly(keys: readonly StorageKey[]): Promise<void> {
     const { client, prefix } = this.#needs
     await Promise.all(keys.map((key) => client.remove(toObjectName(prefix, key)).catch(() => undefined)))
   }
 }
 
-function bytesIn(piece: Piece): AsyncIterable<Uint8Array> {
-  return new Blob([piece.body().bytes]).stream()
+function bytesIn(buffer: PartBuffer): AsyncIterable<Uint8Array> {
+  return new Blob([buffer.body().bytes]).stream()
 }

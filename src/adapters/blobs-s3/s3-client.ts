@@ -1,59 +1,69 @@
 import type { ByteRange } from '../../ports/blob-store.ts'
-import { type DownloadPlace, DownloadPlaces, type ReaderPace } from './download-places.ts'
-import { S3Address } from './s3-address.ts'
-import { crc32Of, type S3Body } from './s3-body.ts'
-import { type S3CallSettings, S3Calls, type S3Time, systemTime } from './s3-calls.ts'
-import { completeUpload, partTag } from './s3-complete.ts'
-import { downloadOf } from './s3-download.ts'
-import type { S3Exchange } from './s3-exchange.ts'
-import { S3Fault } from './s3-fault.ts'
+import { Download, type DownloadSlot, DownloadSlots, parseExtent, type ReaderPace } from './downloads.ts'
+import { RequestSender, type S3Time, type SenderSettings, systemTime } from './request-sender.ts'
 import {
+  checkCompletion,
+  completeOperation,
+  formatCompletion,
+  formatPartTag,
   type ListedObject,
   type ListedUpload,
-  listObjects,
-  listUploads,
+  type ListKind,
+  objectList,
+  parsePage,
+  parseUploadId,
+  uploadList,
+} from './s3-documents.ts'
+import {
+  type Checksum,
   malformed,
-  readDocument,
-  required,
-  toSize,
-} from './s3-lists.ts'
-import { SignatureV4 } from './signature-v4.ts'
+  parseSize,
+  parseTime,
+  type S3Body,
+  S3Error,
+  type S3Response,
+  toBody,
+} from './s3-response.ts'
+import { type QueryParameters, S3Address, SignatureV4 } from './signature-v4.ts'
 
-export type { S3Body } from './s3-body.ts'
-
-export interface S3ClientSettings extends S3CallSettings {
-  /** Where others reach the bucket: for addresses that are given to them. */
+export interface S3ClientSettings extends SenderSettings {
+  readonly checksum: Checksum
+  /** The endpoint in presigned URLs, where clients reach the bucket by another one. */
   readonly publicEndpoint: string | undefined
-  /** Asked for with each object; none: as the bucket has it. */
+  /** Requested for each object; `none` leaves it to the bucket. */
   readonly encryption: 'none' | 'AES256' | 'aws:kms'
   readonly kmsKeyId: string | undefined
-  /** What readers have to take while others wait to be readers; without it, they take what they like. */
+  /** The rate that readers must reach while others wait for a download; without it there is no minimum. */
   readonly readerPace?: ReaderPace
 }
 
-/** Downloads last as long as their readers like: they get no more than this part of the requests. */
+/** Downloads last as long as their readers like, so they get only this share of the requests. */
 const downloadShare = 0.75
 
-const lifetimeMaxSeconds = 7 * 24 * 3600
-/** An address ends with the credentials that sign it, and its client has to get there first. */
+const urlLifetimeMaxSeconds = 7 * 24 * 3600
+/** A presigned URL expires with its credentials. They must last long enough for the client to use the URL. */
 const credentialsMinMs = 60_000
 
+/** The time that S3 gets to complete an upload, for each part and for its bytes. */
+const completionMsPerPart = 10
+const completionBytesPerMs = 1024 * 1024
+
 /**
- * One bucket. Throws `S3Fault` for what S3 refused or what failed, and `NoSlot` where too many wait already. Calls that can
- * be repeated are; `s3-calls.ts` says when.
+ * The operations on one bucket. They reject with `S3Error`, and with `NoSlot` if too many requests wait already.
+ * `RequestSender` repeats those that can be repeated.
  */
 export class S3Client {
   readonly #settings: S3ClientSettings
-  readonly #calls: S3Calls
-  readonly #places: DownloadPlaces
+  readonly #sender: RequestSender
+  readonly #downloads: DownloadSlots
   readonly #publicAddress: S3Address
   readonly #publicSignature: SignatureV4
 
   constructor(settings: S3ClientSettings, time: S3Time = systemTime) {
     this.#settings = settings
-    this.#calls = new S3Calls(settings, time)
-    this.#places = new DownloadPlaces({
-      placesMax: Math.max(1, Math.floor(settings.requestsMax * downloadShare)),
+    this.#sender = new RequestSender(settings, time)
+    this.#downloads = new DownloadSlots({
+      slotsMax: Math.max(1, Math.floor(settings.requestsMax * downloadShare)),
       queueMax: settings.queueMax,
       waitMaxMs: settings.attemptTimeoutMs,
       pace: settings.readerPace,
@@ -64,22 +74,22 @@ export class S3Client {
   }
 
   async put(name: string, body: S3Body): Promise<void> {
-    const headers = { ...this.#encryptionHeaders(), ...(await this.#checksumHeaders(body)) }
-    await this.#calls.send({ operation: 'PutObject', method: 'PUT', name, headers, body })
+    const headers = { ...this.#encryptionHeaders(), ...this.#checksumHeaders(body) }
+    await this.#sender.send({ operation: 'PutObject', method: 'PUT', name, headers, body })
   }
 
   /**
-   * For readers that take their time, and a download's place for it. Undefined: there is no such object, or it is not of
-   * `sizeBytes` bytes.
+   * The bytes of an object for a client, which may read them slowly; it needs a download slot. Undefined: there is no such
+   * object, or it does not have `sizeBytes` bytes.
    */
   async open(name: string, sizeBytes: number, range?: ByteRange): Promise<ReadableStream<Uint8Array> | undefined> {
-    const place = await this.#places.take()
-    return this.#download(name, sizeBytes, range, place)
+    const slot = await this.#downloads.take()
+    return this.#download(name, sizeBytes, range, slot)
   }
 
   /**
-   * The same for ourselves, who take it as fast as it comes: that is over as soon as any other request, and needs no place
-   * that readers hold. It has to be read to its end, or cancelled.
+   * The bytes of an object for this process, which reads them as fast as they arrive, so they need no download slot. They
+   * must be read to the end or cancelled.
    */
   read(name: string, sizeBytes: number, range?: ByteRange): Promise<ReadableStream<Uint8Array> | undefined> {
     return this.#download(name, sizeBytes, range, undefined)
@@ -89,72 +99,71 @@ export class S3Client {
     name: string,
     sizeBytes: number,
     range: ByteRange | undefined,
-    place: DownloadPlace | undefined,
+    slot: DownloadSlot | undefined,
   ): Promise<ReadableStream<Uint8Array> | undefined> {
     const wanted = range ?? { first: 0, last: sizeBytes - 1 }
-    let release: (() => void) | undefined
-    const finish = (): void => {
-      release?.()
-      place?.leave()
+    let releaseRequest: (() => void) | undefined
+    const release = (): void => {
+      releaseRequest?.()
+      slot?.release()
     }
     try {
-      release = await this.#calls.takeSlot()
-      const begun = await this.#begin(name, sizeBytes, wanted, this.#settings.triesMax)
-      if (begun === undefined || wanted.last < wanted.first) {
-        begun?.abandon()
-        finish()
-        return begun && new Blob([]).stream()
+      releaseRequest = await this.#sender.takeSlot()
+      const response = await this.#get(name, sizeBytes, wanted, this.#settings.triesMax)
+      if (response === undefined || wanted.last < wanted.first) {
+        response?.abort()
+        release()
+        return response && new Blob([]).stream()
       }
-      return downloadOf(begun, wanted, {
-        reopen: (rest) => this.#begin(name, sizeBytes, rest, 1),
-        pause: (tries, fault) => this.#calls.pause(tries, fault),
+      const download = new Download(response, wanted, {
+        reopen: (rest) => this.#get(name, sizeBytes, rest, 1),
+        pause: (tries, error) => this.#sender.pause(tries, error),
         waitMs: this.#settings.attemptTimeoutMs,
         triesMax: this.#settings.triesMax,
-        place,
-        finish,
+        slot,
+        release,
       })
+      return download.stream()
     } catch (error) {
-      finish()
+      release()
       throw error
     }
   }
 
-  async #begin(
+  async #get(
     name: string,
     sizeBytes: number,
     { first, last }: ByteRange,
     triesMax: number,
-  ): Promise<S3Exchange | undefined> {
+  ): Promise<S3Response | undefined> {
     const operation = 'GetObject'
     const isWhole = first === 0 && last === sizeBytes - 1
     const headers: Record<string, string> = isWhole ? {} : { range: `bytes=${first}-${last}` }
-    const exchange = await unlessAbsent(
-      this.#calls.open({ operation, method: 'GET', name, headers, triesMax }),
-      // The object ends before the range begins.
-      [404, 416],
-    )
-    if (exchange === undefined) return undefined
-    const found = extentOf(exchange, operation)
-    if (found.total === sizeBytes && found.first === first && found.last === last) return exchange
-    exchange.abandon()
-    if (found.total === sizeBytes) throw malformed(operation, 'another range than was asked for')
+    const opening = this.#sender.open({ operation, method: 'GET', name, headers, triesMax })
+    // 416: the object ends before the range begins.
+    const response = await unlessAbsent(opening, [404, 416])
+    if (response === undefined) return undefined
+    const found = parseExtent(response, operation)
+    if (found.total === sizeBytes && found.first === first && found.last === last) return response
+    response.abort()
+    if (found.total === sizeBytes) throw malformed(operation, 'the response has another range than requested')
     return undefined
   }
 
-  async sizeOf(name: string): Promise<number | undefined> {
+  async findSize(name: string): Promise<number | undefined> {
     const operation = 'HeadObject'
-    const answer = await unlessAbsent(this.#calls.send({ operation, method: 'HEAD', name }))
-    return answer && toSize(operation, answer.headers.get('content-length') ?? '')
+    const response = await unlessAbsent(this.#sender.send({ operation, method: 'HEAD', name }))
+    return response && parseSize(operation, response.headers.get('content-length'))
   }
 
-  /** What is not there is removed. */
+  /** Succeeds also if there is no such object. */
   async remove(name: string): Promise<void> {
-    await unlessAbsent(this.#calls.send({ operation: 'DeleteObject', method: 'DELETE', name }))
+    await unlessAbsent(this.#sender.send({ operation: 'DeleteObject', method: 'DELETE', name }))
   }
 
-  async beginUpload(name: string): Promise<string> {
+  async createUpload(name: string): Promise<string> {
     const operation = 'CreateMultipartUpload'
-    const { text } = await this.#calls.send({
+    const { text } = await this.#sender.send({
       operation,
       method: 'POST',
       name,
@@ -164,81 +173,101 @@ export class S3Client {
         ...(this.#settings.checksum === 'crc32' && { 'x-amz-checksum-algorithm': 'CRC32' }),
         ...this.#encryptionHeaders(),
       },
+      // A second upload would stay in the bucket.
       isOnceOnly: true,
     })
-    return required(operation, readDocument(operation, text, 'InitiateMultipartUploadResult'), 'UploadId')
+    return parseUploadId(operation, text)
   }
 
-  /** A text that `completeUpload` wants back as it is: the part's ETag, and in the mode crc32 its checksum. */
+  /** Gives the tag of the part, which `completeUpload` needs. */
   async uploadPart(name: string, uploadId: string, number: number, body: S3Body): Promise<string> {
     const operation = 'UploadPart'
-    const checksum = await this.#checksumHeaders(body)
-    const { headers } = await this.#calls.send({
-      operation,
-      method: 'PUT',
-      name,
-      query: [
-        ['partNumber', String(number)],
-        ['uploadId', uploadId],
-      ],
-      headers: checksum,
-      body,
-    })
-    const etag = headers.get('etag') ?? ''
-    if (etag === '') throw malformed(operation, 'an answer without an ETag')
-    return partTag(etag, checksum['x-amz-checksum-crc32'])
+    const headers = this.#checksumHeaders(body)
+    const query: QueryParameters = [
+      ['partNumber', String(number)],
+      ['uploadId', uploadId],
+    ]
+    const response = await this.#sender.send({ operation, method: 'PUT', name, query, headers, body })
+    const etag = response.headers.get('etag') ?? ''
+    if (etag === '') throw malformed(operation, 'the response has no ETag')
+    return formatPartTag(etag, headers['x-amz-checksum-crc32'])
   }
 
-  /** Whether S3 has said that the object is made of these parts; else it is there with this size, and no more is known. */
-  completeUpload(name: string, uploadId: string, etags: readonly string[], sizeBytes: number): Promise<boolean> {
-    return completeUpload(this.#calls, {
+  /** One attempt. After an error, the object may exist all the same: `MultipartUpload` decides what to do. */
+  async completeUpload(name: string, uploadId: string, tags: readonly string[], sizeBytes: number): Promise<void> {
+    const { text } = await this.#sender.send({
+      operation: completeOperation,
+      method: 'POST',
       name,
-      uploadId,
-      tags: etags,
-      sizeBytes,
-      triesMax: this.#settings.triesMax,
-      sizeOf: (name) => this.sizeOf(name),
+      query: [['uploadId', uploadId]],
+      headers: { 'content-type': 'application/xml' },
+      body: toBody(Buffer.from(formatCompletion(tags))),
+      isOnceOnly: true,
+      triesMax: 1,
+      extraTimeMs: tags.length * completionMsPerPart + Math.ceil(sizeBytes / completionBytesPerMs),
     })
+    checkCompletion(text)
   }
 
-  /** An upload that is not there is aborted. */
+  /** Waits before an attempt that the caller makes. False if there must be no further attempt. */
+  async pause(tries: number, error: S3Error): Promise<boolean> {
+    return tries < this.#settings.triesMax && (await this.#sender.pause(tries, error))
+  }
+
+  /** Succeeds also if there is no such upload. */
   async abortUpload(name: string, uploadId: string): Promise<void> {
-    const query = [['uploadId', uploadId]] as const
-    await unlessAbsent(this.#calls.send({ operation: 'AbortMultipartUpload', method: 'DELETE', name, query }))
+    const query: QueryParameters = [['uploadId', uploadId]]
+    await unlessAbsent(this.#sender.send({ operation: 'AbortMultipartUpload', method: 'DELETE', name, query }))
   }
 
   listUploads(prefix: string): AsyncIterable<readonly ListedUpload[]> {
-    return listUploads(this.#calls, prefix)
+    return this.#list(uploadList, prefix)
   }
 
   listObjects(prefix: string): AsyncIterable<readonly ListedObject[]> {
-    return listObjects(this.#calls, prefix)
+    return this.#list(objectList, prefix)
   }
 
-  /** An address that anybody may GET for a while; undefined while there are no credentials, or none that last. */
+  async *#list<T>(kind: ListKind<T>, prefix: string): AsyncGenerator<readonly T[]> {
+    const { operation } = kind
+    let from: QueryParameters = []
+    for (;;) {
+      const query: QueryParameters = [...kind.query, ['prefix', prefix], ...from]
+      const { headers, text } = await this.#sender.send({ operation, method: 'GET', query })
+      // The server has dated the entries, so their age is counted by its clock.
+      const { entries, next } = parsePage(kind, text, parseTime(headers.get('date')) ?? this.#sender.now())
+      yield entries
+      if (next === undefined) return
+      // A server that sends the same page again and again must not keep the caller forever.
+      if (Bun.deepEquals(from, next)) throw malformed(operation, 'the list does not advance')
+      from = next
+    }
+  }
+
+  /** A URL with which anybody can GET the object; undefined while there are no credentials that last long enough. */
   presign(name: string, lifetimeSeconds: number): string | undefined {
     const credentials = this.#settings.credentials.current()
     const endsAt = credentials?.expiresAt ?? Number.POSITIVE_INFINITY
-    if (credentials === undefined || endsAt - this.#calls.now() < credentialsMinMs) return undefined
-    const { url, host, path } = this.#publicAddress.targetOf(name)
-    const lifetime = Math.min(lifetimeMaxSeconds, Math.max(1, Math.floor(lifetimeSeconds)))
-    return `${url}?${this.#publicSignature.presign(host, path, credentials, this.#calls.now(), lifetime)}`
+    if (credentials === undefined || endsAt - this.#sender.now() < credentialsMinMs) return undefined
+    const { url, host, path } = this.#publicAddress.urlOf(name)
+    const lifetime = Math.min(urlLifetimeMaxSeconds, Math.max(1, Math.floor(lifetimeSeconds)))
+    return `${url}?${this.#publicSignature.presign(host, path, credentials, this.#sender.now(), lifetime)}`
   }
 
-  /** Resolves when the bucket answers and lets us in. A list, because a HEAD does not say why not. */
+  /** Resolves if the bucket can be listed. The response to a HEAD would not explain an error. */
   async probe(): Promise<void> {
-    const query = [
+    const query: QueryParameters = [
       ['list-type', '2'],
       ['max-keys', '1'],
-    ] as const
-    const operation = 'ListObjectsV2'
-    const { text } = await this.#calls.send({ operation, method: 'GET', query, triesMax: 2 })
-    readDocument(operation, text, 'ListBucketResult')
+    ]
+    const { operation } = objectList
+    const { text } = await this.#sender.send({ operation, method: 'GET', query, triesMax: 2 })
+    parsePage(objectList, text, this.#sender.now())
   }
 
-  /** Lets go of idle connections; what runs ends by itself. */
+  /** Closes idle connections. Running requests end by themselves. */
   async close(): Promise<void> {
-    this.#calls.close()
+    this.#sender.close()
   }
 
   #encryptionHeaders(): Record<string, string> {
@@ -251,29 +280,18 @@ export class S3Client {
     return headers
   }
 
-  async #checksumHeaders(body: S3Body): Promise<Record<string, string>> {
-    return this.#settings.checksum === 'crc32' ? { 'x-amz-checksum-crc32': await crc32Of(body) } : {}
+  #checksumHeaders({ crc32 }: S3Body): Record<string, string> {
+    return this.#settings.checksum === 'crc32' && crc32 !== undefined ? { 'x-amz-checksum-crc32': crc32 } : {}
   }
 }
 
-/** A bucket that is not there is trouble; anything else that is not there is just absent. */
-async function unlessAbsent<T>(answer: Promise<T>, statuses: readonly number[] = [404]): Promise<T | undefined> {
+/** A missing object is absent, which is no error. A missing bucket is an error. */
+async function unlessAbsent<T>(response: Promise<T>, statuses: readonly number[] = [404]): Promise<T | undefined> {
   try {
-    return await answer
+    return await response
   } catch (error) {
-    const isAbsent = error instanceof S3Fault && error.status !== undefined && statuses.includes(error.status)
+    const isAbsent = error instanceof S3Error && error.status !== undefined && statuses.includes(error.status)
     if (isAbsent && error.code !== 'NoSuchBucket') return undefined
     throw error
   }
-}
-
-/** Which bytes of how many an answer brings. */
-function extentOf({ status, headers }: S3Exchange, operation: string): ByteRange & { readonly total: number } {
-  if (status !== 206) {
-    const total = toSize(operation, headers.get('content-length') ?? '')
-    return { first: 0, last: total - 1, total }
-  }
-  const [, first = '', last = '', total = ''] =
-    /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers.get('content-range') ?? '') ?? []
-  return { first: toSize(operation, first), last: toSize(operation, last), total: toSize(operation, total) }
 }

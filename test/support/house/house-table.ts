@@ -42,6 +42,9 @@ type Places = readonly string[]
 
 /** Third-party packages, each at home in one room. A package that is not here has no home yet. */
 export const packageHomes: Readonly<Record<string, Places>> = {
+  '@aws-sdk/credential-provider-http': ['src/adapters/blobs-s3/credentials.ts'],
+  '@aws-sdk/credential-provider-web-identity': ['src/adapters/blobs-s3/credentials.ts'],
+  '@smithy/credential-provider-imds': ['src/adapters/blobs-s3/credentials.ts'],
   commander: ['src/cli/'],
   jose: ['src/lib/jwt.ts'],
   'lru-cache': ['src/identity/'],

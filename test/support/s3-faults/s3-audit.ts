@@ -1,7 +1,7 @@
 // Looks at a bucket and at the rows that name its objects from outside, and tells everything that must not be.
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
-import { readNotes } from '../../../src/adapters/blobs-s3/upload-notes.ts'
+import { parseNotes } from '../../../src/adapters/blobs-s3/upload-state.ts'
 import { algorithmOf, type Digest } from '../../../src/oci/digest.ts'
 import type { BlobStore, OrphanedObject, StorageKey } from '../../../src/ports/blob-store.ts'
 import { digestOf } from '../basics/generated-bytes.ts'
@@ -45,7 +45,7 @@ export async function auditPromises(dataDir: string, store: BlobStore): Promise<
     }
   }
   for (const { storage_key, notes } of uploads) {
-    const { multipart, tails } = readNotes(notes ?? undefined)
+    const { multipart, tails } = parseNotes(notes ?? undefined)
     for (const key of [multipart?.key, ...tails.map((tail) => tail.key)]) {
       if (key !== undefined && !there.has(key))
         faults.push(`the upload ${storage_key} needs ${key}, which is not there`)

@@ -1,8 +1,8 @@
 // The S3 client as the tests make it, with a clock that does not let anybody wait.
-import { FixedCredentials } from '../../../src/adapters/blobs-s3/credential-source.ts'
-import type { S3Time } from '../../../src/adapters/blobs-s3/s3-calls.ts'
+import { FixedCredentials } from '../../../src/adapters/blobs-s3/credentials.ts'
+import type { S3Time } from '../../../src/adapters/blobs-s3/request-sender.ts'
 import { S3Client, type S3ClientSettings } from '../../../src/adapters/blobs-s3/s3-client.ts'
-import { S3Fault } from '../../../src/adapters/blobs-s3/s3-fault.ts'
+import { type S3Body, S3Error, toBody } from '../../../src/adapters/blobs-s3/s3-response.ts'
 import { errorOf } from '../basics/outcomes.ts'
 
 /** Writes down how long it was to sleep, and goes on. */
@@ -53,17 +53,17 @@ export function openS3Client(
   )
 }
 
-export function bodyOf(bytes: Uint8Array | string) {
-  return { bytes: typeof bytes === 'string' ? Buffer.from(bytes) : bytes, sha256: undefined, crc32: undefined }
+export function bodyOf(bytes: Uint8Array | string): S3Body {
+  return toBody(typeof bytes === 'string' ? Buffer.from(bytes) : bytes)
 }
 
 export function errorXml(code: string): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code><Message>no</Message></Error>`
 }
 
-export async function faultOf(promise: Promise<unknown>): Promise<S3Fault> {
+export async function faultOf(promise: Promise<unknown>): Promise<S3Error> {
   const error = await errorOf(promise)
-  if (error instanceof S3Fault) return error
+  if (error instanceof S3Error) return error
   throw error
 }
 

@@ -1,8 +1,8 @@
 // An S3 blob store of the product's, over the S3 server of the tests, in a part of its bucket that is nobody else's.
 import { join } from 'node:path'
-import { type PartPlan, usualPlan } from '../../../src/adapters/blobs-s3/part-plan.ts'
+import { chooseCredentials } from '../../../src/adapters/blobs-s3/credentials.ts'
+import { type PartPlan, usualPlan } from '../../../src/adapters/blobs-s3/part-buffers.ts'
 import { S3BlobStore, type S3BlobStoreSettings } from '../../../src/adapters/blobs-s3/s3-blob-store.ts'
-import { chooseCredentials } from '../../../src/adapters/blobs-s3/s3-credentials.ts'
 import type { S3Server } from './s3-server.ts'
 import { freshPrefix } from './test-s3.ts'
 
@@ -51,7 +51,7 @@ export function s3StoreSettings(
     triesMax: 4,
     requestsMax: 64,
     queueMax: 1_000,
-    piecesMax: 16,
+    memoryBuffersMax: 16,
     spoolFolder: join(folder, 'spool'),
     plan: usualPlan,
     ...more,

@@ -36,7 +36,7 @@ async function isUnanswered(method: string, target: string, body: string): Promi
   return answer instanceof Error && answer.name === 'TimeoutError'
 }
 
-async function beginUpload(name: string): Promise<string> {
+async function createUpload(name: string): Promise<string> {
   const begun = await askS3(stub, { method: 'POST', target: `${name}?uploads` })
   const id = encodeURIComponent(xmlField(await begun.text(), 'UploadId') ?? '')
   await askS3(stub, { method: 'PUT', target: `${name}?partNumber=1&uploadId=${id}`, body: 'whole' })
@@ -196,7 +196,7 @@ describe('an answer that breaks off', () => {
 
 describe('an answer that lies', () => {
   test('200 with an error, and nothing was joined', async () => {
-    const id = await beginUpload('not-joined')
+    const id = await createUpload('not-joined')
     const { hits } = proxy.inject({ operation: 'CompleteMultipartUpload', fault: '200 with error', occurrence: 1 })
     const request = () => outcome('POST', `not-joined?uploadId=${id}`, { body: bodyOfComplete })
     expect(await request()).toBe('200 InternalError')
@@ -206,7 +206,7 @@ describe('an answer that lies', () => {
   })
 
   test('200 with an error, though the parts were joined', async () => {
-    const id = await beginUpload('joined')
+    const id = await createUpload('joined')
     proxy.inject({ operation: 'CompleteMultipartUpload', fault: '200 with error after effect' })
     expect(await outcome('POST', `joined?uploadId=${id}`, { body: bodyOfComplete })).toBe('200 InternalError')
     expect(stub.objects().has('joined')).toBe(true)
@@ -214,7 +214,7 @@ describe('an answer that lies', () => {
 
   test('with a wrong ETag', async () => {
     proxy.inject({ operation: 'UploadPart', fault: 'wrong ETag' })
-    const id = await beginUpload('tagged')
+    const id = await createUpload('tagged')
     const part = await askS3(broken, { method: 'PUT', target: `tagged?partNumber=2&uploadId=${id}`, body: 'part' })
     expect([part.status, part.headers.get('etag')]).toEqual([200, `"${'0badf00d'.repeat(4)}"`])
   })

@@ -55,7 +55,7 @@ describe('a name of an object', () => {
     '0193a7c2-0000-7000-8000-000000000000-5f3a9c1e\n',
     ' 0193a7c2-0000-7000-8000-000000000000',
   ])('is not made of a damaged key: %j', (key) => {
-    expect(() => toObjectName('berth/', key as StorageKey)).toThrow('not a storage key')
+    expect(() => toObjectName('berth/', key as StorageKey)).toThrow('the storage key is not valid')
   })
 
   test('is made of nothing that is no key, whatever it is', () => {

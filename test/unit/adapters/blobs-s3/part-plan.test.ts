@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { isWorthAPart, sizeOfPart, usualPlan } from '../../../../src/adapters/blobs-s3/part-plan.ts'
+import { isWorthAPart, sizeOfPart, usualPlan } from '../../../../src/adapters/blobs-s3/part-buffers.ts'
 import { smallPlan } from '../../../support/s3/s3-store.ts'
 
 const mebi = 1024 ** 2

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { S3Address } from '../../../../src/adapters/blobs-s3/s3-address.ts'
+import { S3Address } from '../../../../src/adapters/blobs-s3/signature-v4.ts'
 
 const bucket = 'layers'
 
@@ -21,7 +21,7 @@ describe('the address of an object', () => {
     ],
     ['http://[::1]:90', true, { url: 'http://[::1]:90/layers/a/b', host: '[::1]:90', path: '/layers/a/b' }],
   ])('%s, bucket in the path: %p', (endpoint, isPathStyle, expected) => {
-    expect(new S3Address({ endpoint, bucket, isPathStyle }).targetOf('a/b')).toEqual(expected)
+    expect(new S3Address({ endpoint, bucket, isPathStyle }).urlOf('a/b')).toEqual(expected)
   })
 
   test('is sent as it is signed, whatever signs are in it', async () => {
@@ -36,7 +36,7 @@ describe('the address of an object', () => {
     })
     const address = new S3Address({ endpoint: `${server.url.origin}/ba se`, bucket, isPathStyle: true })
     const targets = ["a b+c'(d)*!~/%41%2f/\u00fc\u20ac/...", 'a//b/', ';=&?#@:[]|^`{}"<>\\'].map((name) =>
-      address.targetOf(name),
+      address.urlOf(name),
     )
     for (const { url } of targets) await fetch(url)
     await server.stop(true)
@@ -45,20 +45,20 @@ describe('the address of an object', () => {
 })
 
 test('the bucket itself has no slash behind its name in a path, and nothing but one in a host', () => {
-  expect(new S3Address({ endpoint: 'http://s3', bucket, isPathStyle: true }).targetOf().path).toBe('/layers')
-  expect(new S3Address({ endpoint: 'http://s3', bucket, isPathStyle: false }).targetOf().path).toBe('/')
+  expect(new S3Address({ endpoint: 'http://s3', bucket, isPathStyle: true }).urlOf().path).toBe('/layers')
+  expect(new S3Address({ endpoint: 'http://s3', bucket, isPathStyle: false }).urlOf().path).toBe('/')
 })
 
 describe('refused are', () => {
   test.each(['..', '.', '', 'a/../b', 'a/.', '../a'])('names that a client would resolve: %p', (name) => {
-    expect(() => new S3Address({ endpoint: 'http://s3', bucket, isPathStyle: true }).targetOf(name)).toThrow('name')
+    expect(() => new S3Address({ endpoint: 'http://s3', bucket, isPathStyle: true }).urlOf(name)).toThrow('name')
   })
 
   test.each(['', 's3.example', 'ftp://s3', 'http://s3?x=1', 'http://s3#x', 'http://user:word@s3'])(
     'endpoints that are none, and nothing of them is told: %p',
     (endpoint) => {
       const open = () => new S3Address({ endpoint, bucket, isPathStyle: true })
-      expect(open).toThrow('the S3 endpoint must be http(s)://host[:port][/base]')
+      expect(open).toThrow('the S3 endpoint must have the form http(s)://host[:port][/base]')
       expect(open).not.toThrow('word')
     },
   )

@@ -23,7 +23,7 @@ let heard = 0
 
 function openStore(): S3BlobStore {
   const behindProxy = { ...stub, url: proxy.url }
-  return openS3Store(s3StoreSettings(behindProxy, folder, { plan: tinyPlan, piecesMax: 3, triesMax: 2 }))
+  return openS3Store(s3StoreSettings(behindProxy, folder, { plan: tinyPlan, memoryBuffersMax: 3, triesMax: 2 }))
 }
 
 beforeEach(() => {

@@ -1,11 +1,9 @@
 // What a bucket asks for beside the bytes: encryption, the right time, tokens, and addresses that others may use.
 import { afterAll, describe, expect, test } from 'bun:test'
-import {
-  type CredentialSource,
-  FixedCredentials,
-  type S3Credentials,
-} from '../../../../src/adapters/blobs-s3/credential-source.ts'
+import { FixedCredentials } from '../../../../src/adapters/blobs-s3/credentials.ts'
+import type { CredentialSource } from '../../../../src/adapters/blobs-s3/request-sender.ts'
 import type { S3Client, S3ClientSettings } from '../../../../src/adapters/blobs-s3/s3-client.ts'
+import type { S3Credentials } from '../../../../src/adapters/blobs-s3/signature-v4.ts'
 import { bodyOf, faultOf, openS3Client, readAll, TestTime } from '../../../support/s3/s3-client.ts'
 import { startS3Stub } from '../../../support/s3/s3-stub.ts'
 
@@ -33,7 +31,7 @@ describe('encryption', () => {
   test('is asked for with each object and each upload, and not with its parts', async () => {
     const client = at({ encryption: 'aws:kms', kmsKeyId: 'the-key' })
     await client.put('one', bodyOf('bytes'))
-    const id = await client.beginUpload('two')
+    const id = await client.createUpload('two')
     await client.completeUpload('two', id, [await client.uploadPart('two', id, 1, bodyOf('bytes'))], 5)
     const asked = strict
       .requests()
@@ -146,7 +144,7 @@ describe('what went wrong with time and tokens', () => {
     const time = new TestTime()
     time.offsetMs = 3_600_000
     await open().put('headed', bodyOf('bytes'))
-    expect(await open({}, time).sizeOf('headed')).toBe(5)
+    expect(await open({}, time).findSize('headed')).toBe(5)
   })
 
   test('a token that ended is renewed once, for a HEAD too', async () => {
@@ -165,7 +163,7 @@ describe('what went wrong with time and tokens', () => {
     const client = openS3Client(own.url, { region: own.region, bucket: own.bucket, credentials })
     await client.put('token', bodyOf('bytes'))
     own.changeKeys({ accessKey: 'A2', secretKey: 'S2', sessionToken: 'T2' })
-    expect(await client.sizeOf('token')).toBe(5)
+    expect(await client.findSize('token')).toBe(5)
     expect(renewed).toBe(1)
 
     const before = own.requests().length

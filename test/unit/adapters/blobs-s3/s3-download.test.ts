@@ -99,7 +99,7 @@ describe('a download that goes on', () => {
   test('ends where the object is gone', async () => {
     server.follow(goOn((_, answer) => answer.send(404, errorXml('NoSuchKey'))))
     const fault = await faultOf(readAll(await open()))
-    expect(fault.message).toBe('GetObject: NoSuchKey gone while it was read')
+    expect(fault.message).toBe('GetObject: NoSuchKey removed while it was read')
     expect(server.requests.length).toBe(2)
   })
 
@@ -108,7 +108,7 @@ describe('a download that goes on', () => {
     expect((await faultOf(readAll(await open()))).code).toBe('NoSuchKey')
   })
 
-  test('ends where S3 gives it from another place', async () => {
+  test('ends where S3 gives it from another slot', async () => {
     server.follow(
       goOn((_, answer) => answer.send(206, content.subarray(9), { 'content-range': 'bytes 9-49999/50000' })),
     )

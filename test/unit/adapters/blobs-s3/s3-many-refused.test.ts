@@ -1,10 +1,7 @@
 // Many requests on their way while the clocks part or the token ends: all are refused, and all are mended.
 import { afterEach, describe, expect, test } from 'bun:test'
-import {
-  type CredentialSource,
-  FixedCredentials,
-  RenewedCredentials,
-} from '../../../../src/adapters/blobs-s3/credential-source.ts'
+import { FixedCredentials, RenewedCredentials } from '../../../../src/adapters/blobs-s3/credentials.ts'
+import type { CredentialSource } from '../../../../src/adapters/blobs-s3/request-sender.ts'
 import type { S3Client } from '../../../../src/adapters/blobs-s3/s3-client.ts'
 import { bodyOf, errorXml, faultOf, openS3Client, TestTime } from '../../../support/s3/s3-client.ts'
 import type { S3Keys } from '../../../support/s3/s3-signature.ts'
@@ -31,9 +28,9 @@ function clientOf({ url, region, bucket }: S3Stub, credentials: CredentialSource
 
 const calls: readonly (readonly [string, (client: S3Client, name: string) => Promise<unknown>])[] = [
   ['PutObject', (client, name) => client.put(name, bodyOf('other bytes'))],
-  ['HeadObject, which hears no reason', (client, name) => client.sizeOf(name)],
+  ['HeadObject, which hears no reason', (client, name) => client.findSize(name)],
   ['DeleteObject', (client, name) => client.remove(name)],
-  ['CreateMultipartUpload', (client, name) => client.beginUpload(name)],
+  ['CreateMultipartUpload', (client, name) => client.createUpload(name)],
 ]
 
 /** What the stub answered to the requests since, one status each. */

@@ -40,7 +40,7 @@ async function drain(pages: AsyncIterable<unknown>): Promise<void> {
 const repeatable: readonly (readonly [string, (client: S3Client) => Promise<unknown>])[] = [
   ['PutObject', (client) => client.put(name, bodyOf('bytes'))],
   ['GetObject', async (client) => readAll(await client.open(name, 5))],
-  ['HeadObject', (client) => client.sizeOf(name)],
+  ['HeadObject', (client) => client.findSize(name)],
   ['DeleteObject', (client) => client.remove(name)],
   ['UploadPart', (client) => client.uploadPart(name, 'id', 1, bodyOf('bytes'))],
   ['AbortMultipartUpload', (client) => client.abortUpload(name, 'id')],
@@ -135,12 +135,14 @@ test('a bucket that is elsewhere is not followed, and where it is is told', asyn
   ])
 
   server.follow(saying(307, 'TemporaryRedirect', { 'x-amz-bucket-region': '<b>', location: server.url }))
-  expect((await faultOf(client.remove(name))).message).toBe('DeleteObject: 307 redirect the bucket is elsewhere')
+  expect((await faultOf(client.remove(name))).message).toBe(
+    'DeleteObject: 307 redirect the bucket is at another endpoint',
+  )
   expect(server.requests.length).toBe(1)
 })
 
 describe('what a store wants once only', () => {
-  const begin = (client: S3Client) => client.beginUpload(name)
+  const begin = (client: S3Client) => client.createUpload(name)
   const begun = '<InitiateMultipartUploadResult><UploadId>id</UploadId></InitiateMultipartUploadResult>'
 
   test.each([
@@ -179,8 +181,8 @@ describe('what a store wants once only', () => {
       request.method === 'POST' ? answer.send(200, begun) : answerWell(request, answer, nth),
     )
     const client = openS3Client(server.url, {}, time)
-    await client.sizeOf(name)
-    await client.sizeOf(name)
+    await client.findSize(name)
+    await client.findSize(name)
     await begin(client)
     await begin(client)
     const connections = server.requests.map(({ connection }) => connection)
@@ -235,9 +237,9 @@ describe('a body', () => {
       server.follow((request, answer, nth) =>
         nth === 1 ? saying(500, 'InternalError')(request, answer, nth) : answerWell(request, answer, nth),
       )
-      await openS3Client(server.url, {}, time).put(name, { bytes: given, sha256: undefined, crc32: undefined })
       const sent = given instanceof Blob ? Buffer.from(await given.arrayBuffer()) : Buffer.from(given)
       const hash = Bun.CryptoHasher.hash('sha256', sent, 'hex')
+      await openS3Client(server.url, {}, time).put(name, { bytes: given, sha256: hash, crc32: undefined })
       expect(server.requests.map(({ body }) => body.equals(sent))).toEqual([true, true])
       expect(server.requests.map(({ headers }) => headers['x-amz-content-sha256'])).toEqual([hash, hash])
       expect(server.requests.map(({ headers }) => headers['transfer-encoding'])).toEqual([undefined, undefined])

@@ -1,6 +1,6 @@
 // What it costs when a client adds a few bytes at a time to an upload that has megabytes behind its last part.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { readNotes } from '../../../../src/adapters/blobs-s3/upload-notes.ts'
+import { parseNotes } from '../../../../src/adapters/blobs-s3/upload-state.ts'
 import { generatedBytes } from '../../../support/basics/generated-bytes.ts'
 import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
 import { openS3Store, s3StoreSettings } from '../../../support/s3/s3-store.ts'
@@ -28,7 +28,7 @@ describe('a client that adds a few bytes at a time', () => {
       const bytes = generatedBytes(sizeOf(round), round + 2)
       stands = await append(store, key, stands, bytes)
       whole = new Uint8Array(Buffer.concat([whole, bytes]))
-      const sizes = readNotes(stands.notes).tails.map((tail) => tail.sizeBytes)
+      const sizes = parseNotes(stands.notes).tails.map((tail) => tail.sizeBytes)
       for (const [at, size] of sizes.entries()) expect(size).toBeGreaterThan(2 * (sizes[at + 1] ?? 0))
       tailsMax = Math.max(tailsMax, sizes.length)
     }

@@ -2,13 +2,13 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { S3Credentials } from '../../../../src/adapters/blobs-s3/credential-source.ts'
-import { S3Address } from '../../../../src/adapters/blobs-s3/s3-address.ts'
+import type { S3Credentials } from '../../../../src/adapters/blobs-s3/signature-v4.ts'
 import {
   emptyPayloadHash,
   encodePath,
   encodeQuery,
   encodeText,
+  S3Address,
   SignatureV4,
 } from '../../../../src/adapters/blobs-s3/signature-v4.ts'
 
@@ -121,7 +121,7 @@ function credentialsOf({ accessKeyId, secretAccessKey, sessionToken }: Vector): 
 }
 
 function authorizationOf(vector: Vector): string | undefined {
-  const { host, path } = new S3Address(vector).targetOf(vector.name)
+  const { host, path } = new S3Address(vector).urlOf(vector.name)
   const signable = {
     method: vector.method,
     path,
@@ -153,7 +153,7 @@ describe('what botocore signed', () => {
 
   test('in addresses, is signed alike', () => {
     for (const vector of vectors.filter(({ kind }) => kind === 'presigned')) {
-      const { url, host, path } = new S3Address(vector).targetOf(vector.name)
+      const { url, host, path } = new S3Address(vector).urlOf(vector.name)
       const signature = new SignatureV4(vector.region)
       const query = signature.presign(host, path, credentialsOf(vector), vector.timeMs, vector.lifetimeSeconds)
       expect(parametersOf(`${url}?${query}`)).toEqual(parametersOf(vector.expected))

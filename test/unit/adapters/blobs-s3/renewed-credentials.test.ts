@@ -1,10 +1,7 @@
 // Credentials that end: who asks for new ones, when, and what is used meanwhile.
 import { describe, expect, test } from 'bun:test'
-import {
-  FixedCredentials,
-  RenewedCredentials,
-  type S3Credentials,
-} from '../../../../src/adapters/blobs-s3/credential-source.ts'
+import { FixedCredentials, RenewedCredentials } from '../../../../src/adapters/blobs-s3/credentials.ts'
+import type { S3Credentials } from '../../../../src/adapters/blobs-s3/signature-v4.ts'
 import { errorOf } from '../../../support/basics/outcomes.ts'
 
 const minuteMs = 60_000

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { freshName } from '../../../../src/adapters/blobs-s3/object-names.ts'
-import { noNotes, readNotes, totalBytes, writeNotes } from '../../../../src/adapters/blobs-s3/upload-notes.ts'
+import { emptyState, formatNotes, parseNotes, totalBytes } from '../../../../src/adapters/blobs-s3/upload-state.ts'
 import { freshKey } from '../../../support/stores/stored-objects.ts'
 
 const names = fc.constant(undefined).map(() => freshName(freshKey()))
@@ -16,7 +16,7 @@ const notes = fc.record({
 test('notes come back as they were written', () => {
   fc.assert(
     fc.property(notes, (written) => {
-      expect(readNotes(writeNotes(written))).toEqual(written)
+      expect(parseNotes(formatNotes(written))).toEqual(written)
     }),
   )
 })
@@ -30,18 +30,18 @@ test('they read as they stand in rows, of servers beside this one too', () => {
     replaced: [old],
   }
 
-  expect(readNotes(text)).toEqual(written)
-  expect(writeNotes(written)).toBe(text)
-  expect(readNotes(`{"tail":["${tail}",5,"${last}",2]}`).tails).toEqual([
+  expect(parseNotes(text)).toEqual(written)
+  expect(formatNotes(written)).toBe(text)
+  expect(parseNotes(`{"tail":["${tail}",5,"${last}",2]}`).tails).toEqual([
     { key: tail, sizeBytes: 5 },
     { key: last, sizeBytes: 2 },
   ])
 })
 
 test('no notes are notes of nothing', () => {
-  expect(readNotes(undefined)).toEqual(noNotes)
-  expect(readNotes(writeNotes(noNotes))).toEqual(noNotes)
-  expect(totalBytes(noNotes)).toBe(0)
+  expect(parseNotes(undefined)).toEqual(emptyState)
+  expect(parseNotes(formatNotes(emptyState))).toEqual(emptyState)
+  expect(totalBytes(emptyState)).toBe(0)
 })
 
 test('the size is that of all parts and tails', () => {
@@ -61,5 +61,5 @@ test('notes of as many parts as there can be fit into a megabyte, checksums incl
   const key = freshName(freshKey())
   const multipart = { key, uploadId: 'x'.repeat(128), parts: Array.from({ length: 10_000 }, () => part) }
 
-  expect(writeNotes({ multipart, tails: [], replaced: [] }).length).toBeLessThan(1024 * 1024)
+  expect(formatNotes({ multipart, tails: [], replaced: [] }).length).toBeLessThan(1024 * 1024)
 })

@@ -1,5 +1,8 @@
 // The doubtful Complete: whatever is heard of it, the object itself tells whether it is there.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { MultipartUpload } from '../../../../src/adapters/blobs-s3/multipart-upload.ts'
+import { PartBufferPool, usualPlan } from '../../../../src/adapters/blobs-s3/part-buffers.ts'
+import type { StorageKey } from '../../../../src/ports/blob-store.ts'
 import { errorXml, faultOf, openS3Client, TestTime } from '../../../support/s3/s3-client.ts'
 import { type Script, type ScriptedAnswer, startScriptedServer } from '../../../support/server/scripted-server.ts'
 
@@ -11,7 +14,7 @@ beforeEach(() => {
   time = new TestTime()
 })
 
-const name = '00/object'
+const key = '0193a7c2-0000-7000-8000-000000000000-0011223344556677' as StorageKey
 const sizeBytes = 1_000
 const shortMs = 150
 const done = '<CompleteMultipartUploadResult><ETag>"x-2"</ETag></CompleteMultipartUploadResult>'
@@ -45,8 +48,24 @@ function play(completes: readonly Step[], looks: readonly Step[]): void {
   server.follow(script)
 }
 
-function complete(tags = ['"one"', '"two"'], attemptTimeoutMs = 5_000): Promise<boolean> {
-  return openS3Client(server.url, { attemptTimeoutMs }, time).completeUpload(name, 'id', tags, sizeBytes)
+/** Whether S3 has confirmed it. */
+async function complete(tags = ['"one"', '"two"'], attemptTimeoutMs = 5_000): Promise<boolean> {
+  const needs = {
+    client: openS3Client(server.url, { attemptTimeoutMs }, time),
+    prefix: '',
+    buffers: new PartBufferPool({
+      plan: usualPlan,
+      checksum: 'none',
+      memoryBuffersMax: 1,
+      queueMax: 1,
+      waitMaxMs: 1,
+      folder: '/nowhere',
+    }),
+    runInBackground: () => undefined,
+  }
+  const parts = tags.map((etag) => ({ etag, sizeBytes: 1 }))
+  const { isCertain } = await new MultipartUpload(key, needs, { key, uploadId: 'id', parts }).complete(sizeBytes)
+  return isCertain
 }
 
 function methods(): string {
@@ -70,12 +89,12 @@ describe('a Complete', () => {
         '<Part><PartNumber>3</PartNumber><ETag>&#34;c&#34;</ETag><ChecksumCRC32>AAAAAA==</ChecksumCRC32></Part>' +
         '</CompleteMultipartUpload>',
     )
-    expect(server.requests[0]?.target).toBe('/layers/00/object?uploadId=id')
+    expect(server.requests[0]?.target).toBe(`/layers/00/${key}?uploadId=id`)
   })
 
   test.each([
-    ['another size', head(999), 'wrong-size', '999 bytes are there, not 1000'],
-    ['nothing', absent, 'absent', 'nothing is there after it'],
+    ['another size', head(999), 'wrong-size', 'the object has 999 bytes instead of 1000'],
+    ['nothing', absent, 'absent', 'no object exists afterwards'],
   ])('that says well and leaves %s has failed', async (_, look, code, words) => {
     play([well], [look])
     const fault = await faultOf(complete())

@@ -3,9 +3,14 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { type Checksum, type Piece, PieceInFile, PieceInMemory } from '../../../../src/adapters/blobs-s3/piece.ts'
-import { PieceRoom, type RoomSettings } from '../../../../src/adapters/blobs-s3/piece-room.ts'
-import { sizeOfBody, toRequestBody } from '../../../../src/adapters/blobs-s3/s3-body.ts'
+import {
+  FilePartBuffer,
+  MemoryPartBuffer,
+  type PartBuffer,
+  PartBufferPool,
+  type PartBufferSettings,
+} from '../../../../src/adapters/blobs-s3/part-buffers.ts'
+import { type Checksum, sizeOfBody, toRequestBody } from '../../../../src/adapters/blobs-s3/s3-response.ts'
 import { RegistryRefusal, Unavailable } from '../../../../src/oci/errors.ts'
 import type { DiskSpace } from '../../../../src/ports/disk-space.ts'
 import { generatedBytes } from '../../../support/basics/generated-bytes.ts'
@@ -16,12 +21,12 @@ const temporaryFolder = useTemporaryFolders('pieces')
 const large = 200_000
 const small = 60_000
 
-function openRoom(more: Partial<RoomSettings> = {}): PieceRoom {
+function openRoom(more: Partial<PartBufferSettings> = {}): PartBufferPool {
   const plan = { steps: [{ parts: 10_000, sizeBytes: 8_000_000 }], minBytes: 1, memoryMax: 8_000_000 }
-  return new PieceRoom({
+  return new PartBufferPool({
     plan,
     checksum: 'none',
-    piecesMax: 2,
+    memoryBuffersMax: 2,
     queueMax: 1_000,
     waitMaxMs: 60_000,
     folder: temporaryFolder(),
@@ -76,8 +81,8 @@ describe('the room of all pieces', () => {
       maxLength: 12,
     })
     await fc.assert(
-      fc.asyncProperty(writers, fc.integer({ min: 1, max: 4 }), async (works, piecesMax) => {
-        const room = openRoom({ piecesMax })
+      fc.asyncProperty(writers, fc.integer({ min: 1, max: 4 }), async (works, memoryBuffersMax) => {
+        const room = openRoom({ memoryBuffersMax })
         let held = 0
         let most = 0
         const write = async (sizes: readonly number[]): Promise<void> => {
@@ -99,7 +104,7 @@ describe('the room of all pieces', () => {
         }
         await Promise.all(works.map(write))
 
-        expect(most).toBeLessThanOrEqual(piecesMax)
+        expect(most).toBeLessThanOrEqual(memoryBuffersMax)
       }),
       { numRuns: 100 },
     )
@@ -108,7 +113,7 @@ describe('the room of all pieces', () => {
   test('lets what is small come in when it is full, and lets the rest wait', async () => {
     const room = openRoom()
     const pieces = await Promise.all([1, 2, 3].map((number) => room.open(0, number)))
-    const [one, other, third] = pieces as [Piece, Piece, Piece]
+    const [one, other, third] = pieces as [PartBuffer, PartBuffer, PartBuffer]
     await room.append(one, new Uint8Array(large))
     await room.append(other, new Uint8Array(large))
 
@@ -125,7 +130,7 @@ describe('the room of all pieces', () => {
     ['too long', { waitMaxMs: 10 }],
   ])('lets who would wait %s go on in a file, with the bytes that it has', async (_, more) => {
     const folder = join(temporaryFolder(), 'spool')
-    const room = openRoom({ piecesMax: 1, folder, ...more })
+    const room = openRoom({ memoryBuffersMax: 1, folder, ...more })
     const [one, other] = [await room.open(0, 1), await room.open(7, 1)]
     await room.append(one, new Uint8Array(large))
     const [head, tail] = [generatedBytes(small, 1), generatedBytes(large, 2)]
@@ -133,7 +138,7 @@ describe('the room of all pieces', () => {
     expect(await room.append(other, head)).toBe(other)
     const inFile = await room.append(other, tail)
 
-    expect(inFile).toBeInstanceOf(PieceInFile)
+    expect(inFile).toBeInstanceOf(FilePartBuffer)
     expect([inFile.startsAt, inFile.sizeBytes]).toEqual([7, small + large])
     const stored = new Uint8Array(await new Response(new Blob([inFile.body().bytes])).arrayBuffer())
     expect(stored).toEqual(new Uint8Array(Buffer.concat([head, tail])))
@@ -145,7 +150,7 @@ describe('the room of all pieces', () => {
   test('fails where there is neither memory nor a place for the file, and leaves nothing', async () => {
     const folder = join(temporaryFolder(), 'spool')
     writeFileSync(folder, 'not a folder')
-    const room = openRoom({ piecesMax: 1, queueMax: 0, folder })
+    const room = openRoom({ memoryBuffersMax: 1, queueMax: 0, folder })
     const [one, other] = [await room.open(0, 1), await room.open(0, 1)]
     await room.append(one, new Uint8Array(large))
 
@@ -155,8 +160,8 @@ describe('the room of all pieces', () => {
   })
 
   test('takes a place back once, however often it is given', async () => {
-    const room = openRoom({ piecesMax: 1 })
-    const [one, other, third] = (await Promise.all([1, 2, 3].map((number) => room.open(0, number)))) as Piece[]
+    const room = openRoom({ memoryBuffersMax: 1 })
+    const [one, other, third] = (await Promise.all([1, 2, 3].map((number) => room.open(0, number)))) as PartBuffer[]
     if (one === undefined || other === undefined || third === undefined) throw new Error('no pieces')
     await room.append(one, new Uint8Array(large))
     await room.close(one)
@@ -175,7 +180,7 @@ describe('the room of all pieces', () => {
     await room.append(piece, generatedBytes(300_000, 1))
     await room.append(piece, generatedBytes(5, 2))
 
-    expect(piece).toBeInstanceOf(PieceInFile)
+    expect(piece).toBeInstanceOf(FilePartBuffer)
     expect(readdirSync(folder)).toHaveLength(1)
     const stored = new Uint8Array(await new Response(new Blob([piece.body().bytes])).arrayBuffer())
     expect(stored).toEqual(new Uint8Array(Buffer.concat([generatedBytes(300_000, 1), generatedBytes(5, 2)])))
@@ -185,7 +190,7 @@ describe('the room of all pieces', () => {
   })
 
   test('takes nothing more into a file that could not take a chunk, and sends nothing of it', async () => {
-    const piece = await PieceInFile.open(0, temporaryFolder(), 'sha256')
+    const piece = await FilePartBuffer.open(0, temporaryFolder(), 'sha256')
     await piece.append(generatedBytes(10, 1))
     await piece.discard()
     const fault = await errorOf(piece.append(generatedBytes(10, 2)))
@@ -198,15 +203,15 @@ describe('the room of all pieces', () => {
 
   test('gives a place back whatever becomes of the file', async () => {
     const folder = join(temporaryFolder(), 'spool')
-    const room = openRoom({ piecesMax: 1, queueMax: 0, folder })
+    const room = openRoom({ memoryBuffersMax: 1, queueMax: 0, folder })
     const one = await room.append(await room.open(0, 1), new Uint8Array(large))
     const inFile = await room.append(await room.open(0, 1), new Uint8Array(large))
     for (const file of readdirSync(folder)) unlinkSync(join(folder, file))
     await room.close(inFile)
     await room.close(one)
 
-    expect(inFile).toBeInstanceOf(PieceInFile)
-    expect(await room.append(await room.open(0, 1), new Uint8Array(large))).toBeInstanceOf(PieceInMemory)
+    expect(inFile).toBeInstanceOf(FilePartBuffer)
+    expect(await room.append(await room.open(0, 1), new Uint8Array(large))).toBeInstanceOf(MemoryPartBuffer)
   })
 
   test('makes no folder where no file is needed', async () => {
@@ -225,7 +230,7 @@ describe('a piece in memory', () => {
       fc.asyncProperty(chunkSizes, fc.constantFrom<Checksum>('sha256', 'crc32', 'none'), async (sizes, checksum) => {
         const chunks = sizes.map((size, index) => generatedBytes(size, index + 1))
         const whole = new Uint8Array(Buffer.concat(chunks))
-        const piece = new PieceInMemory(0, checksum)
+        const piece = new MemoryPartBuffer(0, checksum)
         for (const chunk of chunks) await piece.append(chunk)
         const body = piece.body()
 
@@ -243,7 +248,7 @@ describe('a piece in memory', () => {
   })
 
   test('can be appended to after it was sent', async () => {
-    const piece = new PieceInMemory(0, 'none')
+    const piece = new MemoryPartBuffer(0, 'none')
     await piece.append(generatedBytes(100, 1))
     expect(piece.body().bytes).toEqual(generatedBytes(100, 1))
     await piece.append(generatedBytes(10_000, 2))
@@ -253,7 +258,7 @@ describe('a piece in memory', () => {
   })
 
   test('gives its memory back as it is discarded, whoever still looks at it', async () => {
-    const piece = new PieceInMemory(0, 'none')
+    const piece = new MemoryPartBuffer(0, 'none')
     await piece.append(generatedBytes(100_000, 1))
     const { bytes } = piece.body()
     const sent = toRequestBody({ bytes, sha256: undefined, crc32: undefined })
@@ -265,7 +270,7 @@ describe('a piece in memory', () => {
   })
 
   test('of which an attempt still sends when it is discarded ends early', async () => {
-    const piece = new PieceInMemory(0, 'none')
+    const piece = new MemoryPartBuffer(0, 'none')
     await piece.append(generatedBytes(1_000_000, 1))
     const sent = toRequestBody(piece.body())
     if (!(sent instanceof ReadableStream)) throw new Error('what is large is streamed')
@@ -283,7 +288,7 @@ describe('a piece in memory', () => {
       return heapStats().objectTypeCounts['Uint8Array'] ?? 0
     }
     const before = count()
-    const piece = new PieceInMemory(0, 'none')
+    const piece = new MemoryPartBuffer(0, 'none')
     for (let at = 0; at < 100_000; at += 1) await piece.append(new Uint8Array([at]))
 
     expect(count() - before).toBeLessThan(1_000)

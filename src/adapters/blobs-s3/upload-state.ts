@@ -1,39 +1,40 @@
 import type { StorageKey } from '../../ports/blob-store.ts'
 
-/** A piece that the store has, and what it answered for it. */
-export interface SentPart {
+/** A part that S3 has stored. */
+export interface StoredPart {
+  /** Made by `formatPartTag`. */
   readonly etag: string
   readonly sizeBytes: number
 }
 
-/** Bytes behind the last part, too few for a part: an object by itself. */
+/** Bytes after the last part that are too few for a part. They are stored as an object of their own. */
 export interface Tail {
   readonly key: StorageKey
   readonly sizeBytes: number
 }
 
-/** A multipart upload under way: the name that it will have, and its parts in order. */
-export interface Multipart {
+/** A multipart upload, with the key of its object and its parts in order. */
+interface Multipart {
   readonly key: StorageKey
   readonly uploadId: string
-  readonly parts: readonly SentPart[]
+  readonly parts: readonly StoredPart[]
 }
 
 /**
- * All that is needed to go on with an unfinished object, on this machine or another: our own list of parts (what a store
- * lists may lack what was just written), and the tail. Kept in the row of the upload, so that both change at once.
+ * What is needed to continue an unfinished object, on this machine or another. It is stored as the notes of the upload, in the
+ * same row as the size, so that both change at once.
  */
-export interface UploadNotes {
+export interface UploadState {
   readonly multipart: Multipart | undefined
   /** In the order of their bytes. */
   readonly tails: readonly Tail[]
-  /** Tails that were replaced. They are not needed once these notes are recorded; before that, they are. */
+  /** Tails that were replaced. They can be removed once this state is stored, and not before. */
   readonly replaced: readonly StorageKey[]
 }
 
-export const noNotes: UploadNotes = { multipart: undefined, tails: [], replaced: [] }
+export const emptyState: UploadState = { multipart: undefined, tails: [], replaced: [] }
 
-export function totalBytes({ multipart, tails }: UploadNotes): number {
+export function totalBytes({ multipart, tails }: UploadState): number {
   return bytesOf(multipart?.parts ?? []) + bytesOf(tails)
 }
 
@@ -41,18 +42,18 @@ export function bytesOf(stored: readonly { readonly sizeBytes: number }[]): numb
   return stored.reduce((sum, one) => sum + one.sizeBytes, 0)
 }
 
-/** Ten thousand parts fit into half a megabyte: short names. */
-interface Written {
+/** The stored form. Its names are short, so that 10,000 parts need only half a megabyte. */
+interface StoredState {
   readonly name?: string
   readonly id?: string
   readonly parts?: readonly (readonly [etag: string, sizeBytes: number])[]
-  /** Name and size, name and size. */
+  /** Keys and sizes in turn. */
   readonly tail?: readonly (string | number)[]
   readonly old?: readonly string[]
 }
 
-export function writeNotes({ multipart, tails, replaced }: UploadNotes): string {
-  const written: Written = {
+export function formatNotes({ multipart, tails, replaced }: UploadState): string {
+  const stored: StoredState = {
     ...(multipart && {
       name: multipart.key,
       id: multipart.uploadId,
@@ -61,13 +62,13 @@ export function writeNotes({ multipart, tails, replaced }: UploadNotes): string 
     ...(tails.length > 0 && { tail: tails.flatMap(({ key, sizeBytes }) => [key, sizeBytes]) }),
     ...(replaced.length > 0 && { old: replaced }),
   }
-  return JSON.stringify(written)
+  return JSON.stringify(stored)
 }
 
-/** Only ever what `writeNotes` made: it comes from our own row. */
-export function readNotes(notes: string | undefined): UploadNotes {
-  if (notes === undefined) return noNotes
-  const { name, id, parts = [], tail = [], old = [] } = JSON.parse(notes) as Written
+/** `notes` come from our own row, so `formatNotes` has made them. */
+export function parseNotes(notes: string | undefined): UploadState {
+  if (notes === undefined) return emptyState
+  const { name, id, parts = [], tail = [], old = [] } = JSON.parse(notes) as StoredState
   return {
     multipart:
       name === undefined || id === undefined

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import {
-  type DownloadPlace,
-  DownloadPlaces,
-  type PlacesSettings,
-} from '../../../../src/adapters/blobs-s3/download-places.ts'
+  type DownloadSlot,
+  type DownloadSlotSettings,
+  DownloadSlots,
+} from '../../../../src/adapters/blobs-s3/downloads.ts'
 import { NoSlot } from '../../../../src/lib/slots.ts'
 import { errorOf } from '../../../support/basics/outcomes.ts'
 import { until } from '../../../support/clocks/until.ts'
@@ -17,17 +17,17 @@ beforeEach(() => {
   nowMs = 0
 })
 
-function openPlaces(more: Partial<PlacesSettings> = {}): DownloadPlaces {
-  return new DownloadPlaces({ placesMax: 2, queueMax: 10, waitMaxMs: 60_000, pace, ...more }, () => nowMs)
+function openPlaces(more: Partial<DownloadSlotSettings> = {}): DownloadSlots {
+  return new DownloadSlots({ slotsMax: 2, queueMax: 10, waitMaxMs: 60_000, pace, ...more }, () => nowMs)
 }
 
 /** A download that has begun, and writes down whether it was cut. */
 interface Begun {
-  readonly place: DownloadPlace
+  readonly place: DownloadSlot
   isCut: boolean
 }
 
-async function begin(places: DownloadPlaces): Promise<Begun> {
+async function begin(places: DownloadSlots): Promise<Begun> {
   const begun: Begun = { place: await places.take(), isCut: false }
   begun.place.begin(() => {
     begun.isCut = true
@@ -37,8 +37,8 @@ async function begin(places: DownloadPlaces): Promise<Begun> {
 
 /** The reader takes so many bytes at once, and is busy with them for so long. */
 function take({ place }: Begun, bytes: number, ms: number): void {
-  place.asked()
-  place.gave(bytes)
+  place.requested()
+  place.delivered(bytes)
   nowMs += ms
 }
 
@@ -61,7 +61,7 @@ describe('where all places are taken', () => {
   })
 
   test('one is cut for each that waits, and no more', async () => {
-    const places = openPlaces({ placesMax: 4 })
+    const places = openPlaces({ slotsMax: 4 })
     const all = [await begin(places), await begin(places), await begin(places), await begin(places)]
     for (const [index, one] of all.entries()) take(one, index, 0)
     nowMs += 1_000
@@ -71,14 +71,14 @@ describe('where all places are taken', () => {
   })
 
   test('nobody is who took enough', async () => {
-    const places = openPlaces({ placesMax: 1 })
+    const places = openPlaces({ slotsMax: 1 })
     const one = await begin(places)
     take(one, enough, 1_000)
     const waiting = places.take()
 
     expect(await isStillWaiting(waiting)).toBe(true)
     expect(one.isCut).toBe(false)
-    one.place.leave()
+    one.place.release()
     expect(await isStillWaiting(waiting)).toBe(false)
   })
 
@@ -86,18 +86,18 @@ describe('where all places are taken', () => {
     [enough - 1, true],
     [enough, false],
   ])('who has taken %d bytes in the last window is cut: %p', async (bytes, isCut) => {
-    const places = openPlaces({ placesMax: 1 })
+    const places = openPlaces({ slotsMax: 1 })
     const one = await begin(places)
     take(one, bytes, 1_000)
     const waiting = places.take()
 
     expect(one.isCut).toBe(isCut)
-    one.place.leave()
+    one.place.release()
     await waiting
   })
 
   test('nobody is whose first window is not over; then it is, at the next look', async () => {
-    const places = openPlaces({ placesMax: 1 })
+    const places = openPlaces({ slotsMax: 1 })
     const one = await begin(places)
     take(one, 1, 999)
     const waiting = places.take()
@@ -110,46 +110,46 @@ describe('where all places are taken', () => {
   })
 
   test('nobody is whose download has not begun', async () => {
-    const places = openPlaces({ placesMax: 1 })
+    const places = openPlaces({ slotsMax: 1 })
     const place = await places.take()
-    place.gave(1)
+    place.delivered(1)
     nowMs += 10_000
     const waiting = places.take()
 
     expect(await isStillWaiting(waiting)).toBe(true)
-    place.leave()
+    place.release()
     await waiting
   })
 
   test('the time in which the store is waited for is not the reader’s', async () => {
-    const places = openPlaces({ placesMax: 1 })
+    const places = openPlaces({ slotsMax: 1 })
     const one = await begin(places)
     take(one, 1, 999)
-    one.place.asked()
+    one.place.requested()
     nowMs += 60_000
     const waiting = places.take()
 
     expect(await isStillWaiting(waiting)).toBe(true)
-    one.place.gave(1)
+    one.place.delivered(1)
     nowMs += 1
     await until('a place is free', () => one.isCut)
     await waiting
   })
 
   test('who took little once, and much since, is not cut', async () => {
-    const places = openPlaces({ placesMax: 1 })
+    const places = openPlaces({ slotsMax: 1 })
     const one = await begin(places)
     take(one, 1, 1_000)
     take(one, enough, 1)
     const waiting = places.take()
 
     expect(await isStillWaiting(waiting)).toBe(true)
-    one.place.leave()
+    one.place.release()
     await waiting
   })
 
   test('who took much once, and nothing for long, is', async () => {
-    const places = openPlaces({ placesMax: 1 })
+    const places = openPlaces({ slotsMax: 1 })
     const one = await begin(places)
     take(one, 100 * enough, 2_000)
     await places.take()
@@ -158,39 +158,39 @@ describe('where all places are taken', () => {
   })
 
   test('nobody is cut where no pace is asked for', async () => {
-    const places = openPlaces({ placesMax: 1, pace: undefined })
+    const places = openPlaces({ slotsMax: 1, pace: undefined })
     const one = await begin(places)
     take(one, 0, 1_000_000)
     const waiting = places.take()
 
     expect(await isStillWaiting(waiting)).toBe(true)
-    one.place.leave()
+    one.place.release()
     await waiting
   })
 
   test('so many wait and no more, each only so long, and those who gave up get nothing', async () => {
-    const places = openPlaces({ placesMax: 1, queueMax: 1, waitMaxMs: 10, pace: undefined })
+    const places = openPlaces({ slotsMax: 1, queueMax: 1, waitMaxMs: 10, pace: undefined })
     const place = await places.take()
     const late = errorOf(places.take())
     expect(await errorOf(places.take())).toBeInstanceOf(NoSlot)
     expect(await late).toBeInstanceOf(NoSlot)
-    place.leave()
-    place.leave()
+    place.release()
+    place.release()
 
     await places.take()
     expect(await errorOf(places.take())).toBeInstanceOf(NoSlot)
   })
 
   test('who came first goes first', async () => {
-    const places = openPlaces({ placesMax: 1, pace: undefined })
+    const places = openPlaces({ slotsMax: 1, pace: undefined })
     const first = await places.take()
     const order: number[] = []
     const waiting = [1, 2, 3].map(async (number) => {
       const place = await places.take()
       order.push(number)
-      place.leave()
+      place.release()
     })
-    first.leave()
+    first.release()
     await Promise.all(waiting)
 
     expect(order).toEqual([1, 2, 3])

@@ -1,0 +1,210 @@
+// The services that give credentials: what each of them is sent, and what of their responses gets into our errors.
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { chooseCredentials } from '../../../../src/adapters/blobs-s3/credentials.ts'
+import type { CredentialSource } from '../../../../src/adapters/blobs-s3/request-sender.ts'
+import { readConfig } from '../../../../src/app/config.ts'
+import { errorOf } from '../../../support/basics/outcomes.ts'
+import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
+import { type Script, startScriptedServer } from '../../../support/server/scripted-server.ts'
+
+const server = await startScriptedServer()
+afterAll(() => server.stop())
+
+const secret = 'the/secret+of+the+role'
+const credentials = {
+  accessKeyId: 'ASIAROLE',
+  secretAccessKey: secret,
+  sessionToken: 'the-session',
+  expiresAt: Date.UTC(2030, 0, 2, 3, 4, 5),
+}
+const json = JSON.stringify({
+  Code: 'Success',
+  AccessKeyId: 'ASIAROLE',
+  SecretAccessKey: secret,
+  Token: 'the-session',
+  Expiration: '2030-01-02T03:04:05Z',
+})
+const xml = `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
+<AssumeRoleWithWebIdentityResult><Credentials><SessionToken>the-session</SessionToken><SecretAccessKey>${secret}</SecretAccessKey>
+<Expiration>2030-01-02T03:04:05Z</Expiration><AccessKeyId>ASIAROLE</AccessKeyId></Credentials></AssumeRoleWithWebIdentityResult>
+</AssumeRoleWithWebIdentityResponse>`
+
+const token = 'the.secret.token'
+const tokenFile = join(useTemporaryFolders('credentials')(), 'token')
+beforeEach(() => Bun.write(tokenFile, `${token}\n`))
+
+// The provider of AWS takes the address of the metadata service from the environment.
+process.env['AWS_EC2_METADATA_SERVICE_ENDPOINT'] = server.url
+afterAll(() => {
+  delete process.env['AWS_EC2_METADATA_SERVICE_ENDPOINT']
+})
+
+const fixedKey = { AWS_ACCESS_KEY_ID: 'AKIA', AWS_SECRET_ACCESS_KEY: 'word' }
+const webIdentity = { AWS_ROLE_ARN: 'arn:aws:iam::1:role/berth', AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile }
+const container = {
+  AWS_CONTAINER_CREDENTIALS_FULL_URI: `${server.url}/role?a=b`,
+  AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: tokenFile,
+}
+
+/** What a server would make of this environment. */
+function sourceOf(environment: Readonly<Record<string, string>>): CredentialSource {
+  const always = { BERTH_STORAGE__S3__BUCKET: 'b', BERTH_STORAGE__S3__STS_ENDPOINT: server.url }
+  return chooseCredentials(readConfig(undefined, { ...always, ...environment }))
+}
+
+const instanceScript: Script = ({ method, target, headers }, answer) => {
+  if (method === 'PUT' && target === '/latest/api/token') return answer.send(200, 'metadata-token')
+  if (headers['x-aws-ec2-metadata-token'] !== 'metadata-token') return answer.send(401)
+  if (target === '/latest/meta-data/iam/security-credentials/') return answer.send(200, 'the-role\n')
+  if (target === '/latest/meta-data/iam/security-credentials/the-role') return answer.send(200, json)
+  answer.send(404)
+}
+const containerScript: Script = ({ headers }, answer) =>
+  headers['authorization'] === token ? answer.send(200, json) : answer.send(401)
+const stsScript: Script = ({ method, body }, answer) => {
+  const isRight = method === 'POST' && new URLSearchParams(body.toString()).get('WebIdentityToken') === token
+  answer.send(
+    isRight ? 200 : 400,
+    isRight
+      ? xml
+      : `<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>${token}</Message></Error></ErrorResponse>`,
+    { 'content-type': 'text/xml' },
+  )
+}
+
+const services: readonly (readonly [string, Script, Readonly<Record<string, string>>])[] = [
+  ['the metadata service of the instance', instanceScript, {}],
+  ['the credential endpoint of the container', containerScript, container],
+  ['the token service (STS)', stsScript, webIdentity],
+]
+
+describe.each(services)('%s', (name, script, environment) => {
+  test('gives credentials and the time when they expire', async () => {
+    server.follow(script)
+    expect(await sourceOf(environment).get()).toEqual(credentials)
+  })
+
+  test('is asked again after one failure', async () => {
+    let hasFailed = false
+    server.follow((request, answer, nth) => {
+      if (hasFailed || (request.method === 'PUT' && name.includes('instance'))) return script(request, answer, nth)
+      hasFailed = true
+      answer.send(500)
+    })
+    expect(await sourceOf(environment).get()).toEqual(credentials)
+  }, 20_000)
+
+  test.each([
+    ['an error that repeats the request', 403, `<Error><Code>AccessDenied</Code></Error>${token} ${secret}`],
+    ['no credentials', 200, '{}'],
+    ['a page', 200, `<html><p>${secret}`],
+  ])(
+    'that responds with %s gives an error without any secret',
+    async (_, status, text) => {
+      server.follow((_request, answer) => answer.send(status, text))
+      const error = await errorOf(sourceOf(environment).get())
+      expect(String(error)).toStartWith(`Error: fetching S3 credentials from ${name} failed: `)
+      for (const word of [token, secret]) expect(Bun.inspect(error, { depth: 20 })).not.toContain(word)
+    },
+    40_000,
+  )
+
+  test('cannot redirect the request elsewhere', async () => {
+    server.follow((request, answer) =>
+      request.target === '/elsewhere' ? answer.send(200, json) : answer.send(302, '', { location: '/elsewhere' }),
+    )
+    await errorOf(sourceOf(environment).get())
+    expect(server.requests.filter(({ target }) => target === '/elsewhere')).toEqual([])
+  }, 40_000)
+})
+
+test('a web identity is sent with its role, and the request is not signed', async () => {
+  server.follow(stsScript)
+  await sourceOf(webIdentity).get()
+  const [request] = server.requests
+  expect([request?.target, request?.headers['authorization']]).toEqual(['/', undefined])
+  expect(Object.fromEntries(new URLSearchParams(request?.body.toString()))).toEqual({
+    Action: 'AssumeRoleWithWebIdentity',
+    Version: '2011-06-15',
+    RoleArn: 'arn:aws:iam::1:role/berth',
+    RoleSessionName: 'berth',
+    WebIdentityToken: token,
+  })
+})
+
+test('the error of a rejected web identity has the code of the service', async () => {
+  await Bun.write(tokenFile, 'another.token')
+  server.follow(stsScript)
+  const error = await errorOf(sourceOf(webIdentity).get())
+  expect(String(error)).toContain('InvalidIdentityToken')
+  expect(server.requests.length).toBe(1)
+})
+
+describe('a container', () => {
+  function sent(): (string | undefined)[] {
+    return server.requests.map(({ headers }) => headers['authorization'])
+  }
+
+  test('sends no token if it has none, and otherwise its token as it is', async () => {
+    server.follow((_, answer) => answer.send(200, json))
+    const { AWS_CONTAINER_CREDENTIALS_FULL_URI } = container
+    await sourceOf({ AWS_CONTAINER_CREDENTIALS_FULL_URI }).get()
+    await sourceOf({ AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_CONTAINER_AUTHORIZATION_TOKEN: 'Basic word' }).get()
+    expect(server.requests.map(({ method, target }) => `${method} ${target}`)).toEqual([
+      'GET /role?a=b',
+      'GET /role?a=b',
+    ])
+    expect(sent()).toEqual([undefined, 'Basic word'])
+  })
+
+  test('reads its token file each time, and prefers it to its token', async () => {
+    server.follow((_, answer) => answer.send(200, json))
+    const both = { ...container, AWS_CONTAINER_AUTHORIZATION_TOKEN: 'Basic word' }
+    await sourceOf(both).get()
+    await Bun.write(tokenFile, 'another')
+    await sourceOf(both).get()
+    expect(sent()).toEqual([token, 'another'])
+  })
+})
+
+test.each([
+  ['does not exist', undefined, 'the token file cannot be read'],
+  ['is empty', ' \n', 'the token is not one line of text'],
+  ['has two lines', 'a\nx-other: b', 'the token is not one line of text'],
+])('if a token file %s, nothing is sent', async (_, text, words) => {
+  const path = text === undefined ? `${tokenFile}.none` : tokenFile
+  if (text !== undefined) await Bun.write(path, text)
+  server.follow((_request, answer) => answer.send(200, json))
+  for (const environment of [
+    { ...container, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: path },
+    { ...webIdentity, AWS_WEB_IDENTITY_TOKEN_FILE: path },
+  ]) {
+    expect(String(await errorOf(sourceOf(environment).get()))).toContain(words)
+  }
+  expect(server.requests).toEqual([])
+})
+
+describe('the choice', () => {
+  test('is a fixed key first, then a web identity, then a container', async () => {
+    server.follow(stsScript)
+    expect(await sourceOf({ ...fixedKey, ...webIdentity, ...container, AWS_SESSION_TOKEN: 't' }).get()).toEqual({
+      accessKeyId: 'AKIA',
+      secretAccessKey: 'word',
+      sessionToken: 't',
+      expiresAt: undefined,
+    })
+    expect(server.requests).toEqual([])
+    const source = sourceOf({ ...webIdentity, ...container })
+    expect(source.current()).toBeUndefined()
+    expect(await source.get()).toEqual(credentials)
+    expect(server.requests.map(({ method }) => method)).toEqual(['POST'])
+  })
+
+  test('is no access key without its secret', () => {
+    const settings = readConfig(undefined, { BERTH_STORAGE__S3__BUCKET: 'b' })
+    for (const half of [{ s3AccessKey: 'id' }, { s3SecretKey: 'word' }]) {
+      expect(() => chooseCredentials({ ...settings, ...half })).toThrow('an S3 access key needs its id and its secret')
+    }
+  })
+})
