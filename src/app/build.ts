@@ -10,7 +10,7 @@ import { claimBlobStore } from './blob-owner.ts'
 import { lockForServer, makeDataDir, type ServerLock } from './data-folder.ts'
 import { DatabaseClock } from './database-clock.ts'
 import { openIdentity, type Warn, type Welcome } from './identity.ts'
-import { openMemoryBudget } from './memory-settings.ts'
+import { openMemoryBudget } from './memory-budget.ts'
 import { toRegistrySettings } from './registry-settings.ts'
 import type { Config } from './settings.ts'
 import { describeDataFault } from './start-errors.ts'
@@ -46,7 +46,7 @@ interface Opened {
  *   stores.ts             which adapters hold metadata, blobs and signing keys
  *   identity.ts           embedded or remote identity service, caches, limits of failed attempts
  *   registry-settings.ts  limits and ages for the rules of the registry
- *   memory-settings.ts    memory for request bodies and answers
+ *   memory-budget.ts      memory for request bodies and answers
  *
  * Only `stores.ts`, `identity.ts` and this file choose adapters. Tests pass a clock that they can move.
  */

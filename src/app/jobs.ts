@@ -1,9 +1,13 @@
+import type { StatfsDiskSpace } from '../adapters/disk-space-statfs/statfs-disk-space.ts'
+import type { Application } from '../http/exchange.ts'
+import type { KeyUseRecorder } from '../identity/api-keys.ts'
+import type { KeyRing } from '../identity/key-ring.ts'
 import { repeatEvery } from '../lib/intervals.ts'
 import type { Log } from '../lib/log.ts'
 import { collectGarbage, ObjectsUnremoved, sweepOrphansOnce } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
 import { claimBlobStore } from './blob-owner.ts'
-import type { Built } from './build.ts'
+import type { DatabaseClock } from './database-clock.ts'
 import { orphanMinAgeMs, toGarbageAges } from './registry-settings.ts'
 import type { Config } from './settings.ts'
 
@@ -17,7 +21,14 @@ const clockEveryMs = 60_000
  */
 const sweepCheckEveryMs = 3_600_000
 
-type JobNeeds = Pick<Built, 'app' | 'disk' | 'uses' | 'keys' | 'databaseClock'>
+export interface JobNeeds {
+  readonly app: Application
+  readonly disk: StatfsDiskSpace
+  readonly uses: KeyUseRecorder
+  readonly keys: KeyRing
+  /** The clock of the database, if several servers share it. */
+  readonly databaseClock: DatabaseClock | undefined
+}
 
 /** Periodic work in the background. Every job of a registry with several servers may run on all of them at once. */
 export class Jobs {

@@ -1,11 +1,7 @@
-import { smallAnswerBytes, unreadBodyBytesMax } from '../http/request-memory.ts'
-import { ByteBudget } from '../lib/byte-budget.ts'
 import { byteCount, duration, setting } from './setting-kinds.ts'
 
 /** One caller gets at most this fraction (1/4) of the memory. */
-const shares = 4
-/** This fraction (1/16) of the memory is reserved for small requests. */
-const partsForSmall = 16
+export const sharesOfMemory = 4
 
 export const memorySettings = {
   memoryBytes: setting(
@@ -25,12 +21,6 @@ export const memorySettings = {
   ),
 } as const
 
-interface MemoryConfig {
-  readonly memoryBytes: number
-  readonly memoryWaitMs: number
-  readonly memoryHoldMs: number
-}
-
 interface SizeConfig {
   readonly memoryBytes: number
   readonly manifestBytes: number
@@ -41,22 +31,9 @@ interface SizeConfig {
 export function findMemoryContradictions({ memoryBytes, manifestBytes, referrersBytes }: SizeConfig): string[] {
   const sizes = { 'limits.manifest_bytes': manifestBytes, 'limits.referrers_bytes': referrersBytes }
   return Object.entries(sizes)
-    .filter(([, bytes]) => bytes * shares > memoryBytes)
+    .filter(([, bytes]) => bytes * sharesOfMemory > memoryBytes)
     .map(
       ([name]) =>
-        `limits.memory must be at least ${shares} times ${name}, because one caller gets at most 1/${shares} of limits.memory`,
+        `limits.memory must be at least ${sharesOfMemory} times ${name}, because one caller gets at most 1/${sharesOfMemory} of limits.memory`,
     )
-}
-
-export function openMemoryBudget({ memoryBytes, memoryWaitMs, memoryHoldMs }: MemoryConfig): ByteBudget {
-  return new ByteBudget({
-    bytesMax: memoryBytes,
-    bytesPerHolderMax: Math.floor(memoryBytes / shares),
-    bytesForSmall: Math.floor(memoryBytes / partsForSmall),
-    smallBytes: smallAnswerBytes,
-    waitMs: memoryWaitMs,
-    bytesWaitingMax: Math.max(unreadBodyBytesMax, Math.floor(memoryBytes / shares)),
-    bytesWaitingPerHolderMax: Math.max(unreadBodyBytesMax, Math.floor(memoryBytes / shares / shares)),
-    holdMs: memoryHoldMs,
-  })
 }
