@@ -34,7 +34,9 @@ export class Authenticator {
     return this.#app.identity.findCached(presented.credential)
   }
 
-  /** The caller. Without a credential it is the anonymous principal, if some repositories are open to anonymous callers. */
+  /**
+   * The caller. Without a credential it is the anonymous principal, if some repositories are open to anonymous callers.
+   */
   async identify(request: Request, presented: PresentedCredential | undefined): Promise<Principal> {
     if (presented === undefined) {
       if (this.#app.anonymous === undefined) throw new RegistryRefusal('unauthenticated')
@@ -67,7 +69,8 @@ export class Authenticator {
     const tried = attemptOf(credential, this.#app.embedded !== undefined)
     const authenticate = () => identity.authenticate(credential, this.#originOf(request))
     if (!identity.isUnguessable(credential)) return this.attempt(request, tried, authenticate)
-    // A valid token or API key of this registry is no guess, so the limits apply only after it has turned out to be invalid.
+    // A valid token or API key of this registry is no guess, so the limits apply only after it has turned out to be
+    // invalid.
     return (await authenticate()) ?? this.attempt(request, tried, async () => undefined)
   }
 

@@ -21,7 +21,9 @@ export interface TokenEndpoint {
   readonly serviceName: string
 }
 
-/** Creates the `WWW-Authenticate` header of a 401: exactly one challenge, because clients choose differently among two. */
+/**
+ * Creates the `WWW-Authenticate` header of a 401: exactly one challenge, because clients choose differently among two.
+ */
 export class Challenges {
   readonly #settings: Pick<HttpSettings, 'serviceName' | 'challenge'>
   readonly #peers: Peers
@@ -34,7 +36,10 @@ export class Challenges {
     this.#log = log
   }
 
-  /** Tokens are valid in the registry interface only. Elsewhere, and at the token endpoint itself, the challenge is Basic. */
+  /**
+   * Tokens are valid in the registry interface only. Elsewhere, and at the token endpoint itself, the challenge is
+   * Basic.
+   */
   create(refusal: Refusal, { request, area, matched, target, presented }: RequestContext): string {
     const { serviceName, challenge } = this.#settings
     if (challenge === 'basic' || area.kind === 'service' || matched?.route.access === 'anyone') {
@@ -42,14 +47,17 @@ export class Challenges {
     }
     const origin = this.#peers.originOf(request)
     this.#warnOfPlainHttp(request, origin)
-    // containerd repeats the token of an anonymous caller again and again, unless it hears that the scope is insufficient.
+    // containerd repeats the token of an anonymous caller again and again, unless it hears that the scope is
+    // insufficient.
     const isToken = refusal === 'unauthenticated' && presented !== undefined
     const endpoint = { origin, mount: area.mount, serviceName }
     const needed = matched && neededScopeOf(matched, target)
     return bearerChallenge(endpoint, isToken ? 'scope-insufficient' : refusal, needed)
   }
 
-  /** Warns once if a proxy terminates TLS, and clients are sent to the token endpoint over plain HTTP with their keys. */
+  /**
+   * Warns once if a proxy terminates TLS, and clients are sent to the token endpoint over plain HTTP with their keys.
+   */
   #warnOfPlainHttp(request: Request, origin: string): void {
     if (this.#hasWarned || !origin.startsWith('http:') || request.headers.get('x-forwarded-proto') !== 'https') return
     this.#hasWarned = true

@@ -34,9 +34,9 @@ export function pauseAfterCount(countedForMs: number): number {
 }
 
 /**
- * Closes the port while too many descriptors are open. Bun accepts connections without end. At the descriptor limit of the
- * process, accepting fails and is tried again at once, so the server spins, and neither files nor stores can be opened. Bun
- * does not report a connection before its first request, so the gate counts descriptors.
+ * Closes the port while too many descriptors are open. Bun accepts connections without end. At the descriptor limit of
+ * the process, accepting fails and is tried again at once, so the server spins, and neither files nor stores can be
+ * opened. Bun does not report a connection before its first request, so the gate counts descriptors.
  */
 export class ConnectionGate {
   readonly #port: Port

@@ -115,8 +115,8 @@ export function answerError(error: unknown, context: ErrorContext): Answer {
 }
 
 /**
- * The body in the registry interface is an OciError and an ErrorMessage at once, so that both kinds of clients can read it.
- * It has no member `details` at the top level: Docker would show it as the message.
+ * The body in the registry interface is an OciError and an ErrorMessage at once, so that both kinds of clients can read
+ * it. It has no member `details` at the top level: Docker would show it as the message.
  */
 function toAnswer(
   { status, code }: ErrorRow,
@@ -125,8 +125,8 @@ function toAnswer(
   headers: Readonly<Record<string, string>>,
   { area }: ErrorContext,
 ): Answer {
-  // Every entry has a detail. Docker reduces an entry that has none, and the message of the specification, to its code. Its
-  // push then takes the code for a temporary error and repeats the request for 50 seconds without any output.
+  // Every entry has a detail. Docker reduces an entry that has none, and the message of the specification, to its code.
+  // Its push then takes the code for a temporary error and repeats the request for 50 seconds without any output.
   const entries = details.length === 0 ? [{}] : details
   const body =
     area.kind === 'service'

@@ -84,8 +84,8 @@ export interface Exchange {
   /** The request's body, to be read once. */
   readonly body: () => ByteSource
   /**
-   * Reserves memory before as many bytes of the body are read, or of an answer are collected. Waits for a bounded time, then
-   * rejects with `Unavailable`. The memory is released when the answer has been sent.
+   * Reserves memory before as many bytes of the body are read, or of an answer are collected. Waits for a bounded time,
+   * then rejects with `Unavailable`. The memory is released when the answer has been sent.
    */
   readonly reserve: (bytes: number) => Promise<void>
   /** Logs that stored bytes were found lost, and lets the request continue. */

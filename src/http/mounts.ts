@@ -1,9 +1,14 @@
+import type { Digest } from '../oci/digest.ts'
+import type { RepositoryName } from '../oci/names.ts'
+import type { UploadId } from '../ports/uploads.ts'
+
 export const apiPrefix = '/api/2023-12-28'
 export const identityPrefix = '/api/2021-02-21'
 
 /**
  * The registry interface has two mounts: below the prefix of spec.md, and at the root, because most clients support
- * nothing else. Links in an answer stay in the mount of the request: Docker drops its credentials when a link leaves it.
+ * nothing else. Links in an answer stay in the mount of the request: Docker drops its credentials when a link leaves
+ * it.
  */
 export type RegistryMount = '/v2' | `${typeof apiPrefix}/v2`
 
@@ -20,4 +25,19 @@ export function areaOf(path: string, hasRootMount: boolean): Area {
   if (hasRootMount && (path.startsWith('/v2/') || path === '/v2')) return atRoot
   if (path.startsWith(`${apiMount}/`) || path === apiMount) return underPrefix
   return service
+}
+
+// The values of `Location`: path-absolute, in the mount of the request, and built from parsed values only. They contain
+// nothing of the URL or the headers of the request, so neither a key in the query nor a forged host can get into them.
+
+export function blobLocation(mount: RegistryMount, repository: RepositoryName, digest: Digest): string {
+  return `${mount}/${repository}/blobs/${digest}`
+}
+
+export function manifestLocation(mount: RegistryMount, repository: RepositoryName, reference: string): string {
+  return `${mount}/${repository}/manifests/${reference}`
+}
+
+export function uploadLocation(mount: RegistryMount, repository: RepositoryName, id: UploadId): string {
+  return `${mount}/${repository}/blobs/uploads/${id}`
 }

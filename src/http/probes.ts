@@ -30,9 +30,9 @@ async function getHealth({ app }: Exchange): Promise<Answer> {
 }
 
 /**
- * The server is ready when both stores answer and the process is not shutting down. A disk that is nearly full is reported
- * in the body and not by the status: pulls, deletions and the revocation of keys still work, and a load balancer that
- * removed this server would end them too.
+ * The server is ready when both stores answer and the process is not shutting down. A disk that is nearly full is
+ * reported in the body and not by the status: pulls, deletions and the revocation of keys still work, and a load
+ * balancer that removed this server would end them too.
  */
 async function getReadiness({ app }: Exchange): Promise<Answer> {
   if (app.isLeaving()) throw new Unavailable('the server (it is shutting down)')

@@ -8,8 +8,8 @@ export const chunkRange = /^(\d+)-(\d+)$/
  * The part that a `Range` header asks for. Undefined means the whole content: without the header, with several ranges
  * (RFC 9110, 14.2: a server may ignore the header), or with another unit.
  *
- * `bytes=500-0` is not a valid range by RFC 9110 and could be ignored. It is refused like a range behind the end, because
- * a client that sends it does not want the whole blob.
+ * `bytes=500-0` is not a valid range by RFC 9110 and could be ignored. It is refused like a range behind the end,
+ * because a client that sends it does not want the whole blob.
  */
 export function parseRange(header: string | null, sizeBytes: number): ByteRange | undefined {
   if (header === null) return undefined
@@ -30,7 +30,8 @@ function lastBytes(count: number, sizeBytes: number): ByteRange {
 }
 
 /**
- * The `Content-Range` of a chunk: `<first>-<last>`, both included and without a unit, as the distribution-spec defines it.
+ * The `Content-Range` of a chunk: `<first>-<last>`, both included and without a unit, as the distribution-spec defines
+ * it.
  */
 export function parseChunkRange(header: string | null): { first: number; lengthBytes: number } | undefined {
   if (header === null) return undefined

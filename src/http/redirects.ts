@@ -7,7 +7,10 @@ export interface RedirectSettings {
   readonly exceptAgents: readonly string[]
 }
 
-/** Decides which requests are redirected to the blob store: some networks cannot reach it, and some clients do not follow. */
+/**
+ * Decides which requests are redirected to the blob store: some networks cannot reach it, and some clients do not
+ * follow.
+ */
 export class Redirects {
   readonly lifetimeSeconds: number
   readonly #exceptNetworks: AddressRanges

@@ -29,8 +29,8 @@ export function announcesBody(request: Request): boolean {
 }
 
 /**
- * Reads a whole small body. A body larger than `max`, or announced as larger, is refused without reading the rest. Memory
- * is reserved first: the announced length, or else the largest allowed length.
+ * Reads a whole small body. A body larger than `max`, or announced as larger, is refused without reading the rest.
+ * Memory is reserved first: the announced length, or else the largest allowed length.
  */
 export async function readAtMost(exchange: Exchange, max: number, tooLarge: () => Error): Promise<Uint8Array> {
   const announced = announcedLength(exchange.request)

@@ -9,8 +9,8 @@ export interface RequestTarget {
 const targetLengthMax = 8_192
 const noQuery = new URLSearchParams()
 
-// An encoded slash, backslash or dot would have different meanings for different readers. A control character could forge
-// lines in a log.
+// An encoded slash, backslash or dot would have different meanings for different readers. A control character could
+// forge lines in a log.
 const ambiguous = /%(?:2f|5c|2e|[01][0-9a-f]|7f)/i
 
 /** No valid path contains characters outside ASCII, or control characters. */

@@ -13,8 +13,8 @@ export interface RoutePattern {
 type Segment = { readonly literal: string } | { readonly value: string }
 
 /**
- * For example `/{name}/manifests/{reference}`. `{name}` may contain slashes and words such as `manifests` or `tags`, so a
- * path is matched from its end: the segments before the fixed tail are the name.
+ * For example `/{name}/manifests/{reference}`. `{name}` may contain slashes and words such as `manifests` or `tags`, so
+ * a path is matched from its end: the segments before the fixed tail are the name.
  */
 export function parsePattern(text: string): RoutePattern {
   const segments = text.split('/').slice(1)

@@ -45,7 +45,9 @@ export interface Documentation {
   readonly notForHead?: { readonly statuses: readonly number[]; readonly refusals: readonly Refusal[] }
 }
 
-/** A second path for a documented route. The document shows only the first, with the reason added to its description. */
+/**
+ * A second path for a documented route. The document shows only the first, with the reason added to its description.
+ */
 interface Alias {
   readonly aliasOf: string
   readonly reason: string

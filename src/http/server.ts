@@ -21,8 +21,8 @@ export interface ListenSettings extends GateSettings {
  * Listens for connections. There is no limit on bodies here, because the registry limits blobs while it reads them.
  *
  * Bun's idle timer starts with a request and is not reset by its bytes: it would cut every transfer that takes longer,
- * however steady it is. So the timer is stopped for a request with a body, whose pace `ByteSource` checks, and for a long
- * answer, which `StalledReaders` checks.
+ * however steady it is. So the timer is stopped for a request with a body, whose pace `ByteSource` checks, and for a
+ * long answer, which `StalledReaders` checks.
  */
 export class HttpServer {
   readonly #listen: (port: number) => Server<undefined>

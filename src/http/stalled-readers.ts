@@ -23,10 +23,11 @@ const ticksPerWindow = 6
 const quietTicksMax = 12
 
 /**
- * Cuts readers that have stopped. The kernel sends a blob without this process, which therefore does not see the progress.
- * But Linux shows how many bytes are in the send queue of each connection. While an answer is being sent, this number
- * changes from tick to tick. If the reader has stopped, or its machine has disappeared, the number stays the same and is not
- * zero. On a system without these numbers no reader is cut: an idle connection does less harm than an interrupted pull.
+ * Cuts readers that have stopped. The kernel sends a blob without this process, which therefore does not see the
+ * progress. But Linux shows how many bytes are in the send queue of each connection. While an answer is being sent,
+ * this number changes from tick to tick. If the reader has stopped, or its machine has disappeared, the number stays
+ * the same and is not zero. On a system without these numbers no reader is cut: an idle connection does less harm than
+ * an interrupted pull.
  */
 export class StalledReaders {
   readonly #server: Server<undefined>

@@ -21,7 +21,9 @@ export const meRoutes: readonly Route[] = [
   },
 ]
 
-/** spec.md requires `roles`. The other fields save a second request, and tell another Berth the limits of an API key. */
+/**
+ * spec.md requires `roles`. The other fields save a second request, and tell another Berth the limits of an API key.
+ */
 async function getMe({ principal }: CallerExchange): Promise<Answer> {
   // The caller may be another Berth, which would remember an old answer as if it were new.
   if (principal.isUnconfirmed) throw new Unavailable('the identity service')

@@ -14,8 +14,8 @@ const apiServer = {
 const rootServer = { url: '/', description: 'The registry interface at the root, where most clients look for it.' }
 
 /**
- * Paths are written as in spec.md, relative to `/api/{version}`. The servers of a path say what precedes it. So the paths
- * of the registry interface, which has two mounts, appear once and keep their operation ids.
+ * Paths are written as in spec.md, relative to `/api/{version}`. The servers of a path say what precedes it. So the
+ * paths of the registry interface, which has two mounts, appear once and keep their operation ids.
  */
 const servers: Readonly<Record<Group, readonly unknown[]>> = {
   start: [{ url: '/' }],
@@ -35,14 +35,14 @@ const groupMeanings: Readonly<Record<Group, string>> = {
 
 const introduction = `A container image registry: the administrative part, and the OCI registry interface under \`/v2/\`.
 
-The registry interface has two mounts: \`${apiPrefix}/v2/\`, and \`/v2/\` unless the setting \`registry.root_mount\` is false.
-Both behave alike. Every \`Location\` and \`Link\` stays in the mount of the request.
+The registry interface has two mounts: \`${apiPrefix}/v2/\`, and \`/v2/\` unless the setting
+\`registry.root_mount\` is false. Both behave alike. Every \`Location\` and \`Link\` stays in the mount of the request.
 
-\`{image}\` may contain slashes. The error body is an OciError under \`/v2/\` and an ErrorMessage elsewhere. Answers to HEAD have
-no body. All answers have \`X-Request-Id\`, \`Docker-Distribution-Api-Version\` and \`X-Content-Type-Options: nosniff\`. If the
-query of a request contains an API key, its answer has \`Cache-Control: no-store\` and \`Referrer-Policy: no-referrer\`. An unknown
-path is answered with 404, or in the registry with 401 if the caller is anonymous. An unsupported method is answered with 405
-and \`Allow\`.`
+\`{image}\` may contain slashes. The error body is an OciError under \`/v2/\` and an ErrorMessage elsewhere. Answers to HEAD
+have no body. All answers have \`X-Request-Id\`, \`Docker-Distribution-Api-Version\` and \`X-Content-Type-Options: nosniff\`. If
+the query of a request contains an API key, its answer has \`Cache-Control: no-store\` and \`Referrer-Policy: no-referrer\`. An
+unknown path is answered with 404, or in the registry with 401 if the caller is anonymous. An unsupported method is
+answered with 405 and \`Allow\`.`
 
 /** The OpenAPI 3.1 description of the routes. `authUrl` is the address of another identity service, if there is one. */
 export function buildDocument({ registry, service }: RouteTable, serverVersion: string, authUrl?: string): unknown {
@@ -76,7 +76,10 @@ function isDocumented(route: Route): route is DocumentedRoute {
   return !('aliasOf' in route)
 }
 
-/** Another identity service has no users, keys or signing keys here, but tokens are still fetched at the path of spec.md. */
+/**
+ * Another identity service has no users, keys or signing keys here, but tokens are still fetched at the path of
+ * spec.md.
+ */
 function isServed({ route }: Operation, authUrl: string | undefined): boolean {
   return authUrl === undefined || route.onlyWith !== 'embedded identity' || route.operationId === 'postToken'
 }

@@ -5,7 +5,8 @@ import { digestLengthMax, hexLength, wellFormedDigestPattern } from '../../oci/d
 import { nameLengthMax, namePattern, tagPattern } from '../../oci/names.ts'
 import { chunkRange } from '../ranges.ts'
 
-// Schemas of single texts. They use the patterns of the parsers, so that the document describes what the server accepts.
+// Schemas of single texts. They use the patterns of the parsers, so that the document describes what the server
+// accepts.
 
 function matching(pattern: RegExp, maxLength?: number) {
   return Type.String({ pattern: pattern.source, ...(maxLength === undefined ? {} : { maxLength }) })

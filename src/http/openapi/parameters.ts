@@ -19,7 +19,9 @@ interface Parameter {
   readonly schema: Schema
 }
 
-/** The parameters by the names that routes use. Path parameters are keyed by the name in the path; see `operations.ts`. */
+/**
+ * The parameters by the names that routes use. Path parameters are keyed by the name in the path; see `operations.ts`.
+ */
 export const parameters = {
   image: {
     name: 'image',

@@ -8,7 +8,7 @@ import { deleteTag } from '../../registry/tags.ts'
 import type { Answer } from '../answer.ts'
 import { contentHeaders, isUnchanged, notModified } from '../content-headers.ts'
 import type { RepositoryExchange } from '../exchange.ts'
-import { manifestLocation } from '../locations.ts'
+import { manifestLocation } from '../mounts.ts'
 import { readAtMost } from '../request-body.ts'
 import type { Route } from '../route.ts'
 

@@ -68,9 +68,9 @@ async function getReferrers(exchange: RepositoryExchange): Promise<Answer> {
 }
 
 /**
- * If the parameter is repeated, any of the types matches (containerd). A raw `+` in a query means a space, which no media
- * type contains. No artifact has a type with a NUL, and PostgreSQL accepts none: it becomes the empty type, which matches
- * nothing.
+ * If the parameter is repeated, any of the types matches (containerd). A raw `+` in a query means a space, which no
+ * media type contains. No artifact has a type with a NUL, and PostgreSQL accepts none: it becomes the empty type, which
+ * matches nothing.
  */
 function wantedTypes(query: URLSearchParams): string[] {
   return query

@@ -111,8 +111,8 @@ async function issueToken(
 }
 
 /**
- * The requested rights that the principal may pass on; fewer than requested is no error. A repository without any rights is
- * listed too, so that the client is not sent back for rights that it has already requested in vain.
+ * The requested rights that the principal may pass on; fewer than requested is no error. A repository without any
+ * rights is listed too, so that the client is not sent back for rights that it has already requested in vain.
  */
 function grantedOf(scopes: readonly string[], principal: Principal) {
   const requested = parseScopes(scopes)

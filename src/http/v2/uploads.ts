@@ -15,7 +15,7 @@ import {
 } from '../../registry/uploads.ts'
 import type { Answer } from '../answer.ts'
 import type { RepositoryExchange } from '../exchange.ts'
-import { blobLocation, uploadLocation } from '../locations.ts'
+import { blobLocation, uploadLocation } from '../mounts.ts'
 import type { HeaderUse } from '../openapi/headers.ts'
 import { parseChunkRange, receivedRange } from '../ranges.ts'
 import { announcedLength } from '../request-body.ts'

@@ -9,7 +9,7 @@ function asked(more: Partial<NeededScope> = {}): NeededScope {
 }
 
 describe('the challenge for a token', () => {
-  test('names an absolute address in the mount of the request', () => {
+  test('contains an absolute address in the mount of the request', () => {
     expect(bearerChallenge(place, 'unauthenticated', undefined)).toBe(realm)
     expect(bearerChallenge({ ...place, mount: '/api/2023-12-28/v2' }, 'unauthenticated', undefined)).toBe(
       'Bearer realm="https://registry.example.com/api/2023-12-28/v2/_token",service="Berth"',

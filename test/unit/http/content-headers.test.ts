@@ -7,7 +7,7 @@ import { headers } from '../../support/basics/request-headers.ts'
 const digest = parseDigest(`sha256:${'0'.repeat(64)}`)
 const other = `sha256:${'1'.repeat(64)}`
 
-describe('content that a client has already', () => {
+describe('content that the client has cached', () => {
   test.each([`"${other}"`, digest, `w/"${digest}"`, '""', '"*"', `"${digest.slice(0, -1)}"`])(
     'is sent for If-None-Match %p',
     (tag) => {
@@ -15,7 +15,7 @@ describe('content that a client has already', () => {
     },
   )
 
-  test('is sent when nobody asks', () => {
+  test('is sent without a condition', () => {
     expect(isUnchanged(headers({}), digest)).toBe(false)
     expect(notModified(digest)).toEqual({
       status: 304,
@@ -27,17 +27,17 @@ describe('content that a client has already', () => {
 describe('an answer', () => {
   const context = { isHead: false, requestId: 'r1', isLast: false, isSecretInQuery: false }
 
-  test('to HEAD has the length, and not the body', async () => {
+  test('to HEAD has the length of the body without the body', async () => {
     const response = toResponse({ status: 200, headers: {}, body: 'äb' }, { ...context, isHead: true })
     expect([response.headers.get('content-length'), await response.text()]).toEqual(['3', ''])
   })
 
-  test('has the length of its bytes, not of its letters', () => {
+  test('has its length in bytes, not in characters', () => {
     expect(toResponse({ status: 200, headers: {}, body: 'äb' }, context).headers.get('content-length')).toBe('3')
     expect(toResponse({ status: 200, headers: {}, lengthBytes: 7 }, context).headers.get('content-length')).toBe('7')
   })
 
-  test('that is the last of its connection says so', () => {
+  test('has Connection: close if it is the last of its connection', () => {
     const last = toResponse({ status: 200, headers: {} }, { ...context, isLast: true })
     expect(last.headers.get('connection')).toBe('close')
     expect(toResponse({ status: 200, headers: {} }, context).headers.get('connection')).toBeNull()

@@ -16,7 +16,7 @@ describe('the six carriers', () => {
   const apiKey = { kind: 'api-key', secret: 's3cret' } as const
   const bearer = { kind: 'bearer', secret: 's3cret' } as const
 
-  test('each brings its credential', () => {
+  test('are each read as their credential', () => {
     expect(found({ authorization: 'Bearer s3cret' })).toEqual({ carrier: 'authorization', credential: bearer })
     expect(found({ authorization: basic('apikey:s3cret') })).toEqual({ carrier: 'authorization', credential: apiKey })
     expect(found({ authorization: basic('bearer:s3cret') })).toEqual({ carrier: 'authorization', credential: bearer })
@@ -25,13 +25,13 @@ describe('the six carriers', () => {
     expect(found({ cookie: 'svc-auth=s3cret' })).toEqual({ carrier: 'cookie', credential: bearer })
   })
 
-  test('a request without any is of a stranger', () => {
+  test('are all absent from an anonymous request', () => {
     expect(findCredential(headers({ cookie: 'other=1', accept: '*/*' }), noQuery)).toBeUndefined()
     expect(found({ cookie: '' }, 'apikey=wrong-case&n=5')).toBeUndefined()
     expect(found({ cookie: 'Svc-Auth=a; xsvc-auth=b; svc-authx=c; svc-auth' })).toBeUndefined()
   })
 
-  test('the first that is there decides', () => {
+  test('are read in a fixed order: the first one present decides', () => {
     const all = { authorization: 'Bearer 1', 'x-api-key': '2', cookie: 'svc-auth=4' }
     const { authorization: _first, ...rest } = all
     expect(found(all, 'apiKey=3')?.credential?.secret).toBe('1')
@@ -39,7 +39,7 @@ describe('the six carriers', () => {
     expect(found({ cookie: all.cookie }, 'apiKey=3')?.credential?.secret).toBe('3')
   })
 
-  test('a bad one is never rescued by a good one behind it', () => {
+  test('are not replaced by a later valid one if the first is invalid', () => {
     const good = { 'x-api-key': 'good', cookie: 'svc-auth=good' }
     for (const authorization of ['', 'Bearer', 'Bearer ', 'Digest x', 'Basic', 'Basic !!!', basic(':good')]) {
       expect(found({ ...good, authorization }, 'apiKey=good')).toEqual({
@@ -57,7 +57,7 @@ describe('the Authorization header', () => {
     expect(inAuthorization(`${scheme} t`)).toEqual({ kind: 'bearer', secret: 't' })
   })
 
-  test('with any other name is of the user of that name', () => {
+  test('with any other name is a login of the user of that name', () => {
     for (const userName of ['ann', 'ApiKey', 'ann@example.com', 'Ann Smith', 'änn', 'x'.repeat(255)]) {
       expect(inAuthorization(basic(`${userName}:a:b`))).toEqual({ kind: 'login', userName, secret: 'a:b' })
     }
@@ -75,7 +75,7 @@ describe('the Authorization header', () => {
     })
   })
 
-  test('keeps a key whole, with the colons in it', () => {
+  test('keeps the colons in a key', () => {
     expect(inAuthorization(basic('apikey:a:b:c'))?.secret).toBe('a:b:c')
     expect(inAuthorization(basic('bearer::'))?.secret).toBe(':')
     expect(inAuthorization(basic('apikey:ü'))?.secret).toBe('ü')
@@ -116,7 +116,7 @@ describe('the Authorization header', () => {
   })
 })
 
-describe('a carrier that is repeated, or looks so', () => {
+describe('a repeated carrier', () => {
   test.each([
     ['two Authorization lines', { authorization: 'Bearer a, Bearer b' }, ''],
     ['an Authorization whose parameters have commas', { authorization: 'Digest username="x", realm="y"' }, ''],
@@ -134,11 +134,11 @@ describe('a carrier that is repeated, or looks so', () => {
 })
 
 describe('the cookie', () => {
-  test('is found among others, with its equals signs', () => {
+  test('is found among other cookies, with its equals signs', () => {
     expect(found({ cookie: 'a=1;  svc-auth=x=y== ; b=2' })?.credential?.secret).toBe('x=y==')
   })
 
-  test('that is empty is wrong, not absent', () => {
+  test('is invalid and not absent if it is empty', () => {
     expect(found({ cookie: 'svc-auth=' })).toEqual({ carrier: 'cookie', credential: undefined })
   })
 })

@@ -18,15 +18,15 @@ function seen(
   }
 }
 
-describe('the address by which we were reached', () => {
-  test('is the configured one, whatever the request says', () => {
+describe('the origin of this server', () => {
+  test('is the configured origin, whatever the request says', () => {
     const settings = { publicUrl: 'https://registry.example.com' }
     const fields = { host: 'evil.example', 'x-forwarded-proto': 'http', 'x-forwarded-host': 'evil.example' }
 
     expect(seen(fields, proxy, settings).origin).toBe('https://registry.example.com')
   })
 
-  test('is else the one that the request named, and never a forwarded one', () => {
+  test('is otherwise the Host of the request, and never a forwarded host', () => {
     const fields = { host: '127.0.0.1:5000', 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' }
 
     expect(seen(fields, stranger).origin).toBe('http://127.0.0.1:5000')
@@ -46,7 +46,7 @@ describe('the address by which we were reached', () => {
     expect(seen({ host: 'registry.example.com', 'x-forwarded-proto': scheme }, from).origin).toBe(origin)
   })
 
-  test('has no scheme from anybody where no proxy is trusted', () => {
+  test('ignores a forwarded scheme unless the proxy is trusted', () => {
     const fields = { host: 'registry.example.com', 'x-forwarded-proto': 'https' }
 
     expect(seen(fields, '127.0.0.1', { trustedProxies: [] }).origin).toBe('http://registry.example.com')

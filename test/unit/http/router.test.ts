@@ -52,12 +52,12 @@ describe.each(mounts)('under %s', (mount) => {
     }
   })
 
-  test('the check answers with and without its slash', () => {
+  test('the authentication check has a path with and one without a slash', () => {
     expect(find('GET', mount)).toEqual({ operationId: 'checkAuthentication' })
     expect(find('GET', `${mount}/`)).toEqual({ operationId: 'checkAuthentication' })
   })
 
-  test('HEAD goes where GET goes', () => {
+  test('HEAD finds the route of GET', () => {
     expect(find('HEAD', `${mount}/a/manifests/x`)['operationId']).toBe('getImageTagManifest')
     expect(refusalOf(() => find('HEAD', `${mount}/a/blobs/uploads/`))).toBe('method-unsupported')
   })
@@ -76,7 +76,7 @@ describe.each(mounts)('under %s', (mount) => {
     expect(refusalOf(() => find('GET', mount + path))).toBe('route-unknown')
   })
 
-  test('a method that is not for the path is refused with those that are', () => {
+  test('an unsupported method is refused with a list of the supported methods', () => {
     const allowed = (method: string, path: string) => {
       const refusal = catchRefusal(() => find(method, mount + path))
       expect(refusal?.refusal).toBe('method-unsupported')
@@ -91,10 +91,10 @@ describe.each(mounts)('under %s', (mount) => {
   })
 })
 
-describe('the mounts', () => {
+describe('the area of a path', () => {
   const kinds = (path: string, hasRootMount: boolean): Area => areaOf(path, hasRootMount)
 
-  test('are told apart, and from the rest', () => {
+  test('is one of the two mounts, or the service', () => {
     expect(kinds('/v2/a', true)).toEqual({ kind: 'registry', mount: '/v2' })
     expect(kinds(`${apiPrefix}/v2/a`, true)).toEqual({ kind: 'registry', mount: `${apiPrefix}/v2` })
     for (const path of [
@@ -111,14 +111,14 @@ describe('the mounts', () => {
     }
   })
 
-  test('the one at the root can be switched off, and the other stays', () => {
+  test('is the service at /v2/ if the root mount is off', () => {
     expect(kinds('/v2/', false)).toEqual({ kind: 'service' })
     expect(kinds('/v2', false)).toEqual({ kind: 'service' })
     expect(kinds(`${apiPrefix}/v2/`, false)).toEqual({ kind: 'registry', mount: `${apiPrefix}/v2` })
   })
 })
 
-test('every route of the service is found at its own address and by its own method alone', () => {
+test('every service route is found at its own path and only by its own method', () => {
   for (const { method, pattern, operationId } of serviceRoutes) {
     expect(find(method, pattern)).toMatchObject({ operationId })
     const taken = serviceRoutes.filter((row) => row.pattern === pattern).map((row) => row.method)
@@ -129,7 +129,7 @@ test('every route of the service is found at its own address and by its own meth
   }
 })
 
-test('no two rows of the table have one operation id, or one method and pattern', () => {
+test('operation ids are unique, and so are pairs of method and pattern', () => {
   const all = [...registryRoutes, ...serviceRoutes]
   expect(new Set(all.map((row) => row.operationId)).size).toBe(all.length)
   for (const table of [registryRoutes, serviceRoutes]) {
