@@ -85,7 +85,7 @@ export class StalledReaders {
     } else if (watched.stalledTicks >= ticksPerWindow) {
       this.#watched.delete(key)
       this.#server.timeout(watched.request, 1)
-      this.#log.write('info', 'a reader that stopped is cut')
+      this.#log.write('info', 'a client that stopped reading was disconnected')
     } else {
       this.#server.timeout(watched.request, timerSecondsMax)
     }

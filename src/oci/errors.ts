@@ -1,10 +1,9 @@
 /**
- * Every way to say no, by name, with its words. The words are shown to people by their clients: lower case, no dot at
- * the end, the thing named, nobody blamed, nothing internal. Which status and which code of the specification a refusal
- * gets is the business of `http/error-body.ts` alone.
+ * The messages of all refusals. Clients show them to people: they are lower case, have no full stop, name the object, and
+ * contain nothing internal. `http/error-body.ts` defines the status and the OCI error code of each refusal.
  */
 export const refusalWords = {
-  // who is calling, and may they
+  // authentication and authorisation
   unauthenticated: 'authentication required',
   'credentials-invalid': 'the credentials are wrong, malformed, repeated or no longer valid',
   'cross-site-request': 'a cookie does not authorise requests that come from another site',
@@ -12,24 +11,24 @@ export const refusalWords = {
   'scope-insufficient': 'requested access to the resource is denied to this token',
   'account-disabled': 'the registry is disabled for this account',
   'account-suspended': 'the operator of this registry has suspended the account',
-  'read-only': 'the registry is being moved and takes no changes',
-  'disk-low': 'no pushes: a disk is below storage.min_free; an operator must free space',
+  'read-only': 'the registry is being moved to other stores and accepts no changes',
+  'disk-low': 'pushes are refused: a disk has less free space than storage.min_free; an operator must free space',
   'login-invalid': 'user name or password is wrong',
   'too-many-failures': 'too many bad credentials; try again later',
   // users and keys of the embedded identity service
   'identity-invalid': 'the user or the key is not valid',
   'user-unknown': 'no such user',
-  'user-exists': 'there is a user of that name already',
+  'user-exists': 'a user with this name already exists',
   'key-unknown': 'no such key',
-  'key-exists': 'the user has a key of that name already',
+  'key-exists': 'the user already has a key with this name',
   'too-many-keys': 'the user has reached the limit of keys (limits.keys_per_user)',
   'too-many-users': 'the account has reached its limit of users (limits.users_per_account)',
-  'last-operator': 'no other user of the account has the right operate',
+  'last-operator': 'the account would have no user with the right operate',
   // what the request itself looks like
   'route-unknown': 'no such endpoint',
   'method-unsupported': 'the method is not supported here',
-  'host-invalid': 'the host is given twice, or is none',
-  'path-invalid': 'the path holds an empty or encoded segment',
+  'host-invalid': 'the Host header is repeated or invalid',
+  'path-invalid': 'the path contains an empty or encoded segment',
   'uri-too-long': 'the request address is too long',
   'content-encoding-unsupported': 'an encoded request body is not accepted',
   'body-invalid': 'the request body is not valid',
@@ -39,7 +38,7 @@ export const refusalWords = {
   // names and digests
   'name-invalid': 'invalid repository name',
   'name-unknown': 'repository name not known to registry',
-  'path-unknown': 'nothing is there: the path holds an empty or encoded segment',
+  'path-unknown': 'not found: the path contains an empty or encoded segment',
   'tag-invalid': 'invalid tag',
   'too-many-tags': 'too many tag parameters',
   'digest-invalid': 'provided digest is not valid',
@@ -61,20 +60,20 @@ export const refusalWords = {
   'upload-out-of-order': 'the chunk does not start where the upload ends',
   'upload-busy': 'another request is writing to this upload',
   'content-range-invalid': 'content range must be <first>-<last>',
-  'content-length-mismatch': 'the body has not the length that was announced',
+  'content-length-mismatch': 'the body does not have the announced length',
   'too-many-uploads': 'too many unfinished uploads in this repository; finish or cancel some',
 } as const
 
 export type Refusal = keyof typeof refusalWords
 
-/** More than the words: which digest, which offset. Shown to the caller as `detail`. */
+/** Details such as the digest or the offset. The caller sees them as `detail`. */
 export type RefusalDetail = Readonly<Record<string, unknown>>
 
-/** The caller asked for what cannot be. Thrown by parsers and deeds, answered in one place. */
+/** The request asked for something that is not possible. Parsers and use cases throw it; the pipeline answers it. */
 export class RegistryRefusal extends Error {
   override readonly name = 'RegistryRefusal'
   readonly refusal: Refusal
-  /** One entry a fault; most refusals have none or one. */
+  /** One entry for each problem. Most refusals have none or one. */
   readonly details: readonly RefusalDetail[]
 
   constructor(refusal: Refusal, ...details: readonly RefusalDetail[]) {
@@ -84,17 +83,14 @@ export class RegistryRefusal extends Error {
   }
 }
 
-/**
- * The refusal in one line, with its first reason. Of a field at fault: `roles[1]: must be ...`; otherwise the words of the
- * refusal and then the reason.
- */
+/** The refusal in one line: `roles[1]: must be ...` for an invalid field, otherwise the message and the first reason. */
 export function describeRefusal({ message, details }: RegistryRefusal): string {
   const { field, reason } = details[0] ?? {}
   if (typeof reason !== 'string') return message
   return `${typeof field === 'string' ? field : message}: ${reason}`
 }
 
-/** A blob whose stored bytes are missing, or not as many as its row says. */
+/** A blob whose stored object is missing or has another size than its row. */
 export interface LostBlob {
   readonly repository: string
   readonly digest: string
@@ -110,7 +106,7 @@ export interface LostUpload {
 
 export type LostBytes = LostBlob | LostUpload
 
-/** The blob counts as absent from now on, because this request found that its bytes are lost. The log is told, once. */
+/** This request found that the bytes of the blob are lost, and marked the blob as absent. It is logged once. */
 export class BytesLost extends RegistryRefusal {
   readonly lost: LostBlob
 
@@ -120,12 +116,12 @@ export class BytesLost extends RegistryRefusal {
   }
 }
 
-/** What was stored of an upload can never become whole: it has to be sent again from its first byte. */
+/** The stored bytes of an upload can never be completed. The client must send them again from the first byte. */
 export class Spoiled extends Error {
   override readonly name = 'Spoiled'
 }
 
-/** The world failed: a disk, a database, another service. The caller may try again; the cause is for the log alone. */
+/** A dependency failed: a disk, a database or another service. The caller may try again. Only the log contains the cause. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable'
   readonly what: string

@@ -78,7 +78,7 @@ const elsewhere = refusals.filter((refusal) => ways[refusal].service !== undefin
 const reasonsElsewhere: Readonly<Partial<Record<Refusal, string>>> = {
   'body-invalid': 'the request body is not valid: must be JSON',
   'last-operator':
-    'no other user of the account has the right operate: give another user of the account a role with this right first',
+    'the account would have no user with the right operate: give another user of the account a role with this right first',
   'identity-invalid': 'name: must be 1 to 128 letters, digits and . _ @ + -, beginning with a letter or a digit',
 }
 

@@ -233,7 +233,7 @@ describe('a registry that takes no changes', () => {
     for (const change of changes) {
       const answer = await send(change)
       expect([change.path, answer.status, answer.headers.get('retry-after')]).toEqual([change.path, 503, '5'])
-      expect(await answer.text()).toContain('the registry is being moved and takes no changes')
+      expect(await answer.text()).toContain('the registry is being moved to other stores and accepts no changes')
     }
     for (const path of ['/v2/read/app/manifests/v1', `/v2/read/app/blobs/${blobs[1]}`, `${identity}/users`]) {
       await expectStatus(200, ask(server, 'GET', path))

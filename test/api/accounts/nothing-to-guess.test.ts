@@ -97,5 +97,5 @@ test('a user name that another account has taken is refused: names are what peop
     body: JSON.stringify({ name: 'theo', roles: ['reader'] }),
   })
 
-  expect([reply.status, reply.json()]).toEqual([409, { msg: 'there is a user of that name already' }])
+  expect([reply.status, reply.json()]).toEqual([409, { msg: 'a user with this name already exists' }])
 })

@@ -82,7 +82,7 @@ describe('postApiKey', () => {
     const reply = await post({ name: 'laptop' })
     await makeUser(server, `${user}-b`)
 
-    expect([reply.status, reply.json()]).toEqual([409, { msg: 'the user has a key of that name already' }])
+    expect([reply.status, reply.json()]).toEqual([409, { msg: 'the user already has a key with this name' }])
     expect((await server.ask('GET', `${identity}/me`, { key })).status).toBe(200)
     await makeKey(server, `${user}-b`)
   })

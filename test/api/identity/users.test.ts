@@ -55,7 +55,7 @@ describe('postUser', () => {
     const known = await makeUser(server, name, { roles: ['reader'] })
     const reply = await post({ name, roles: ['admin'], password })
 
-    expect([reply.status, reply.json()]).toEqual([409, { msg: 'there is a user of that name already' }])
+    expect([reply.status, reply.json()]).toEqual([409, { msg: 'a user with this name already exists' }])
     expect(await show(name)).toEqual(known)
   })
 

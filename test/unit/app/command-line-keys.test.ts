@@ -125,7 +125,7 @@ describe('berth key create', () => {
     expect(await run('key', 'create', 'bob', '--name', 'a')).toEqual({
       exitCode: 1,
       stdout: '',
-      stderr: 'berth: the user has a key of that name already: a\n',
+      stderr: 'berth: the user already has a key with this name: a\n',
     })
     await run('key', 'create', 'bob', '--name', 'b')
     expect(await run('key', 'create', 'bob', '--name', 'c')).toEqual({

@@ -98,7 +98,11 @@ describe('berth migrate-store', () => {
     for (const command of commands) {
       expect([command, await run(from, ...command)]).toEqual([
         command,
-        { exitCode: 1, stdout: '', stderr: 'berth: the registry is being moved and takes no changes\n' },
+        {
+          exitCode: 1,
+          stdout: '',
+          stderr: 'berth: the registry is being moved to other stores and accepts no changes\n',
+        },
       ])
     }
     for (const command of [

@@ -125,7 +125,7 @@ describe('berth user add', () => {
     const { run, users } = await newWorkplace()
     await run('user', 'add', 'bob', '--account', 'home', '--role', 'reader')
     const again = await run('user', 'add', 'bob', '--account', 'elsewhere', '--role', 'admin')
-    expect(again).toEqual({ exitCode: 1, stdout: '', stderr: line('there is a user of that name already: bob') })
+    expect(again).toEqual({ exitCode: 1, stdout: '', stderr: line('a user with this name already exists: bob') })
     expect((await users()).map(({ account, roles }) => [account, roles])).toEqual([['home', ['reader']]])
   })
 
