@@ -24,12 +24,12 @@ type MountNeeds = {
 }
 type ChangeNeeds = { readonly metadata: Pick<MetadataStore, 'blobs' | 'transaction'> }
 
-/** Automatic mounts look at this many repositories that hold the blob before they give up. */
+/** How many repositories that link the blob a mount without `from` tries. */
 const holdersMax = 100
 
 /**
- * The blob's size. To say "it is here" is a promise, because the client will not upload it: a lease that is half over
- * begins anew before the answer goes out.
+ * The blob's size. The client will not upload a blob that exists, so the blob must not be collected soon: a lease that is
+ * half over is renewed before the answer.
  */
 export async function describeBlob(needs: DescribeNeeds, scope: Scope, digest: Digest): Promise<number> {
   const blob = await findBlob(needs, scope, digest)
@@ -42,7 +42,7 @@ async function renewLease({ metadata }: DescribeNeeds, scope: Scope, digest: Dig
   await metadata.transaction(async (tables) => {
     const repository = await tables.repositories.find(scope)
     const blob = repository && (await tables.blobs.lockByDigests(repository, [digest])).get(digest)
-    // The collector may have come between our look and this lock, or a read that found the bytes lost.
+    // Since the first read, the collector may have removed the blob, or a read may have found its bytes lost.
     if (repository === undefined || blob?.isDamaged !== false) throw new RegistryRefusal('blob-unknown', { digest })
     await tables.blobs.renewLeases(repository, [blob.id])
   })
@@ -50,19 +50,19 @@ async function renewLease({ metadata }: DescribeNeeds, scope: Scope, digest: Dig
 
 export interface FoundBlob {
   readonly sizeBytes: number
-  /** The bytes, all or a part; asked for once the size is known, because a range depends on it. */
+  /** All bytes or a part. A method of its own, because a range can be checked only against the size. */
   open(range?: ByteRange): Promise<OutgoingBytes>
-  /** Where the blob store itself gives them, if it does. */
+  /** A URL of the blob store itself, if it has one. */
   linkFor(lifetimeSeconds: number): string | undefined
 }
 
-/** The blob, if this repository links it: the bytes alone prove nothing. */
+/** The blob, if this repository links it. That the account has the bytes is not enough. */
 export async function openBlob(needs: OpenNeeds, scope: Scope, digest: Digest): Promise<FoundBlob> {
   const blob = await findBlob(needs, scope, digest)
   return {
     sizeBytes: blob.sizeBytes,
     open: (range) => openBytes(needs, scope, digest, blob, range),
-    // Nobody is sent to bytes that are known to be lost.
+    // No client is redirected to bytes that are known to be lost.
     linkFor: (lifetimeSeconds) =>
       blob.isDamaged ? undefined : needs.blobs.presignDownload(blob.storageKey, lifetimeSeconds),
   }
@@ -80,8 +80,8 @@ async function openBytes(
 }
 
 /**
- * Bytes that were not found, or not when they were read the last time. The row may point to others by now, so it is read
- * once more before a loss is believed; a loss is noted in the row, for all servers, and what was found again loses its mark.
+ * Opens bytes that were not found now, or not at an earlier read. The row may name another object by now, so it is read
+ * again. Lost bytes are marked in the row, for all replicas. If marked bytes are found again, the mark is removed.
  */
 async function openDoubtful(
   needs: OpenNeeds,
@@ -92,7 +92,7 @@ async function openDoubtful(
   const blob = await findBlob(needs, scope, digest)
   const bytes = await needs.blobs.open(blob.storageKey, blob.sizeBytes, range)
   if (bytes !== undefined) {
-    // If the row cannot be written now, the next read takes the mark away.
+    // If the row cannot be written now, the next read removes the mark.
     if (blob.isDamaged) await needs.metadata.blobs.unmarkDamaged(blob).catch(() => false)
     return bytes
   }
@@ -110,8 +110,8 @@ async function findBlob({ metadata }: FindNeeds, scope: Scope, digest: Digest): 
 }
 
 /**
- * Links the blob here from a repository that the caller may pull from: the named one, or any. False when there is none
- * such, in the same words whether the blob is absent or out of the caller's reach.
+ * Links the blob from a repository that the caller may pull: `from`, or any. False if there is no such repository. The result
+ * does not tell whether the blob exists where the caller may not pull.
  */
 export async function mountBlob(
   { metadata, disk }: MountNeeds,
@@ -120,7 +120,7 @@ export async function mountBlob(
   digest: Digest,
   from: RepositoryName | undefined,
 ): Promise<boolean> {
-  // Only who has asked and may not have it is left to upload; the other need not.
+  // The client can get a token for this repository too, and need not upload the blob.
   if (from !== undefined && lacksScopeFor(principal, from))
     throw new RegistryRefusal('scope-insufficient', { right: 'pull' })
   if (disk.isLow()) throw new RegistryRefusal('disk-low')
@@ -138,7 +138,7 @@ export async function mountBlob(
   })
 }
 
-/** Takes the repository's link away, unless a manifest of the repository still needs the blob. */
+/** Removes the repository's link. Refuses if a manifest of the repository names the blob. */
 export async function deleteBlob({ metadata }: ChangeNeeds, scope: Scope, digest: Digest): Promise<void> {
   await metadata.transaction(async (tables) => {
     await checkStillEnabled(tables, scope.accountId)

@@ -3,18 +3,19 @@ import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryRow } from '../ports/repositories.ts'
 import type { RowId } from '../ports/row-id.ts'
 
-// The collector's work on rows: what no longer has one is in the trash, and loses its bytes in garbage.ts.
+// Selects the rows that are not used and removes them. The keys of their objects go to the trash; `garbage.ts` removes the
+// bytes.
 
 type Needs = { readonly metadata: Pick<MetadataStore, 'transaction'> }
 type Ages = Pick<GarbageAges, 'leaseMs'>
 
-/** How many links one transaction looks at. */
+/** How many links one transaction checks. */
 const linksAtOnce = 200
 
-/** How many looks at repositories one collection takes; the next goes on from there. */
-const repositoryLooks = 20
+/** How many batches of repositories one collection checks. The next collection continues behind them. */
+const repositoryBatchesMax = 20
 
-/** Until the transaction ends. */
+/** Whether the store takes changes. The answer holds until the transaction ends. */
 export async function takesChanges({ marks }: Pick<Tables, 'marks'>): Promise<boolean> {
   return (await marks.findLocked('read-only')) === undefined
 }
@@ -24,37 +25,37 @@ export interface TrashedBlobs {
   readonly bytes: number
 }
 
-/** One blob a transaction, so that nobody who pushes waits for longer than one look. */
+/** Each blob has a transaction of its own, so that a push waits for one check at most. */
 export async function trashUnusedBlobs(
   needs: Needs,
   { leaseMs }: Ages,
   shouldStop: () => boolean,
 ): Promise<TrashedBlobs> {
-  const buried = { blobs: 0, bytes: 0 }
+  const trashed = { blobs: 0, bytes: 0 }
   let [queuedFrom, queueEnd] = [0, Number.POSITIVE_INFINITY]
   while (!shouldStop()) {
-    const look = await needs.metadata.transaction((tables) => lookAtNext(tables, leaseMs, queuedFrom))
-    if (look === undefined) break
-    const { blob } = look
+    const next = await needs.metadata.transaction((tables) => checkNext(tables, leaseMs, queuedFrom))
+    if (next === undefined) break
+    const { blob } = next
     queuedFrom = blob.queuedAt
-    const isLarge = look.outcome === 'has many links'
-    const outcome = isLarge ? await lookByPortions(needs, blob, leaseMs, shouldStop) : look.outcome
+    const isLarge = next.outcome === 'has many links'
+    const outcome = isLarge ? await checkInBatches(needs, blob, leaseMs, shouldStop) : next.outcome
     if (outcome === 'stopped') break
     if (typeof outcome === 'number') queueEnd = Math.min(queueEnd, outcome)
-    if (outcome === 'buried') {
-      buried.blobs += 1
-      buried.bytes += blob.sizeBytes
+    if (outcome === 'trashed') {
+      trashed.blobs += 1
+      trashed.bytes += blob.sizeBytes
     }
-    // What this collection itself has put there is for the next one.
+    // Blobs that this collection has requeued are for the next one.
     if (queuedFrom >= queueEnd) break
   }
-  return buried
+  return trashed
 }
 
-/** What became of the blob; a number is its new place in the queue, where it was sent for a later look. */
-type Outcome = 'kept' | 'buried' | number
+/** The result of a check. A number: the blob was requeued, and this is its new place in the queue. */
+type Outcome = 'kept' | 'trashed' | number
 
-async function lookAtNext(
+async function checkNext(
   tables: Tables,
   leaseMs: number,
   queuedFrom: number,
@@ -63,72 +64,72 @@ async function lookAtNext(
   if (!(await takesChanges(tables))) return undefined
   const blob = await garbage.lockNextDue(leaseMs, queuedFrom, linksAtOnce)
   if (blob === undefined) return undefined
-  if (blob.isDisabled) return { blob, outcome: await putOff(garbage, blob) }
+  if (blob.isDisabled) return { blob, outcome: await requeue(garbage, blob) }
   if (blob.hasMoreLinks) return { blob, outcome: 'has many links' }
-  return { blob, outcome: await settle(garbage, blob, leaseMs) }
+  return { blob, outcome: await checkLocked(garbage, blob, leaseMs) }
 }
 
-/** One that is queued no more as it was, somebody else has looked at. */
-async function putOff(garbage: Garbage, blob: DueBlob): Promise<number | 'kept'> {
+/** If its place in the queue has changed, another process has checked the blob. */
+async function requeue(garbage: Garbage, blob: DueBlob): Promise<number | 'kept'> {
   return (await garbage.requeue(blob)) ?? 'kept'
 }
 
-/** A link that somebody holds may be left unused by whoever holds it: then the blob is looked at again. */
-async function settle(garbage: Garbage, blob: DueBlob, leaseMs: number): Promise<Outcome> {
+/** A skipped link may be unused after the transaction that holds it. Then the blob is checked again. */
+async function checkLocked(garbage: Garbage, blob: DueBlob, leaseMs: number): Promise<Outcome> {
   if (!(await garbage.isInUse(blob, leaseMs))) {
     await garbage.moveToTrash(blob)
-    return 'buried'
+    return 'trashed'
   }
-  const dropped = blob.hasMoreLinks ? undefined : await garbage.removeUnusedLinks(blob, leaseMs, 0, linksAtOnce)
-  if (dropped?.hasSkipped) return putOff(garbage, blob)
+  const removed = blob.hasMoreLinks ? undefined : await garbage.removeUnusedLinks(blob, leaseMs, 0, linksAtOnce)
+  if (removed?.hasSkipped) return requeue(garbage, blob)
   await garbage.keep(blob)
   return 'kept'
 }
 
 /**
- * Half of an account may link a base layer. Its links are looked at first, some in a transaction, while the blob itself can
- * be used; only then is it locked and judged. It stays in the queue until that is done, so a crash leaves nothing behind.
- * One that is in use just now, or a link of which is, is looked at again a lease later.
+ * Checks a blob that many repositories link, such as a base layer. Its links are checked first, in batches, without a lock of
+ * the blob. Then the blob is locked and checked. It stays in the queue until the end, so a crash loses nothing. If other
+ * transactions hold the blob or a link of it, it is checked again a lease later.
  */
-async function lookByPortions(
+async function checkInBatches(
   { metadata }: Needs,
   blob: DueBlob,
   leaseMs: number,
   shouldStop: () => boolean,
 ): Promise<Outcome | 'stopped'> {
-  let hasPassedOver = false
+  let hasSkipped = false
   for (let after: RowId | undefined = 0; after !== undefined; ) {
     if (shouldStop()) return 'stopped'
     const from: RowId = after
-    const dropped = await metadata.transaction(async (tables) =>
+    const batch = await metadata.transaction(async (tables) =>
       (await takesChanges(tables)) ? tables.garbage.removeUnusedLinks(blob, leaseMs, from, linksAtOnce) : undefined,
     )
-    if (dropped === undefined) return 'stopped'
-    hasPassedOver ||= dropped.hasSkipped
-    after = dropped.next
+    if (batch === undefined) return 'stopped'
+    hasSkipped ||= batch.hasSkipped
+    after = batch.next
   }
   return metadata.transaction(async (tables) => {
     if (!(await takesChanges(tables))) return 'stopped'
-    const canJudge = !hasPassedOver && (await tables.garbage.lockDue(blob))
-    return canJudge ? settle(tables.garbage, blob, leaseMs) : putOff(tables.garbage, blob)
+    const isLocked = !hasSkipped && (await tables.garbage.lockDue(blob))
+    return isLocked ? checkLocked(tables.garbage, blob, leaseMs) : requeue(tables.garbage, blob)
   })
 }
 
-/** Some of them a transaction, and not all of them a collection: where it ended is noted for whichever server goes on. */
+/** One collection checks a part of the repositories. A mark records where the next one continues, on any server. */
 export async function removeEmptyRepositories(
   { metadata }: Needs,
   { leaseMs }: Ages,
   shouldStop: () => boolean,
 ): Promise<number> {
   let removed = 0
-  for (let looks = 0; looks < repositoryLooks && !shouldStop(); looks += 1) {
+  for (let batches = 0; batches < repositoryBatchesMax && !shouldStop(); batches += 1) {
     const batch = await metadata.transaction(async (tables) => {
       if (!(await takesChanges(tables))) return undefined
-      const noted = await tables.marks.find('empty-repositories')
-      const seen = await tables.garbage.removeEmptyRepositories(leaseMs, parsePosition(noted))
-      if (seen.next !== undefined) await tables.marks.set('empty-repositories', formatPosition(seen.next))
-      else if (noted !== undefined) await tables.marks.remove('empty-repositories')
-      return seen
+      const position = await tables.marks.find('empty-repositories')
+      const checked = await tables.garbage.removeEmptyRepositories(leaseMs, parsePosition(position))
+      if (checked.next !== undefined) await tables.marks.set('empty-repositories', formatPosition(checked.next))
+      else if (position !== undefined) await tables.marks.remove('empty-repositories')
+      return checked
     })
     removed += batch?.removed ?? 0
     if (batch?.next === undefined) break
@@ -140,7 +141,7 @@ function formatPosition({ accountId, id }: RepositoryRow): string {
   return `${accountId}/${id}`
 }
 
-/** Whatever is not a position is the beginning. */
+/** A text that is no position means the beginning. */
 function parsePosition(text: string | undefined): RepositoryRow | undefined {
   const [, accountId, id] = /^(\d{1,15})\/(\d{1,15})$/.exec(text ?? '') ?? []
   return accountId === undefined || id === undefined ? undefined : { accountId: Number(accountId), id: Number(id) }

@@ -18,13 +18,13 @@ export interface Collected {
   readonly purged: number
 }
 
-/** An object that could not be removed. Its note stays in the trash, so that a later collection tries again. */
+/** An object that could not be removed. It stays in the trash, and a later collection tries again. */
 export interface UnremovedObject {
   readonly storageKey: string
   readonly error: unknown
 }
 
-/** The collection is done, except for objects that could not be removed. */
+/** The collection has ended, but some objects could not be removed. */
 export class ObjectsUnremoved extends Unavailable {
   readonly collected: Collected
   readonly count: number
@@ -41,19 +41,21 @@ export class ObjectsUnremoved extends Unavailable {
 
 const batchSize = 100
 
-/** As many objects that could not be removed are told of one by one. */
+/** How many objects that could not be removed are listed. */
 const keptMax = 10
 
 const removalsAtOnce = 8
 
 /**
- * Collects what nobody needs, beside the running registry: no window, no leader, no lock on reads. Rows go first, in
- * transactions that lock a blob and then look whether it is used; its key goes to the trash, and only keys from the trash
- * lose their bytes. Whatever happens in between, a manifest that can be pulled has all its blobs.
+ * Removes content that is not used, while the registry serves requests. Reads are not locked, and there is no leader: several
+ * processes may collect at once. Rows go first, in transactions that lock a blob and then check that it is not used. Its key
+ * goes to the trash. After the quarantine, the bytes of trashed keys are removed. So a manifest that can be pulled always has
+ * all its blobs.
  *
- * Objects that cannot be removed do not keep the others; the end is an `ObjectsKept` then.
+ * An object that cannot be removed does not stop the removal of others; in the end this rejects with `ObjectsUnremoved`.
  *
- * This is the only code that removes bytes. It rests while the store takes no changes: another may name the same bytes then.
+ * Only this file removes bytes that a row may have named. It does nothing while the store takes no changes, because after a
+ * move the rows of another store may name the same bytes.
  */
 export async function collectGarbage(
   needs: CollectNeeds,
@@ -69,7 +71,7 @@ export async function collectGarbage(
   return collected
 }
 
-/** What `collectGarbage` would find now; changes nothing. */
+/** What `collectGarbage` would remove now. Changes nothing. */
 export function forecastGarbage(
   { metadata }: Pick<CollectNeeds, 'metadata'>,
   ages: GarbageAges,
@@ -97,9 +99,8 @@ interface Purged {
 }
 
 /**
- * Bytes first, note second: a crash between leaves a note of bytes that are gone, and removing them again is no error. An
- * object that cannot be removed keeps its note, and does not keep the others. Several processes share the work: what one
- * has taken, the others pass over.
+ * Removes the bytes first and the row of the trash second. After a crash in between, the next collection removes the bytes
+ * again, which is no error. Several processes share the work: each claims a batch.
  */
 async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: () => boolean): Promise<Purged> {
   let purged = 0
@@ -126,7 +127,7 @@ async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: ()
       if (fault !== undefined) throw fault
     }
     count += failed
-    // A store that removes nothing of a whole batch is not asked for the rest as well: there is a next time.
+    // If a whole batch fails, the store is probably unavailable. The next collection tries again.
     if (failed === trashed.length || trashed.length < batchSize) break
   }
   return { purged, count, kept }
@@ -138,8 +139,8 @@ async function purge({ metadata, blobs }: CollectNeeds, { storageKey, notes }: R
 }
 
 /**
- * Looks through the whole blob store for what no row names, and puts it into the trash: what a writer left behind that
- * died before it could note what it had made. Nothing younger than `ageMs` is touched, and nothing is removed here.
+ * Searches the whole blob store for orphaned objects, which no row names, and puts them into the trash. A writer leaves them
+ * if it dies before it records what it has created. Objects younger than `ageMs` are skipped. Bytes are not removed here.
  */
 export async function sweepOrphans(needs: CollectNeeds, ageMs: number): Promise<number> {
   return (await sweep(needs, ageMs, async () => true)).trashed
@@ -147,30 +148,31 @@ export async function sweepOrphans(needs: CollectNeeds, ageMs: number): Promise<
 
 interface Swept {
   readonly trashed: number
-  /** Everything was looked at. */
+  /** Whether the sweep reached the end of the store. */
   readonly isWhole: boolean
 }
 
-/** Asked at each page, `mayGoOn` can end it. */
+/** Calls `mayGoOn` before each page. */
 async function sweep(needs: CollectNeeds, ageMs: number, mayGoOn: () => Promise<boolean>): Promise<Swept> {
   let trashed = 0
-  for await (const strays of needs.blobs.listOlderThan(ageMs)) {
+  for await (const orphans of needs.blobs.listOlderThan(ageMs)) {
     if (!(await mayGoOn()) || (await isReadOnly(needs))) return { trashed, isWhole: false }
-    if (strays.length === 0) continue
+    if (orphans.length === 0) continue
     trashed += await needs.metadata.transaction(async (tables) =>
-      (await takesChanges(tables)) ? tables.garbage.trashOrphans(strays) : 0,
+      (await takesChanges(tables)) ? tables.garbage.trashOrphans(orphans) : 0,
     )
   }
   return { trashed, isWhole: true }
 }
 
-/** Who sweeps has the turn for this long from his last sign of life, and nobody else begins. */
-const sweepTurnMs = 1_800_000
+/** How long after the last page of a running sweep no other process starts one. */
+const sweepClaimMs = 1_800_000
 
 /**
- * Sweeps once in each `everyMs`, however many servers ask; undefined where that is not now. There are two turns: only a
- * whole sweep takes the long one. The one of whoever is at work ends soon by itself: a sweep that fails, is stopped or
- * dies is due again then, and not before, because a store in trouble must not be asked again and again.
+ * Sweeps once in each `everyMs`, however many servers call this. Undefined if no sweep is due. There are two claims. `sweep`
+ * is short, and is claimed again at each page: after a sweep that failed, was stopped or died, another starts when it is
+ * over, and not earlier, because the store may be unavailable. `whole sweep` lasts for `everyMs`, and only a sweep that
+ * reached the end claims it.
  */
 export async function sweepOrphansOnce(
   needs: CollectNeeds,
@@ -179,14 +181,14 @@ export async function sweepOrphansOnce(
   shouldStop: () => boolean = () => false,
 ): Promise<Swept | undefined> {
   const { garbage } = needs.metadata
-  const turnMs = Math.min(sweepTurnMs, everyMs)
-  // For no time at all: that is a look.
+  const claimMs = Math.min(sweepClaimMs, everyMs)
+  // A claim for no time only tests whether a sweep is due.
   if (!(await garbage.claimWork('whole sweep', 0))) return undefined
-  if (!(await garbage.claimWork('sweep', turnMs))) return undefined
+  if (!(await garbage.claimWork('sweep', claimMs))) return undefined
   await prepare()
   const swept = await sweep(needs, ageMs, async () => {
-    // Ours still, or again when it is over. If another was quicker, two look through the store: a waste, and no harm.
-    await garbage.claimWork('sweep', turnMs)
+    // Continues the claim if it is over. If another process was faster, two sweeps run, which is harmless.
+    await garbage.claimWork('sweep', claimMs)
     return !shouldStop()
   })
   if (swept.isWhole) await garbage.claimWork('whole sweep', everyMs)

@@ -24,7 +24,7 @@ type Needs = {
 
 export interface ManifestPush {
   readonly reference: Reference
-  /** More tags for a push by digest. */
+  /** Additional tags of a push by digest. */
   readonly tags: readonly Tag[]
   readonly mediaType: string
   readonly bytes: Uint8Array
@@ -37,9 +37,9 @@ export interface PushedManifest {
 }
 
 /**
- * Stores a manifest and points its tags to it: one transaction, so a reader sees all of it or nothing. What it names must
- * be here already, and is held while the transaction runs: either the collector comes first, and the push is told which
- * blobs are gone, or the push does, and the foreign keys keep them.
+ * Stores a manifest and points its tags to it, in one transaction. The content that the manifest names must exist, and is
+ * locked until the transaction ends. If the collector has removed a blob before, the push is refused and names it. Otherwise
+ * the foreign keys protect the blobs from the collector.
  */
 export async function pushManifest(
   { metadata, disk, settings }: Needs,
@@ -60,7 +60,7 @@ export async function pushManifest(
   await metadata.transaction(async (tables) => {
     await checkStillEnabled(tables, scope.accountId)
     const repository = await tables.repositories.ensure(scope)
-    if (disk.isLow()) await checkTakesNoRoom(tables, disk, scope, repository, digest, tags)
+    if (disk.isLow()) await checkAddsNothing(tables, disk, scope, repository, digest, tags)
     const entries = await resolveEntries(tables, repository, manifest, settings.missingContent)
     const { id, isNew } = await tables.manifests.save(repository, {
       digest,
@@ -72,7 +72,7 @@ export async function pushManifest(
       annotations: manifest.annotations,
     })
     await tables.manifests.saveEntries(repository, id, entries)
-    // Tags before counts, as a deletion has it, and in one order: two that meet wait for each other, and never in a circle.
+    // To prevent deadlocks, tags are locked before counters, as in `deleteManifest`, and in a fixed order.
     for (const tag of tags.toSorted()) await tables.tags.point(repository, tag, id)
     if (isNew) {
       await tables.manifests.fillEntries(repository, digest, id)
@@ -84,10 +84,10 @@ export async function pushManifest(
 }
 
 /**
- * In the reserve of the disk a push may only point tags to a manifest that is here already. In the lower half of the
- * reserve the tags must be here too: each new one is a row, and somebody who may push could use up the reserve with them.
+ * While the disk is low, a push may only point tags to a manifest that exists. While it is very low, the tags must exist too:
+ * each new tag is a row, and a client could fill the reserve of the disk with them.
  */
-async function checkTakesNoRoom(
+async function checkAddsNothing(
   tables: Tables,
   disk: Pick<DiskSpace, 'isVeryLow'>,
   scope: Scope,
@@ -102,7 +102,7 @@ async function checkTakesNoRoom(
   }
 }
 
-/** A push by digest must bring bytes of that digest; one by tag gets the usual algorithm. */
+/** The digest of the bytes: with the algorithm of a push by digest, which must match, or else SHA-256. */
 function checkDigest(reference: Reference, bytes: Uint8Array): Digest {
   if ('tag' in reference) return digestFromHex('sha256', hashHex('sha256', bytes))
   const algorithm = algorithmOf(reference.digest)
@@ -112,9 +112,9 @@ function checkDigest(reference: Reference, bytes: Uint8Array): Digest {
 }
 
 /**
- * Finds what the manifest names. An index may list blobs too (build caches do), so its entries are looked up as
- * manifests first and as blobs second. A damaged blob has to be pushed again; where content may be missing, its entry
- * still points to it, so that the link stays.
+ * Finds the content that the manifest names. An index may list blobs too (build caches do), so its entries are looked up as
+ * manifests first, and then as blobs. A damaged blob counts as missing. If missing content is allowed, the entry still points
+ * to the damaged blob, so that its link stays.
  */
 async function resolveEntries(
   tables: Tables,

@@ -18,7 +18,7 @@ export async function getManifest(needs: ReadNeeds, scope: Scope, reference: Ref
   return (await needs.metadata.manifests.find(scope, reference)) ?? refuseUnknown(needs, scope, reference)
 }
 
-/** What `getManifest` would give, without the bytes. */
+/** As `getManifest`, without the bytes. */
 export async function describeManifest(needs: ReadNeeds, scope: Scope, reference: Reference): Promise<ManifestSummary> {
   return (await needs.metadata.manifests.describe(scope, reference)) ?? refuseUnknown(needs, scope, reference)
 }
@@ -29,8 +29,8 @@ async function refuseUnknown({ metadata }: ReadNeeds, scope: Scope, reference: R
 }
 
 /**
- * Removes the manifest with all its tags. Its blobs get a fresh lease and are queued for the collector. A manifest that
- * an index lists stays, as a blob does that a manifest names: otherwise an image would lose one of its platforms.
+ * Removes the manifest with all its tags. Its blobs get a new lease and are queued for the collector. Refuses if an index
+ * lists the manifest, because the index would lose one of its platforms.
  */
 export async function deleteManifest({ metadata, settings }: DeleteNeeds, scope: Scope, digest: Digest): Promise<void> {
   await metadata.transaction(async (tables) => {

@@ -1,4 +1,4 @@
-/** Which part of a list is wanted. Without a limit: all of it. */
+/** The part of a list that a client requests. Undefined `limit`: no limit was given. */
 export interface PageRequest {
   readonly after: string | undefined
   readonly limit: number | undefined
@@ -9,7 +9,7 @@ export interface Page<T> {
   readonly hasMore: boolean
 }
 
-/** One more than wanted was asked for, to learn whether there is more without counting. */
-export function toPage<T>(found: readonly T[], limit: number): Page<T> {
-  return { items: found.slice(0, limit), hasMore: found.length > limit }
+/** `items`: one more than `limit` were read, to learn whether there are more without counting them. */
+export function toPage<T>(items: readonly T[], limit: number): Page<T> {
+  return { items: items.slice(0, limit), hasMore: items.length > limit }
 }

@@ -11,13 +11,13 @@ export interface ReferrersRequest {
   readonly after: string | undefined
 }
 
-/** How much is in memory at once, beside what the reader keeps. */
+/** The most that is in memory at once, besides what the caller keeps. */
 const batchRowsMax = 500
 const batchBytesMax = 1024 * 1024
 
 /**
- * The manifests of the repository that name the subject, in digest order; the reader decides where to stop. An unknown subject or
- * repository has none: a subject may be pushed after its referrers.
+ * The manifests of the repository that have this subject, in the order of their digests. Empty for an unknown subject or
+ * repository, because a subject may be pushed after its referrers.
  */
 export async function* listReferrers(
   { metadata }: Needs,

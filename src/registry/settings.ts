@@ -1,10 +1,10 @@
-/** The registry's limits and policies. Where they come from is the assembly's business. */
+/** The limits and policies of the registry. The application takes them from the configuration. */
 export interface RegistrySettings {
-  /** Whether an account comes into being, enabled, on its first use. */
+  /** Whether the first use of an account creates it, enabled. */
   readonly autoEnable: boolean
-  /** `reject`: a manifest that names content which is not here is refused. */
+  /** `reject`: a manifest that names missing content is refused. */
   readonly missingContent: 'reject' | 'allow'
-  /** Media types of manifests beside the three that are always accepted. */
+  /** Media types of manifests, besides the three that are always accepted. */
   readonly additionalMediaTypes: readonly string[]
   readonly manifestBytesMax: number
   readonly jsonDepthMax: number
@@ -14,12 +14,12 @@ export interface RegistrySettings {
   readonly referrersBytesMax: number
   readonly blobBytesMax: number
   readonly uploadsPerRepositoryMax: number
-  /** Open upload sessions of one principal in one repository. */
+  /** Open upload sessions of one caller in one repository. */
   readonly uploadsPerPrincipalMax: number
   readonly tagsPerPushMax: number
   readonly pageDefault: number
   readonly pageMax: number
-  /** How long a blob is safe after it was uploaded, mounted or asked for, without a manifest that names it. */
+  /** How long a blob that no manifest names is kept after a client uploaded, mounted or looked it up. */
   readonly leaseMs: number
   readonly quarantineMs: number
   readonly uploadIdleMs: number

@@ -9,10 +9,10 @@ import { getRepository } from './repositories.ts'
 type ListNeeds = { readonly metadata: Pick<MetadataStore, 'repositories' | 'tags'> }
 type DeleteNeeds = { readonly metadata: Pick<MetadataStore, 'repositories' | 'transaction'> }
 
-/** How many tags are read from the store at once, where all of them are wanted. */
+/** How many tags are read at once if the client has set no limit. */
 const pageLength = 500
 
-/** In byte order. A repository without tags has an empty list; one that does not exist is refused. */
+/** In byte order. The list of a repository without tags is empty. Refuses if the repository does not exist. */
 export async function listTags(
   needs: ListNeeds,
   scope: Scope,
@@ -23,10 +23,7 @@ export async function listTags(
   return toPage(await needs.metadata.tags.list(repository, after, limit + 1), limit)
 }
 
-/**
- * All tags after `after`, page by page, so that a list of any length needs little memory. Each page shows the tags of the
- * moment in which it is read.
- */
+/** All tags after `after`, in pages, so that a list of any length needs little memory. Each page is one consistent read. */
 export async function* readTagPages(
   needs: ListNeeds,
   scope: Scope,
@@ -37,13 +34,13 @@ export async function* readTagPages(
   for (;;) {
     const page = toPage(await needs.metadata.tags.list(repository, last, pageLength + 1), pageLength)
     last = page.items.at(-1)
-    // A page behind the last tag is empty when tags were removed meanwhile.
+    // The last page is empty if tags were removed after the page before was read.
     if (page.items.length > 0) yield page
     if (!page.hasMore) return
   }
 }
 
-/** Removes the tag and nothing else: what it pointed to can still be pulled by digest. */
+/** Removes the tag. Its manifest can still be pulled by digest. */
 export async function deleteTag({ metadata }: DeleteNeeds, scope: Scope, tag: Tag): Promise<void> {
   const isRemoved = await metadata.transaction(async (tables) => {
     await checkStillEnabled(tables, scope.accountId)
