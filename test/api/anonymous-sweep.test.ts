@@ -1,4 +1,4 @@
-// Nobody gets in without credentials, by any spelling of any path. Made from the route table: a new route is in it.
+// No path in any spelling can be used without credentials. The paths come from the route table, so new routes are included.
 import { afterAll, describe, expect, test } from 'bun:test'
 import type { Route } from '../../src/http/route.ts'
 import { registryRoutes, serviceRoutes } from '../../src/http/routes.ts'
@@ -42,7 +42,7 @@ test('the sweep has its targets', () => {
   for (const { path } of all) expect(path).not.toContain('{')
 })
 
-describe.each(methods)('a stranger gets nothing by %s', (method) => {
+describe.each(methods)('an anonymous caller gets nothing by %s', (method) => {
   test.each(guardedPaths)('%s', async (path) => {
     const reply = await askRaw(server.port, `${method} ${path} HTTP/1.1`)
 
@@ -81,7 +81,7 @@ const mutations: readonly (readonly [string, (path: string) => string])[] = [
   ['another host in front', (path) => `http://127.0.0.1/healthz/..${path}`],
 ]
 
-describe.each(mutations)('a stranger gets nothing by a path with %s', (_, mutate) => {
+describe.each(mutations)('an anonymous caller gets nothing by a path with %s', (_, mutate) => {
   test.each(guardedPaths)('%s', async (path) => {
     const mutated = mutate(path)
     if (publicPaths.has(mutated)) return

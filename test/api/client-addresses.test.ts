@@ -47,21 +47,21 @@ describe.each([
 describe('behind proxies that are trusted', () => {
   const chain = ['127.0.0.1', '10.0.0.0/8'] as const
 
-  test('each client has limits of his own', async () => {
+  test('each client has its own limits', async () => {
     const server = await serverThatTrusts(...chain)
 
     expect(await guessAs(server, (number) => `203.0.113.${number + 1}, 10.0.0.5, 10.0.0.6`)).toEqual(neverRefused)
   })
 
   test.each([
-    ['what he says himself before them', (number: number) => `198.51.100.${number}, 203.0.113.9, 10.0.0.5`],
-    ['a proxy that he invents', (number: number) => `198.51.100.${number}, 10.9.9.9, 203.0.113.9`],
+    ['addresses that it sends itself', (number: number) => `198.51.100.${number}, 203.0.113.9, 10.0.0.5`],
+    ['a proxy that it invents', (number: number) => `198.51.100.${number}, 10.9.9.9, 203.0.113.9`],
     ['garbage before them', (number: number) => `"${number}", ;, 203.0.113.9, 10.0.0.5`],
-    ['the way that he takes', (number: number) => `203.0.113.9, 10.0.0.${number + 1}`],
-    ['the port that he comes from', (number: number) => `203.0.113.9:${40_000 + number}, 10.0.0.5`],
-    ['how his address is written', (number: number) => (number % 2 === 0 ? '203.0.113.9' : '::ffff:203.0.113.9')],
-    ['where he is in his network', (number: number) => `2001:db8:1:2:${number}::${number}`],
-  ])('he is not another one for %s', async (_, names) => {
+    ['other proxies on the way', (number: number) => `203.0.113.9, 10.0.0.${number + 1}`],
+    ['another source port', (number: number) => `203.0.113.9:${40_000 + number}, 10.0.0.5`],
+    ['another spelling of its address', (number: number) => (number % 2 === 0 ? '203.0.113.9' : '::ffff:203.0.113.9')],
+    ['another address of its network', (number: number) => `2001:db8:1:2:${number}::${number}`],
+  ])('a client stays the same for %s', async (_, names) => {
     const server = await serverThatTrusts(...chain)
 
     expect(await guessAs(server, names)).toEqual(refusedAtLast)

@@ -158,7 +158,7 @@ describe.each(['basic', 'bearer'] as const)('with a remote identity service and 
     await stub.stop()
   })
 
-  test('a password gets a token there once, and anew when the token is refused', async () => {
+  test('a password gets a token there once, and again when the token is refused', async () => {
     for (let time = 0; time < 3; time += 1) expect(await login.whoIs('alice', 'her password')).toBe('alice')
     expect(stub.triedLogins).toEqual(['alice:her password'])
     stub.people.delete('token-of-alice')

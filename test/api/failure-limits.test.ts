@@ -51,7 +51,7 @@ describe('who has tried too many credentials', () => {
     } else expect(body).toEqual({ msg: words })
   })
 
-  test('is refused whatever he asks for, by whatever carrier, and nobody looks at what he brings', async () => {
+  test('is refused at each path and by each carrier, before the credential is checked', async () => {
     const guesser = new Guesser(server)
     await guesser.guess(burst)
     const before = asked
@@ -221,7 +221,7 @@ describe('at the login', () => {
     },
   )
 
-  test('an address is refused after too many, whoever the users are', async () => {
+  test('an address is refused after too many, also if the users differ', async () => {
     const guesser = new Guesser(server)
     for (let tries = 0; tries < burst; tries += 1) {
       // Two users in turn: each further password is a guess of its own.
@@ -242,7 +242,7 @@ describe('at the login', () => {
   })
 })
 
-describe.each(mounts)('where tokens are sold, at %s/_token', (mount) => {
+describe.each(mounts)('where tokens are issued, at %s/_token', (mount) => {
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
   const formOf = (password: string) =>
     new URLSearchParams({ grant_type: 'password', username: 'apikey', password }).toString()

@@ -20,7 +20,7 @@ async function askOnce(settings: Readonly<Record<string, string>>, headers: Read
 }
 
 describe('getStartPage', () => {
-  test('tells a stranger the version and the exact commands for the address of the request', async () => {
+  test('tells an anonymous caller the version and the exact commands for the address of the request', async () => {
     const reply = await ask({ host: 'registry.example.com:8443', accept: '*/*' })
 
     expect([reply.status, reply.json<unknown>()]).toEqual([

@@ -209,7 +209,7 @@ describe('Expect: 100-continue', () => {
 
   // Bun writes "100 Continue" itself as soon as it has the headers: nothing of ours can answer first. So what counts is that
   // the body which this invites is not read.
-  test('of a stranger ends in 401 and ends the connection without the body', async () => {
+  test('of an anonymous caller ends in 401 and closes the connection without the body', async () => {
     const lines = ['Content-Length: 1000000000', 'Expect: 100-continue']
     const head = guard.request('PATCH', '/v2/kept/app/blobs/uploads/x', lines).replace(`${authorization}\r\n`, '')
     const { statuses } = await sendRaw(guard.port, head)

@@ -64,7 +64,7 @@ async function refuse(method: string, target: string, headers: Readonly<Record<s
 const known = { authorization }
 const digest = `sha256:${'0'.repeat(64)}`
 const cases: readonly (readonly [string, number, string, string, Readonly<Record<string, string>>])[] = [
-  ['of a stranger', 401, 'POST', `/v2/a/blobs/uploads/?digest=${digest}`, {}],
+  ['of an anonymous caller', 401, 'POST', `/v2/a/blobs/uploads/?digest=${digest}`, {}],
   ['to no route', 404, 'PUT', '/v2/a', known],
   ['by a method that is not for the path', 405, 'PUT', '/v2/_catalog', known],
   ['for a bad name', 400, 'POST', `/v2/Bad/blobs/uploads/?digest=${digest}`, known],

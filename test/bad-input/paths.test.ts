@@ -86,7 +86,7 @@ describe('dots and backslashes that the server resolves before anybody looks', (
     ])
   })
 
-  test.each(targets)('%p is closed to a stranger', async (target) => {
+  test.each(targets)('%p is refused to an anonymous caller', async (target) => {
     const request = `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n`
     expect((await sendRaw(guard.port, request)).statuses).toEqual([401])
   })
@@ -130,7 +130,7 @@ describe('a request line by hand', () => {
     expect(answers[0]?.body ?? '').not.toContain('repositories')
   })
 
-  test('of HTTP/1.0 without a Host is answered like any other stranger', async () => {
+  test('of HTTP/1.0 without a Host is answered like other anonymous requests', async () => {
     for (const target of ['/v2/', '/v2/../v2/_catalog', `/v2/${repository}/blobs/${blobDigest}`, '/v2/a\x7f']) {
       const { statuses } = await send(`GET ${target} HTTP/1.0`)
       expect(statuses.every((status) => status === 401 || status === 400)).toBe(true)

@@ -17,7 +17,7 @@ const storageFaults: readonly Fault[] = [
     reason: /status must be 416/,
   },
   {
-    what: 'writes manifests anew',
+    what: 'writes manifests again',
     async spoil(request, answer) {
       if (request.method !== 'GET' || !pathOf(request).includes('/manifests/') || answer.status !== 200) return answer
       return withJson(answer, ({ schemaVersion, ...rest }) => ({ ...rest, schemaVersion }))

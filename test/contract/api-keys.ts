@@ -69,7 +69,7 @@ function findContract(open: Open): void {
     expect((await apiKeys.find('hash of laptop'))?.key).toMatchObject({ rights: [], repositories: [] })
   })
 
-  test('come with their user as he is now', async () => {
+  test('come with the current row of their user', async () => {
     const { users, apiKeys, alice } = await openWithTwo(open)
     await apiKeys.add(keyOf(alice.id, 'laptop'))
     expect((await apiKeys.find('hash of laptop'))?.user).toEqual(alice)

@@ -98,7 +98,7 @@ describe('blob store, filesystem: when the disk fails', () => {
     return store.openWriter(key, emptyObject)
   }
 
-  test('a failed write is final for its writer, and told as trouble', async () => {
+  test('a failed write is final for its writer, and reported as unavailable', async () => {
     const writer = await writerOn('/dev/full')
 
     await writer.write(generatedBytes(10))
@@ -131,7 +131,7 @@ describe('blob store, filesystem: when the disk fails', () => {
     await writer.close()
   })
 
-  test('a folder that is gone is trouble, not a mistake', async () => {
+  test('a missing folder is reported as unavailable, not as a bug', async () => {
     const { root, store } = await openStore()
     rmSync(root, { recursive: true })
 
@@ -176,7 +176,7 @@ describe('blob store, filesystem: when something was removed behind its back', (
     expect(opened.map(({ status }) => status)).toEqual(keys.map(() => 'fulfilled'))
   })
 
-  test('a disk that is not mounted is trouble for new objects and for probes, though its folders are there', async () => {
+  test('a disk that is not mounted makes new objects and probes fail as unavailable, though its folders exist', async () => {
     const { root, store } = await openStore()
     await store.claim('one', { mayBeNew: true })
     renameSync(join(root, 'owner'), join(root, 'owner-away'))
@@ -189,7 +189,7 @@ describe('blob store, filesystem: when something was removed behind its back', (
     await store.probe()
   })
 
-  test('a file that cannot be asked for is trouble, not a loss', async () => {
+  test('a file that cannot be read is reported as unavailable, not as lost', async () => {
     const { root, store } = await openStore()
     const key = freshKey()
     symlinkSync(key, join(root, key.slice(-2), key))

@@ -35,7 +35,7 @@ function reading(open: () => Promise<OpenedBlobStore>): void {
     expect(await readAll(await store.read(key, 1_000))).toEqual(bytes)
   })
 
-  test('gives a complete object back after it was opened anew', async () => {
+  test('gives a complete object back after it was opened again', async () => {
     const { store, reopen } = await open()
     const key = await storeWhole(store, bytes)
 
@@ -84,7 +84,7 @@ function reading(open: () => Promise<OpenedBlobStore>): void {
     expect([await store.has(key, 1_000), await store.has(freshKey(), 0)]).toEqual([false, false])
   })
 
-  test('gives nothing for a key that was never used', async () => {
+  test('returns nothing for a key that was never used', async () => {
     const { store } = await open()
 
     expect(await store.open(freshKey(), 0)).toBeUndefined()

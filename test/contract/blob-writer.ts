@@ -26,7 +26,7 @@ export function appending(open: () => Promise<OpenedBlobStore>): void {
     expect(await readAll(await store.open(done, whole.length))).toEqual(whole)
   })
 
-  test('goes on where flush said it stands after it was opened anew', async () => {
+  test('goes on where flush said it stands after it was opened again', async () => {
     const { store, reopen } = await open()
     const key = freshKey()
     const first = await store.openWriter(key, emptyObject)
@@ -61,7 +61,7 @@ export function appending(open: () => Promise<OpenedBlobStore>): void {
     expect(await readAll(await store.open(done, whole.length))).toEqual(whole)
   })
 
-  test('begins anew at 0, whatever an earlier writer left', async () => {
+  test('begins again at 0, whatever an earlier writer left', async () => {
     const { store } = await open()
     const key = freshKey()
     const first = await store.openWriter(key, emptyObject)

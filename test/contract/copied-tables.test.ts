@@ -1,4 +1,4 @@
-// The list of what a move takes along, held against the schema: whoever adds a column or a table must think of moves.
+// The list of tables that a move copies, compared with the schema: a new column or table must be added to the list.
 import { describe, expect, test } from 'bun:test'
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
 import { migrate } from '../../src/adapters/metadata-sql/migrate.ts'

@@ -1,4 +1,4 @@
-// What an engine's fault becomes: trouble that may pass (503, come again), or a mistake of ours (500).
+// How an engine's fault is reported: as unavailable if a retry may help (503), otherwise as a bug (500).
 import { describe, expect, test } from 'bun:test'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { Unavailable } from '../../src/oci/errors.ts'
@@ -12,7 +12,7 @@ const engines = useEngines('engine-faults')
 
 describe('a fault of the engine', () => {
   engines.each(
-    'that trying again would not cure is no trouble: outside a transaction, inside one, in a look-up',
+    'that a retry cannot cure is not reported as unavailable: outside a transaction, inside one, in a look-up',
     async (engine) => {
       const open = await engine.place()
       const metadata = await SqlMetadataStore.open(open())

@@ -140,7 +140,7 @@ describe('identity, embedded', () => {
     for (const credential of Object.values(good)) expect(await identity.authenticate(credential)).toBeUndefined()
   })
 
-  test('a user who is enabled again has his keys again, and not the tokens of before', async () => {
+  test('a user who is enabled again can use the old keys, but not the old tokens', async () => {
     const { identity, users, user, good, token } = await openForContract()
     await users.change(user.id, { isDisabled: true })
     await users.change(user.id, { isDisabled: false })

@@ -103,7 +103,7 @@ export function accountsContract(open: OpenMetadataStore): void {
         const { accounts } = metadata
         const act = verb === 'disabled' ? accounts.setState('acme', verb) : accounts.suspend('acme')
         disabling = act.then(() => void order.push(verb))
-        // Long enough for whoever does not wait.
+        // Long enough for a call that does not wait.
         for (let turn = 0; turn < 20; turn += 1) await tables.accounts.findLocked(id).then(() => Bun.sleep(5))
         order.push('ended')
         if (fails) throw new Error('changed our mind')
@@ -115,7 +115,7 @@ export function accountsContract(open: OpenMetadataStore): void {
     })
   }
 
-  test('that are disabled already are told so only when whoever saw them enabled has ended', async () => {
+  test('that are disabled already are reported as disabled only after every transaction that saw them enabled has ended', async () => {
     const metadata = await open()
     const { id } = await metadata.accounts.ensure('acme')
     const order: string[] = []

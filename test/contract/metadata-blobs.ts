@@ -27,7 +27,7 @@ function losing(open: OpenMetadataStore): void {
     return { shelf, blob, at, look, replace, metadata }
   }
 
-  test('are damaged once they are marked, for whoever looks, until the mark is taken away', async () => {
+  test('are damaged for every reader from the mark until it is removed', async () => {
     const { shelf, blob, at, look, metadata } = await shelfWithLoss()
     const bystander = await addBlob(shelf, 'bystander')
 
@@ -66,7 +66,7 @@ function losing(open: OpenMetadataStore): void {
     expect(holders).toEqual([named('app')])
     expect(await metadata.transaction(({ blobs }) => blobs.isUsed(shelf.repository, blob.id))).toBe(true)
     expect(await metadata.garbage.claimTrashed(0, 0, 10)).toEqual([{ storageKey: blob.key, notes: undefined }])
-    // Whoever still has the former row in mind marks nothing any more.
+    // A reader that still has the former row does not mark the new one.
     expect(await metadata.blobs.markDamaged(at)).toBe(false)
   })
 
@@ -202,7 +202,7 @@ function leasing(open: OpenMetadataStore): void {
     expect(age).toBeLessThan(hourMs)
   })
 
-  test('begin their lease anew when they are linked again or renewed', async () => {
+  test('begin their lease again when they are linked again or renewed', async () => {
     const shelf = await openShelf(await open())
     const { metadata, repository, scope } = shelf
     const { id, digest } = await addBlob(shelf, 'layer')

@@ -27,7 +27,7 @@ function deleteBlob({ metadata, repository }: Shelf, blob: AddedBlob): Promise<s
 }
 
 export function locksContract(open: OpenMetadataStore): void {
-  test('a blob that a push has looked up is in use for whoever deletes it meanwhile', async () => {
+  test('a blob that a push has looked up is in use for a deletion that runs meanwhile', async () => {
     const shelf = await openShelf(await open())
     const layer = await addBlob(shelf, 'layer')
     let deleting = Promise.resolve('')
@@ -70,7 +70,7 @@ export function locksContract(open: OpenMetadataStore): void {
     expect((await metadata.manifests.find(scope, { digest }))?.sizeBytes).toBe(5)
   })
 
-  test('a repository that is collected while somebody begins a push to it is made anew', async () => {
+  test('a repository that is collected while somebody begins a push to it is made again', async () => {
     const shelf = await openShelf(await open())
     const { metadata, scope } = shelf
     let pushing: Promise<unknown> = Promise.resolve()

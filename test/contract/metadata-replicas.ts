@@ -119,7 +119,7 @@ function goingOnElsewhere(open: OpenMetadataStore): void {
     return { ...shelf, claim }
   }
 
-  test('the hash of what was received is told to whoever goes on, until bytes come that it does not cover', async () => {
+  test('the hash of the received bytes is kept for the next writer, until bytes come that it does not cover', async () => {
     const { metadata, claim } = await openUpload()
     const digest = digestOf('ten bytes.')
 

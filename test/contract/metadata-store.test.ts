@@ -106,20 +106,20 @@ describe('metadata store, SQLite: more than one process', () => {
 })
 
 describe('metadata store, SQLite: when the engine fails', () => {
-  test('a file that is no database is trouble', async () => {
+  test('a file that is not a database is reported as unavailable', async () => {
     const path = join(temporaryFolder(), 'metadata.sqlite')
     await Bun.write(path, 'this is not a database, whatever its name says'.repeat(100))
 
     expect(await errorOf((async () => openSqlite(path))())).toBeInstanceOf(Unavailable)
   })
 
-  test('a folder that is not there is trouble', async () => {
+  test('a missing folder is reported as unavailable', async () => {
     const path = join(temporaryFolder(), 'missing', 'metadata.sqlite')
 
     expect(await errorOf((async () => openSqlite(path))())).toBeInstanceOf(Unavailable)
   })
 
-  test('a store that was closed is trouble, not a mistake of ours', async () => {
+  test('a closed store is reported as unavailable, not as a bug', async () => {
     const metadata = await SqlMetadataStore.open(new SqliteDatabase(join(temporaryFolder(), 'metadata.sqlite')))
     await metadata.close()
 

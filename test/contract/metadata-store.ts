@@ -19,7 +19,7 @@ import { uploadTurnsContract } from './metadata-upload-turns.ts'
 import { uploadsContract } from './metadata-uploads.ts'
 import { usersAtOnceContract } from './metadata-users.ts'
 
-/** Gives a store that nobody has used yet; whoever gives it closes and removes it. */
+/** Returns a new, empty store. The test that opened it closes and removes it. */
 export type OpenMetadataStore = () => Promise<MetadataStore>
 
 export function metadataStoreContract(name: string, open: OpenMetadataStore): void {

@@ -76,7 +76,7 @@ function taking(open: OpenMetadataStore): void {
     expect(await claim(hourMs)).toBeUndefined()
   })
 
-  test('give what was recorded last to whoever asks how the session stands', async () => {
+  test('return what was recorded last as the state of the session', async () => {
     const { uploads, claimed, stands } = await openUpload(open)
 
     expect(await stands()).toEqual({ sizeBytes: 0, notes: undefined })

@@ -159,7 +159,7 @@ function finishing(open: OpenMetadataStore): void {
 }
 
 function discarding(open: OpenMetadataStore): void {
-  test('are listed and discarded for operators, whoever owns them, the idlest first', async () => {
+  test('of all callers are listed and removed for operators, the idlest first', async () => {
     const shelf = await openShelf(await open())
     const { metadata, owner } = shelf
     const foreign = await openShelf(metadata, 'rival', 'other')

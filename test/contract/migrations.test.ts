@@ -88,7 +88,7 @@ describe('a schema', () => {
     ])
   }
 
-  engines.each('of a newer Berth that this one would spoil is refused, whoever asks', async ({ place }) => {
+  engines.each('of a newer Berth that this one would damage is refused', async ({ place }) => {
     const open = await place()
     await age(open(), 99)
 

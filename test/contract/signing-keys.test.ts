@@ -87,7 +87,7 @@ describe('signing keys, filesystem', () => {
   ]
 
   test.each(damaged)(
-    'a key file that holds %s is trouble: it is not passed over, and not touched',
+    'a key file that holds %s makes the keys unavailable: it is neither skipped nor changed',
     async (_, content) => {
       const folder = await folderWith('two.jwk.json', content)
 
@@ -97,7 +97,7 @@ describe('signing keys, filesystem', () => {
     },
   )
 
-  test('the good key of those folders is no trouble by itself (the control)', async () => {
+  test('the good key of those folders can be read by itself (the control)', async () => {
     const folder = await folderWith('two.jwk.json', JSON.stringify(keyNamed('two')))
 
     expect(await new FilesystemSigningKeys(folder).list()).toEqual([keyNamed('one'), keyNamed('two')])
@@ -116,7 +116,7 @@ describe('signing keys, filesystem', () => {
     },
   )
 
-  test('a folder that cannot be read is trouble, and no empty one', async () => {
+  test('a folder that cannot be read makes the keys unavailable and does not count as empty', async () => {
     const path = join(temporaryFolder(), 'identity')
     await Bun.write(path, 'a file in its place')
 

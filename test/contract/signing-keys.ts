@@ -100,7 +100,7 @@ export function signingKeysContract(name: string, open: () => Promise<OpenedSign
       expect(await keys.list()).toEqual([])
     })
 
-    test('that are removed while others list them are no trouble', async () => {
+    test('can be removed while others list them', async () => {
       const { keys, reopen } = await open()
       const kids = Array.from({ length: 20 }, (_, index) => `key-${index}`)
       for (const kid of kids) await keys.add(keyNamed(kid))

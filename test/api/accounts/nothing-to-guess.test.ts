@@ -43,7 +43,7 @@ async function askAlone(neighbour: Neighbour) {
   return askAll(await open(), neighbour)
 }
 
-test('the neighbour really has what the questions are about', async () => {
+test('the other account really has what the requests are about', async () => {
   const house = await open()
   const neighbour = await moveIn(house)
   const theirs = askedBy(house.registry, neighbour.apiKey)
@@ -54,7 +54,7 @@ test('the neighbour really has what the questions are about', async () => {
   expect(statuses.filter((status) => status < 300).length).toBeGreaterThan(statuses.length / 2)
 })
 
-test('every question has one answer and one price, whoever else lives here', async () => {
+test('every request has the same answer and the same statements, with and without the other account', async () => {
   const { told, neighbour } = await askBeside()
   const alone = await askAlone(neighbour)
 

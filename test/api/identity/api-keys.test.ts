@@ -56,7 +56,7 @@ describe('postApiKey', () => {
     expect(reply.json()).toMatchObject({ expiresAt: '2999-01-31T10:00:00.000Z' })
   })
 
-  test('makes a key that works, for its user and with his rights', async () => {
+  test('creates a key that works, with the rights of its user', async () => {
     const key = await makeKey(server, user)
 
     expect((await server.ask('GET', `${identity}/me`, { key })).json()).toMatchObject({

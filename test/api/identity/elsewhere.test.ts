@@ -35,15 +35,12 @@ describe('with another identity service', () => {
     expect([reply.status, reply.json()]).toEqual([404, { msg: 'no such endpoint' }])
   })
 
-  test.each(absent.slice(2))(
-    '%s %s is not there for a stranger or a reader either, and tells them less',
-    async (...row) => {
-      const [method, path, question] = row
-      const ask = async (by: string) => (await server.ask(method, identity + path, { ...question, key: by })).status
+  test.each(absent.slice(2))('%s %s answers 401 to an anonymous caller and 403 to a reader', async (...row) => {
+    const [method, path, question] = row
+    const ask = async (by: string) => (await server.ask(method, identity + path, { ...question, key: by })).status
 
-      expect([await ask('none'), await ask('key-of-a-reader')]).toEqual([401, 403])
-    },
-  )
+    expect([await ask('none'), await ask('key-of-a-reader')]).toEqual([401, 403])
+  })
 
   test('/me is, and tells what the service says', async () => {
     const reply = await server.ask('GET', `${identity}/me`, { key })

@@ -23,7 +23,7 @@ describe.each([
   })
 })
 
-describe('getReadiness in trouble', () => {
+describe('getReadiness while a store is unavailable', () => {
   test('answers 503 while the blob folder is gone, and 200 when it is back', async () => {
     const own = await startApi()
     const away = moveBlobsAway(own.dataDir)

@@ -1,4 +1,4 @@
-// Anonymous pull, by pattern. A stranger may read what is open, and learns nothing of anything else.
+// Anonymous pull, by pattern. An anonymous caller may read the open repositories and learns nothing about others.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { pushBlob } from '../../support/api/api-images.ts'
 import { api, mounts, type Reply, startApi } from '../../support/api/api-server.ts'
@@ -45,7 +45,7 @@ test('the tables have what they are made for', () => {
   expect([pulls.length, others.length > 30]).toEqual([16, true])
 })
 
-describe('a stranger, where some repositories are open', () => {
+describe('an anonymous caller, where some repositories are open', () => {
   test.each(named(pulls))('is served in one that matches: %s', async (_, operation) => {
     for (const stock of [stocks.open, stocks.exact]) {
       expect((await askFor(stranger, operation, stock)).status).toBe(exampleOf(operation.route).status)
@@ -105,7 +105,7 @@ describe('a stranger, where some repositories are open', () => {
   })
 })
 
-describe('credentials, where strangers are welcome', () => {
+describe('credentials, where anonymous callers may pull', () => {
   const path = '/v2/open/app/manifests/v1'
 
   test.each([
@@ -147,7 +147,7 @@ describe('credentials, where strangers are welcome', () => {
     expect([(await ask(testApiKey)).status, (await ask('berth_nobodys_key_0123456789')).status]).toEqual([200, 401])
   })
 
-  test('that are empty count as none where strangers are not welcome, too', async () => {
+  test('that are empty count as none also where anonymous callers may not pull', async () => {
     const reply = await closed.ask('GET', path, { key: 'none', headers: { authorization: 'Basic Og==' } })
 
     expectAsked(reply, { method: 'GET', mount: '/v2' })
@@ -155,7 +155,7 @@ describe('credentials, where strangers are welcome', () => {
 })
 
 describe('the account of what is open', () => {
-  test('is told to be disabled where a stranger might pull, whether there is something or not', async () => {
+  test('is reported as disabled where an anonymous caller may pull, whether the repository exists or not', async () => {
     await open.ask('POST', `${api}/disable`)
     const paths = ['/v2/open/app/manifests/v1', '/v2/open/none/manifests/v1', '/v2/other/app/manifests/v1', '/v2/']
     const replies = []

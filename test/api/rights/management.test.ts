@@ -1,4 +1,4 @@
-// Managing users and keys over HTTP: nobody gives, or gets hold of, more than he has; and each account is by itself.
+// Managing users and keys over HTTP: no operator can give or gain more rights than the operator has, or reach another account.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { allRights } from '../../../src/identity/rights.ts'
 import { parseRepositoryPattern } from '../../../src/oci/repository-pattern.ts'
@@ -59,7 +59,7 @@ const deeds = {
 } satisfies Record<string, (operator: WiredRegistry, role: string) => Promise<Reply>>
 
 describe.each(operators.map((set) => [set.name, set] as const))('an operator with %s', (_, own) => {
-  test.each(Object.entries(deeds))('can %s only where he has all its rights', async (_, deed) => {
+  test.each(Object.entries(deeds))('can %s only with all the rights of the role', async (_, deed) => {
     const operator = await operatorWith(own)
     for (const { name, rights } of rightSets) {
       const isWithin = rights.every((right) => own.rights.includes(right))
@@ -69,7 +69,7 @@ describe.each(operators.map((set) => [set.name, set] as const))('an operator wit
     }
   })
 
-  test('makes keys for those alone who have no more, and none that can do more than himself, now or later', async () => {
+  test('creates keys only for users without other rights, and no key ever has more rights than the operator', async () => {
     const operator = await operatorWith(own)
     for (const { name, rights } of rightSets) {
       const user = await userWith(name)
@@ -136,7 +136,7 @@ describe('a key of somebody who has more', () => {
     expect([own.status, await keysOf(boss)]).toEqual([201, ['made', 'test']])
   })
 
-  test('is refused in the same words whether his places are taken, the name is, or neither', async () => {
+  test('is refused with the same message, whether the user has too many keys, the name is taken, or neither', async () => {
     const settings = { BERTH_IDENTITY__ROLES: rolesSetting, BERTH_LIMITS__KEYS_PER_USER: '2' }
     const narrow = await wireRegistry(temporaryFolder(), { settings })
     const olga = await addPerson(narrow, { name: 'olga', roles: ['operate'] })
@@ -265,7 +265,7 @@ describe('the operators of two accounts', () => {
     expect(keys).toHaveLength(1)
   })
 
-  test('a user that one of them makes is in his account, whatever he asks for', async () => {
+  test('a new user is in the account of the operator, even if the request names another', async () => {
     const key = await neighbour()
     const name = freshName()
     const alien = await registry.ask('POST', users, { key, ...json({ name, roles: [], account: 'another' }) })

@@ -1,4 +1,5 @@
-// Somebody gets more rights while a request of who may no longer manage him is under way. Each test forces one interleaving.
+// A user gets more rights while a request about that user is under way, by a caller who then may no longer manage the user.
+// Each test forces one interleaving.
 import { afterAll, describe, expect, test } from 'bun:test'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
 import { identity } from '../../support/api/api-server.ts'
@@ -53,11 +54,11 @@ async function promote({ registry }: World): Promise<void> {
 }
 
 const deeds = {
-  'sets his password': { method: 'PATCH', path: bob, body: { password: wanted }, done: 200 },
-  'disables him': { method: 'PATCH', path: bob, body: { disabled: true }, done: 200 },
-  'takes his roles': { method: 'PATCH', path: bob, body: { roles: [] }, done: 200 },
-  'makes a key of his': { method: 'POST', path: `${bob}/keys`, body: { name: 'made' }, done: 201 },
-  'makes a key of his for what she may herself': {
+  'sets the password': { method: 'PATCH', path: bob, body: { password: wanted }, done: 200 },
+  'disables the user': { method: 'PATCH', path: bob, body: { disabled: true }, done: 200 },
+  'removes the roles': { method: 'PATCH', path: bob, body: { roles: [] }, done: 200 },
+  'creates a key': { method: 'POST', path: `${bob}/keys`, body: { name: 'made' }, done: 201 },
+  'creates a key with the rights of the operator': {
     method: 'POST',
     path: `${bob}/keys`,
     body: { name: 'made', rights: ['operate'] },
@@ -81,8 +82,8 @@ async function expectPromoted(world: World): Promise<void> {
   expect([await mayLogIn(world, given), await mayLogIn(world, wanted)]).toEqual([true, false])
 }
 
-describe('an operator whose request stops half way, while he whom it is about becomes an administrator', () => {
-  test.each(all)('%s: refused, and nothing has changed', async (_, deed) => {
+describe('a request of an operator that pauses in its body, while the user becomes an administrator', () => {
+  test.each(all)('%s: it is refused and changes nothing', async (_, deed) => {
     const world = await openWorld()
     const { asking, reached, letGo } = askSlowly(world, deed)
     await reached
@@ -94,7 +95,7 @@ describe('an operator whose request stops half way, while he whom it is about be
     await expectPromoted(world)
   })
 
-  test.each(all)('%s: control: that is done where nobody promotes him', async (_, deed) => {
+  test.each(all)('%s: control: it is done if the user is not promoted', async (_, deed) => {
     const world = await openWorld()
     const { asking, reached, letGo } = askSlowly(world, deed)
     await reached
@@ -104,8 +105,8 @@ describe('an operator whose request stops half way, while he whom it is about be
   })
 })
 
-describe('an operator whose request has been judged, but not done, when he whom it is about becomes an administrator', () => {
-  test.each(all)('%s: refused, and nothing has changed', async (_, deed) => {
+describe('a request of an operator that was allowed, but has not run, when the user becomes an administrator', () => {
+  test.each(all)('%s: it is refused and changes nothing', async (_, deed) => {
     const gate = new Gate()
     let isArmed = false
     const holdOnce = async () => {

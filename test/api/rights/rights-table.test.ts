@@ -41,7 +41,7 @@ const stockFor = ({ method }: Operation) => (method === 'GET' || method === 'HEA
 
 async function checkAllowed(caller: WiredRegistry, operation: Operation): Promise<void> {
   const stock = await stockFor(operation)
-  // A session is his who opened it.
+  // An upload session belongs to the caller who opened it.
   const isPush = rightOf(operation) === 'push'
   const uploadId = isPush ? (await startUpload(caller, stock.repository)).split('/').at(-1) : undefined
   const reply = await askFor(caller, operation, uploadId === undefined ? stock : { ...stock, uploadId })

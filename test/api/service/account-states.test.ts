@@ -132,7 +132,7 @@ test('a suspended account is refused like a disabled one, and its users cannot e
 })
 
 describe('a disabled account', () => {
-  test('is told that it is disabled only to who may do what he asks for', async () => {
+  test('is reported as disabled only to callers with the right to the operation', async () => {
     const { person, account } = await joinNewAccount(servers.on)
     const reader = askedBy(
       servers.on,

@@ -35,7 +35,7 @@ describe.each(['enable', 'disable'])('%sService', (verb) => {
   })
 })
 
-describe('enableService in trouble', () => {
+describe('enableService while a store fails', () => {
   test('answers 503 with an ErrorMessage and Retry-After while the blob folder is gone', async () => {
     const own = await startApi()
     const away = moveBlobsAway(own.dataDir)

@@ -155,7 +155,7 @@ describe('which blobs can be had', () => {
   })
 })
 
-describe('getBlob in trouble', () => {
+describe('getBlob without the bytes', () => {
   test('answers 404 when the bytes of a blob are lost, and promises no length of them', async () => {
     const own = await startApi()
     await pushBlob(own, 'app', content)

@@ -22,7 +22,7 @@ describe('a form', () => {
   test.each([
     ['an API key', { username: 'apikey', password: testApiKey }],
     ['a token of the identity service', { username: 'bearer', password: login }],
-  ])('with %s buys a token that opens the repository', async (_, user) => {
+  ])('with %s gets a token that opens the repository', async (_, user) => {
     const reply = await post({
       grant_type: 'password',
       service: 'Berth',

@@ -21,7 +21,7 @@ const kinds = {
   'API key': testApiKey,
   'login token': login,
   'scoped token': (await buyToken(server, everything)).token,
-  "stranger's token": (await buyToken(server, everything, { key: 'none' })).token,
+  'anonymous token': (await buyToken(server, everything, { key: 'none' })).token,
 } as const
 type Kind = keyof typeof kinds
 
@@ -54,7 +54,7 @@ const opens: Readonly<Record<Kind, (path: string) => boolean>> = {
   'API key': () => true,
   'login token': () => true,
   'scoped token': (path) => path.startsWith('/v2/') && !path.startsWith('/v2/_token'),
-  "stranger's token": (path) => path === '/v2/public/app/manifests/v1',
+  'anonymous token': (path) => path === '/v2/public/app/manifests/v1',
 }
 
 const table = (Object.keys(kinds) as Kind[]).flatMap((kind) =>
@@ -82,7 +82,7 @@ test.each(table)('a %s as %s at %s %s is %d', async (kind, place, method, path, 
 })
 
 describe('a form takes no scoped token either', () => {
-  test.each(['scoped token', "stranger's token"] as const)('no %s', async (kind) => {
+  test.each(['scoped token', 'anonymous token'] as const)('no %s', async (kind) => {
     for (const username of ['apikey', 'bearer']) {
       const body = new URLSearchParams({ grant_type: 'password', username, password: kinds[kind], scope }).toString()
       const headers = { 'content-type': 'application/x-www-form-urlencoded' }

@@ -30,7 +30,7 @@ async function keyThatEnds(name: string, expiresAt: number): Promise<string> {
 }
 
 describe('a token lives', () => {
-  test('for 15 minutes, also when it was bought with one that lives for a day', async () => {
+  test('for 15 minutes, also if it was issued for a token that lives for a day', async () => {
     const sold = await buyToken(server, scope, bearing(await loginToken(server)))
 
     expect(sold.expires_in).toBe(900)
@@ -47,7 +47,7 @@ describe('a token lives', () => {
     expect(endOf(sold)).toBeLessThanOrEqual(Date.parse(sold.issued_at) + 60_000)
   })
 
-  test('no longer than the API key that bought it', async () => {
+  test('no longer than the API key it was issued for', async () => {
     const end = Date.now() + 300_000
     const sold = await buyToken(server, scope, { key: await keyThatEnds('five', end) })
 
@@ -66,7 +66,7 @@ describe('a token lives', () => {
     expect((await server.ask('GET', path, bearing(sold.token))).status).toBe(200)
   })
 
-  test('not at all, bought with a key that has ended', async () => {
+  test('not at all, for an API key that has expired', async () => {
     const key = await keyThatEnds('over', Date.now() - 1_000)
 
     expect((await askForToken(server, [scope], { key })).status).toBe(401)
@@ -129,7 +129,7 @@ describe('what is taken from its owner meanwhile', () => {
       body: JSON.stringify(body),
     })
 
-  test('ends with the token, and he gets no other', async () => {
+  test('ends with the token, and the user gets no other token', async () => {
     const key = await addPerson(server, { name: 'dan', roles: ['reader'] })
     const { token } = await buyToken(server, scope, { key })
     expect((await change(server, 'dan', { disabled: true })).status).toBe(200)
@@ -148,7 +148,7 @@ describe('what is taken from its owner meanwhile', () => {
   })
 })
 
-test('a disabled account sells tokens that open nothing before it is enabled', async () => {
+test('a disabled account gets tokens that open nothing before it is enabled', async () => {
   await server.ask('POST', `${api}/disable`)
   const { token } = await buyToken(server, scope)
   const check = await server.ask('GET', '/v2/', bearing(token))
@@ -159,7 +159,7 @@ test('a disabled account sells tokens that open nothing before it is enabled', a
   expect((await server.ask('GET', path, bearing(token))).status).toBe(200)
 })
 
-test("a stranger's token is not the way to the next one once the doors are closed", async () => {
+test('an anonymous token cannot be exchanged for the next one after anonymous pull was switched off', async () => {
   const open = await startBearerApi({ BERTH_AUTH__ANONYMOUS_PULL: 'team/*' })
   try {
     const { token } = await buyToken(open, scope, { key: 'none' })

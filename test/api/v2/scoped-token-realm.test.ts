@@ -106,21 +106,18 @@ describe('one challenge alone', () => {
 })
 
 describe('in basic mode', () => {
-  test.each([...mounts])(
-    'nothing is sold under %s, so that clients which POST there try the next way',
-    async (mount) => {
-      const server = await startApi()
-      const form = { 'content-type': 'application/x-www-form-urlencoded' }
-      const body = `grant_type=password&username=apikey&password=${testApiKey}`
-      const replies = [
-        await server.ask('GET', `${mount}/_token`),
-        await server.ask('GET', `${mount}/_token`, { key: 'none' }),
-        await server.ask('POST', `${mount}/_token`, { headers: form, body }),
-        await server.ask('POST', `${mount}/_token`, { headers: form, body, key: 'none' }),
-      ]
-      await server.stop()
+  test.each([...mounts])('no tokens are issued under %s, so that clients that POST there use Basic', async (mount) => {
+    const server = await startApi()
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const body = `grant_type=password&username=apikey&password=${testApiKey}`
+    const replies = [
+      await server.ask('GET', `${mount}/_token`),
+      await server.ask('GET', `${mount}/_token`, { key: 'none' }),
+      await server.ask('POST', `${mount}/_token`, { headers: form, body }),
+      await server.ask('POST', `${mount}/_token`, { headers: form, body, key: 'none' }),
+    ]
+    await server.stop()
 
-      expect(replies.map((reply) => reply.status)).toEqual([404, 404, 404, 404])
-    },
-  )
+    expect(replies.map((reply) => reply.status)).toEqual([404, 404, 404, 404])
+  })
 })

@@ -25,7 +25,7 @@ beforeAll(async () => {
   for (const name of ['team/app', 'team/other', 'public/app', 'private/app']) await pushImage(server, name, 'v1')
 })
 
-describe('a stranger is told which token to fetch', () => {
+describe('an anonymous caller is told which token to fetch', () => {
   test.each([
     ['GET', '/v2/', undefined],
     ['GET', '/v2/team/app/manifests/v1', 'repository:team/app:pull'],
@@ -112,7 +112,7 @@ describe('the catalog', () => {
     expect((await server.ask('GET', '/v2/team/app/tags/list', bearing(token))).status).toBe(401)
   })
 
-  test('is nothing for strangers', async () => {
+  test('is not shown to anonymous callers', async () => {
     const sold = await buyToken(server, 'registry:catalog:*', stranger)
 
     expect(sold.scope).toBe('')
@@ -154,8 +154,8 @@ describe('a mount from another repository', () => {
   })
 })
 
-describe('where some repositories are open to strangers', () => {
-  test('a stranger buys a token to pull those, and no more', async () => {
+describe('where some repositories are open to anonymous callers', () => {
+  test('an anonymous caller gets a token to pull those, and no more', async () => {
     const asked = 'repository:public/app:pull,push,delete repository:private/app:pull registry:catalog:*'
     const { scope, token } = await buyToken(server, asked, stranger)
 
@@ -169,7 +169,7 @@ describe('where some repositories are open to strangers', () => {
     ['POST', '/v2/public/app/blobs/uploads/'],
     ['DELETE', '/v2/public/app/manifests/v1'],
     ['GET', '/v2/'],
-  ])('%s %s asks him for credentials, with his token as without', async (method, path) => {
+  ])('%s %s asks an anonymous caller for credentials, with a token as without', async (method, path) => {
     const { token } = await buyToken(server, 'repository:public/app:pull', stranger)
 
     const [status, challenge] = challengeOf(await server.ask(method, path, stranger))
@@ -182,11 +182,11 @@ describe('where some repositories are open to strangers', () => {
     ])
   })
 
-  test('a stranger needs no token at all', async () => {
+  test('an anonymous caller needs no token', async () => {
     expect((await server.ask('GET', '/v2/public/app/manifests/v1', stranger)).status).toBe(200)
   })
 
-  test('bad credentials do not make anybody a stranger', async () => {
+  test('bad credentials do not count as no credentials', async () => {
     expect((await askForToken(server, ['repository:public/app:pull'], { key: 'wrong' })).status).toBe(401)
   })
 })

@@ -29,7 +29,7 @@ function askCarrying({ query, headers = {} }: Question & { readonly query?: stri
   return server.ask('GET', path, { headers, key: 'none' })
 }
 
-test('a stranger is asked for credentials, not for a token', async () => {
+test('an anonymous caller is asked for credentials, not for a token', async () => {
   const reply = await askForToken(server, [scope], { key: 'none' })
 
   expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([401, basicChallenge])
@@ -60,7 +60,7 @@ describe('the answer', () => {
     const sold = (await askCarrying({ headers: { 'x-api-key': testApiKey } }, more)).json<SoldToken>()
 
     expect(sold.scope).toBe(scope)
-    // Nothing to keep: who asks for an offline token goes on with the credentials he has.
+    // Nothing to keep: a client that asks for an offline token goes on with its credentials.
     expect(Object.keys(sold)).not.toContain('refresh_token')
   })
 
@@ -95,7 +95,7 @@ describe('the scope', () => {
     expect(await grantedTo(undefined, 'a b c', 'repository:NOT VALID:pull', 'repository:app:fly')).toBe('')
   })
 
-  test('that is more than the caller may is cut to what he may, and is no error', async () => {
+  test('that exceeds the rights of the caller is cut to these rights, without an error', async () => {
     expect(await grantedTo(reader, 'repository:app:pull,push,delete')).toBe('repository:app:pull')
     expect(await grantedTo(reader, 'repository:app:push')).toBe('')
     expect(await grantedTo(limited, 'repository:team/app:*', 'repository:other:pull')).toBe(
@@ -112,14 +112,14 @@ describe('the scope', () => {
   })
 })
 
-test('a token is never for the administrative part, whoever buys it', async () => {
+test('no token gives access to the administrative interface', async () => {
   const { token } = await buyToken(server, 'repository:app:*,operate registry:catalog:*')
 
   expect(JSON.stringify(claimsOf(token))).not.toContain('operate')
   expect((await server.ask('GET', `${api}/stats`, bearing(token))).status).toBe(401)
 })
 
-test('a token for far more than fits is for the first of it, and good', async () => {
+test('a token for more repositories than fit holds the first of them', async () => {
   const names = Array.from({ length: 64 }, (_, number) => `team/${'x'.repeat(90)}${number}`)
   const sold = await buyToken(server, names.map((name) => `repository:${name}:pull,push`).join(' '))
 

@@ -126,7 +126,7 @@ describe('whose an upload is', () => {
   })
 })
 
-describe('an upload in trouble', () => {
+describe('an upload at a limit or without the store', () => {
   test('answers 503 while the blob folder is gone, and goes on when it is back', async () => {
     const own = await startApi()
     const location = await startUpload(own, 'app')

@@ -119,7 +119,7 @@ describe('berth key create', () => {
     expect(await create('d')).toEqual(['berth: warning: bob has no rights, so the key has none'])
   })
 
-  test('refuses a second key of the same name, and one more than he may have', async () => {
+  test('refuses a second key of the same name, and a key above the limit of the user', async () => {
     const { run, keys } = await newWorkplace({ BERTH_LIMITS__KEYS_PER_USER: '2' })
     await run('key', 'create', 'bob', '--name', 'a')
     expect(await run('key', 'create', 'bob', '--name', 'a')).toEqual({

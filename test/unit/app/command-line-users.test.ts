@@ -29,7 +29,7 @@ async function newWorkplace(environment: Readonly<Record<string, string>> = {}) 
   return { folder, run, told, users }
 }
 
-/** One line, to whoever sits there. */
+/** A message on the error stream. */
 function line(text: string): string {
   return `berth: ${text}\n`
 }
@@ -76,7 +76,7 @@ describe('berth user add', () => {
     expect(await users()).toEqual([])
   })
 
-  test('finds the first user under the name that the settings give him', async () => {
+  test('finds the first user by the name of the settings', async () => {
     const { run, users } = await newWorkplace({ BERTH_IDENTITY__ADMIN_NAME: 'root' })
     await run('user', 'add', 'root', '--account', 'home')
     await run('user', 'add', 'bob')

@@ -47,7 +47,7 @@ describe('the settings in force', () => {
     }
   })
 
-  test('cannot be changed by whoever reads them', () => {
+  test('cannot be changed by code that reads them', () => {
     expect(Object.isFrozen(readConfig(undefined, {}))).toBe(true)
   })
 

@@ -9,7 +9,7 @@ beforeEach(() => {
 })
 
 describe('when users or keys have changed', () => {
-  test('everyone is asked about anew, the good and the bad', async () => {
+  test('everyone is asked about again, the good and the bad', async () => {
     const other = numbered(1)
     await memory.subjectOf()
     memory.service.answer = undefined

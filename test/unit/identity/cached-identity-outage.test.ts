@@ -58,7 +58,7 @@ describe('while the identity service does not answer', () => {
     expect(await memory.subjectOf()).toBeUndefined()
   })
 
-  test('nobody is known beyond the end of his credential', async () => {
+  test('no credential is accepted beyond its end', async () => {
     memory.service.answer = principal('first', memory.now + ages.staleMs + 1)
     await memory.subjectOf()
     memory.service.answer = down
@@ -88,7 +88,7 @@ describe('while the identity service does not answer', () => {
     expect(await errorOf(memory.identity.authenticate(key))).toBe(down)
   })
 
-  test('a mistake of ours bridges nothing: only trouble does', async () => {
+  test('a bug does not count as an outage', async () => {
     await memory.subjectOf()
     memory.service.answer = new TypeError('a mistake')
     memory.now += ages.staleMs

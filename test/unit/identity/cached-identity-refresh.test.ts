@@ -21,7 +21,7 @@ describe('a question in the background', () => {
     expect([await memory.subjectOf(), memory.service.asked]).toEqual(['second', 2])
   })
 
-  test('gives the credential all of its time anew', async () => {
+  test('gives the credential all of its time again', async () => {
     await memory.subjectOf()
     memory.now += ages.tiredMs
     await memory.subjectOf()

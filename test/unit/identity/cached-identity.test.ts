@@ -169,7 +169,7 @@ describe('many at once', () => {
     expect([memory.service.asked, new Set(all)]).toEqual([1, new Set([undefined])])
   })
 
-  test('share the trouble too, and the next one asks anew', async () => {
+  test('all fail together, and the next request asks again', async () => {
     memory.service.answer = down
     const all = await Promise.all(Array.from({ length: 1_000 }, () => errorOf(memory.identity.authenticate(key))))
     expect([memory.service.asked, new Set(all)]).toEqual([1, new Set([down])])

@@ -120,7 +120,7 @@ describe('a later start', () => {
     expect(namesOfKeys()).toEqual(['laptop'])
   })
 
-  test('with the value of another key of his as the preset ends the old preset, and keeps that key as it is', async () => {
+  test('with the value of another key of the administrator as the preset ends the old preset, and keeps that key as it is', async () => {
     const { start, ownerOf, namesOfKeys } = openStore()
     const { firstApiKey = '' } = await start()
     await start({ apiKey: 'leaked key 123' })
@@ -144,7 +144,7 @@ describe('a later start', () => {
     expect([await ownerOf('key of bob 123'), namesOfKeys()]).toEqual(['admin', ['preset']])
   })
 
-  test('with another administrator and the same key gives the key to him', async () => {
+  test('with another administrator and the same key gives the key to that administrator', async () => {
     const { start, users, ownerOf } = openStore()
     await start({ name: 'old', apiKey: 'preset key 123' })
     await start({ name: 'new', apiKey: 'preset key 123' })
@@ -174,7 +174,7 @@ describe('a later start', () => {
   })
 })
 
-describe('nobody is given a key', () => {
+describe('no key is created for an administrator', () => {
   test('who can get in by a preset password, at the first start and ever after', async () => {
     const { start, namesOfKeys } = openStore()
     const starts = [await start({ password: 'preset password' }), await start({ password: 'preset password' })]
@@ -183,7 +183,7 @@ describe('nobody is given a key', () => {
     expect(namesOfKeys()).toEqual([])
   })
 
-  test('who can get in by a password that stands, whoever set it', async () => {
+  test('who has a password, set by any means', async () => {
     const { start, users, namesOfKeys } = openStore()
     const { id: _id, tokenEpoch: _epoch, ...given } = user({ name: 'admin', passwordHash: 'a hash' })
     await users.add(given)
@@ -192,7 +192,7 @@ describe('nobody is given a key', () => {
     expect(namesOfKeys()).toEqual([])
   })
 
-  test('who has a password, when his preset key or his first key is gone', async () => {
+  test('who has a password, after the preset key or the first key was removed', async () => {
     const { start, users, apiKeys, namesOfKeys } = openStore()
     const { firstApiKey } = await start()
     await start({ apiKey: 'preset key 123', password: 'preset password' })

@@ -56,7 +56,7 @@ describe('the next key', () => {
     expect((await ring.signer()).kid).toBe(next)
   })
 
-  test('is known by then to who keeps his copy of the keys for as long as he may', async () => {
+  test('is by then in every copy of the key set that is not expired', async () => {
     const { clock, ring, tokens } = await openRing()
     clock.at += day
     let copy = await ring.publicKeys()

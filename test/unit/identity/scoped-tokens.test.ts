@@ -42,7 +42,7 @@ function signed(claims: Record<string, unknown>, type = 'berth-scoped+jwt'): Pro
 }
 
 describe('a scoped token', () => {
-  test('comes back as a principal with no more than it was bought for', async () => {
+  test('becomes a principal with no more rights than it was issued for', async () => {
     expect(await verify(await issue())).toEqual({
       account: 'acme',
       subject: 'ann',
@@ -55,7 +55,7 @@ describe('a scoped token', () => {
     })
   })
 
-  test('of a stranger stays a stranger', async () => {
+  test('of an anonymous caller stays anonymous', async () => {
     const stranger = { account: 'acme', subject: 'anonymous', kind: 'anonymous' } as const
 
     expect((await verify(await issue({ principal: stranger })))?.kind).toBe('anonymous')

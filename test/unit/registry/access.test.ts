@@ -42,7 +42,7 @@ describe('a principal whose identity could not be confirmed', () => {
     expect(allRights.map((right) => isGrantable(who, right, named('app')))).toEqual([true, true, false, false])
   })
 
-  test('is denied what he never had', () => {
+  test('is denied rights that it never had', () => {
     expect(verdictOf(principal([grant(['pull'])], { isUnconfirmed: true }), 'delete', 'app')).toBe('denied')
   })
 })

@@ -37,7 +37,7 @@ describe('a name of an object', () => {
     expect(names.filter((name) => isUploadKey(name) || uploadKeyOf(name) !== key)).toEqual([])
   })
 
-  test('is made anew from the name that another writer had', () => {
+  test('is made again from the name that another writer had', () => {
     const key = freshKey()
 
     expect(uploadKeyOf(freshName(freshName(key)))).toBe(key)

@@ -141,7 +141,7 @@ describe('a credential that no header can hold', () => {
 })
 
 describe('the number of questions', () => {
-  test('is bounded, and what is too much is trouble at once', async () => {
+  test('is bounded, and requests beyond the bound fail at once as unavailable', async () => {
     await stub.set('slow')
     const identity = open({ callsMax: 2, queueMax: 1, timeoutMs: shortMs })
     const errors = await Promise.all(
@@ -206,7 +206,7 @@ test.each([
   expect(error.cause).toMatchObject({ name: 'ServiceFault', message: 'rights or repositories that are not a list' })
 })
 
-test('a mistake of ours is no trouble of the service', async () => {
+test('a bug is not reported as an unavailable service', async () => {
   const mistake = new TypeError('a mistake')
   const identity = open({
     grantsFor: () => {

@@ -49,7 +49,7 @@ describe('the set of keys', () => {
     expect([new Set(all), service.calls]).toEqual([new Set([true]), 1])
   })
 
-  test('is fetched anew after ten minutes, and not before', async () => {
+  test('is fetched again after ten minutes, and not before', async () => {
     const token = await lastingToken()
     await isGood(token)
     now += maxAgeMs - 1
@@ -61,7 +61,7 @@ describe('the set of keys', () => {
     expect(service.calls).toBe(2)
   })
 
-  test('counts no key that was withdrawn once it is fetched anew', async () => {
+  test('counts no key that was withdrawn once it is fetched again', async () => {
     const token = await lastingToken()
     const other = await rotate()
     expect([await isGood(token), await isGood(other)]).toEqual([true, true])
@@ -153,7 +153,7 @@ describe.each(failures)('while the service of the keys is %s', (state) => {
 })
 
 describe('a service of keys that fails', () => {
-  test('is left alone for five seconds, whoever asks', async () => {
+  test('gets no request for five seconds', async () => {
     service.state = '500'
     const token = await service.sign()
     await isUnknowable(token)

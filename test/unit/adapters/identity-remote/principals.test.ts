@@ -124,16 +124,19 @@ describe('the account', () => {
     ['a line break', 'a\nb'],
     ['a zero', 'acme\0'],
     ['half of a character', 'acme\ud800'],
-  ])('that cannot be kept is trouble, and never another account: %s', async (_, account) => {
-    const identity = openRemote(stub.url)
-    stub.people.set(key.secret, { roles: ['admin'], scope: account, account: 'other' })
-    // More often than the service may fail: it is one person's name, and no sign that the service is down.
-    for (let time = 0; time < 6; time += 1) {
-      const error = (await errorOf(identity.authenticate(key))) as Unavailable
-      expect(error).toBeInstanceOf(Unavailable)
-      expect((error.cause as Error).message).toBe('a name that cannot be kept')
-    }
-  })
+  ])(
+    'that cannot be stored makes the service unavailable, and never becomes another account: %s',
+    async (_, account) => {
+      const identity = openRemote(stub.url)
+      stub.people.set(key.secret, { roles: ['admin'], scope: account, account: 'other' })
+      // More often than the service may fail: it is one person's name, and no sign that the service is down.
+      for (let time = 0; time < 6; time += 1) {
+        const error = (await errorOf(identity.authenticate(key))) as Unavailable
+        expect(error).toBeInstanceOf(Unavailable)
+        expect((error.cause as Error).message).toBe('a name that cannot be kept')
+      }
+    },
+  )
 })
 
 describe('the subject', () => {
@@ -156,7 +159,7 @@ describe('the subject', () => {
     expect(subjects).toEqual([`key:${fingerprintOf(key.secret)}`, `key:${fingerprintOf('another-key')}`])
   })
 
-  test('that cannot be kept is trouble', async () => {
+  test('that cannot be stored makes the service unavailable', async () => {
     stub.people.set(key.secret, { roles: [], user: 'a'.repeat(256) })
 
     expect(await errorOf(openRemote(stub.url).authenticate(key))).toBeInstanceOf(Unavailable)
