@@ -122,7 +122,17 @@ describe('a role that the map does not know', () => {
   })
 })
 
-describe('a key of somebody who has more', () => {
+test('a key with a right that the operator does not have is refused, also for a user without rights', async () => {
+  const operator = await operatorWith({ name: 'operate', rights: ['operate'] })
+  const user = await userWith('nothing')
+
+  const reply = await operator.ask('POST', `${users}/${user}/keys`, json({ name: 'made', rights: ['pull'] }))
+
+  expect([reply.status, reply.json()]).toEqual([403, { msg: 'rights: must be among yours: operate' }])
+  expect(await keysOf(user)).toEqual(['test'])
+})
+
+describe('a key of a user with more rights than the operator', () => {
   test('cannot be made, however few rights it were to have', async () => {
     const operator = await operatorWith({ name: 'operate', rights: ['operate'] })
     const boss = await userWith('admin')

@@ -197,6 +197,17 @@ describe.each(mounts)('putImageTagManifest at %s', (mount) => {
 })
 
 describe('the policies of a push', () => {
+  test('take as many tag parameters as the limit, and refuse one more', async () => {
+    const { digest, bytes } = await pushImage(server, 'put/tagged', 'v1')
+    const put = (count: number) => {
+      const query = Array.from({ length: count }, (_, number) => `tag=t${number}`).join('&')
+      const headers = { 'content-type': ociManifest }
+      return server.ask('PUT', `/v2/put/tagged/manifests/${digest}?${query}`, { body: bytes, headers })
+    }
+
+    expect([(await put(16)).status, (await put(17)).status]).toEqual([201, 414])
+  })
+
   test('accept a manifest list once manifests.additional_media_types names it', async () => {
     const list = 'application/vnd.docker.distribution.manifest.list.v2+json'
     const own = await startApi({ BERTH_MANIFESTS__ADDITIONAL_MEDIA_TYPES: list })
