@@ -82,6 +82,41 @@ describe('a pattern', () => {
 })
 
 describe('what a pattern matches', () => {
+  test.each([
+    ['team/app', 'team/app'],
+    ['*', 'a'],
+    ['*', 'a/b/c'],
+    ['team/*', 'team/app'],
+    ['team/*', 'team/app/deep/er'],
+    ['team*', 'team'],
+    ['*/public', 'a/b/public'],
+    ['a*a', 'aa'],
+    ['a*a', 'aba'],
+    ['a*b*c', 'abbc'],
+    ['*ab*ab', 'abab'],
+  ])('%s: %s', (pattern, name) => {
+    expect(matches(pattern, name)).toBe(true)
+  })
+
+  test.each([
+    ['team/app', 'team/ap'],
+    ['team/app', 'team/app/more'],
+    ['team/*', 'team'],
+    ['team/*', 'teams/app'],
+    ['team/*', 'my/team/app'],
+    ['*/public', 'public'],
+    ['*/public', 'a/public/b'],
+    ['a*a', 'a'],
+    ['ab*ba', 'aba'],
+    ['a*b*c', 'acb'],
+    ['*ab*ab', 'ab'],
+    ['a_b', 'axb'],
+    ['a_*', 'a-b'],
+    ['a.b', 'axb'],
+  ])('%s: not %s', (pattern, name) => {
+    expect(matches(pattern, name)).toBe(false)
+  })
+
   test('is what trying everything finds', () => {
     check(patterns, names, (pattern, name) => {
       expect(matchesPattern(pattern, name)).toBe(matchesSlowly(pattern, name))
