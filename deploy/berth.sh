@@ -1,3 +1,3 @@
 #!/bin/sh
-# `berth <command>` in the image. `exec`, so that signals reach the server itself.
+# `berth <command>` in the image. `exec` makes signals reach the server.
 exec /app/node_modules/bun/bin/bun.exe /app/src/main.ts "$@"
