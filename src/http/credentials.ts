@@ -105,8 +105,8 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * Refuses a request that another site made a browser send with its cookie, unless the method is safe. `Sec-Fetch-Site`
- * must be `same-origin` or `none`. Without that header, `Origin` must be our own origin. A request with neither header
- * is accepted, because every browser sends at least one of them with an unsafe method.
+ * must be `same-origin` or `none`. Without that header, `Origin` must be the origin of this server. A request with
+ * neither header is accepted, because every browser sends at least one of them with an unsafe method.
  */
 export function checkSameSite(method: string, headers: Headers, ownOrigin: string | undefined): void {
   if (safeMethods.has(method)) return

@@ -3,7 +3,9 @@ import type { Answer } from './answer.ts'
 import type { Area } from './mounts.ts'
 import { receivedRange } from './ranges.ts'
 
-/** distribution-spec, "Error Codes": a 4xx code MUST be one of these; the last two are for 5xx, where no list binds. */
+/**
+ * distribution-spec, "Error Codes": a 4xx code MUST be one of these. The last two are for 5xx, which it leaves open.
+ */
 type ErrorCode =
   | 'BLOB_UNKNOWN'
   | 'BLOB_UPLOAD_INVALID'

@@ -5,7 +5,7 @@ import type { ScopedTokens } from '../identity/scoped-tokens.ts'
 import type { Tokens } from '../identity/tokens.ts'
 import type { ByteBudget } from '../lib/byte-budget.ts'
 import type { ByteSource } from '../lib/byte-source.ts'
-import type { LostBytes } from '../oci/errors.ts'
+import { type LostBytes, RegistryRefusal } from '../oci/errors.ts'
 import type { RepositoryName } from '../oci/names.ts'
 import type { Account } from '../ports/accounts.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
@@ -69,6 +69,12 @@ export interface EmbeddedIdentityService {
   readonly roles: RoleMap
   readonly keysPerUserMax: number
   readonly usersPerAccountMax: number
+}
+
+/** For routes with `onlyWith: 'embedded identity'`. They are unknown if the registry uses another identity service. */
+export function getEmbeddedIdentity({ embedded }: Pick<Application, 'embedded'>): EmbeddedIdentityService {
+  if (embedded === undefined) throw new RegistryRefusal('route-unknown')
+  return embedded
 }
 
 /** One request, whose caller need not be known. */

@@ -1,4 +1,4 @@
-// The document that describes the interface, against the route table and against what spec.md declares.
+// The OpenAPI document: what it derives from the routes, and what spec.md declares.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { errorTable } from '../../src/http/error-body.ts'
 import { apiPrefix } from '../../src/http/mounts.ts'
@@ -24,8 +24,21 @@ const documentedRows = rows.filter(({ route }) => !('aliasOf' in route))
 const documented = operations.filter((operation) => operation.method !== 'HEAD')
 
 describe('the document against the routes', () => {
+  test('every operation has the method of its route, and its servers and path give the paths of the route', () => {
+    // spec.md and the distribution-spec name path parameters differently.
+    const withoutNames = (paths: readonly string[]) => paths.map((path) => path.replaceAll(/\{\w+\}/g, '{}')).sort()
+
+    for (const { route, fullPaths } of documentedRows) {
+      const operation = operationOf(route.operationId)
+      expect([operation.method, ...withoutNames(operation.fullPaths)]).toEqual([
+        route.method,
+        ...withoutNames(fullPaths),
+      ])
+    }
+  })
+
   test.each(documentedRows.map((row) => [row.route.operationId, row.route] as const))(
-    '%s is open to whom its route is open',
+    '%s states who may call its route',
     (operationId, route) => {
       const operation = operationOf(operationId)
       const isOpen = operation.security !== undefined
@@ -36,14 +49,14 @@ describe('the document against the routes', () => {
     },
   )
 
-  test('a route that is left out is another spelling of an operation, which says so', () => {
+  test('an operation mentions the routes that are aliases of it', () => {
     const reasons = rows.flatMap(({ route }) => ('aliasOf' in route ? [[route.aliasOf, route.reason] as const] : []))
 
     expect(reasons.length).toBeGreaterThan(0)
     for (const [aliasOf, reason] of reasons) expect(operationOf(aliasOf).description).toContain(reason)
   })
 
-  test('every GET has a HEAD with the same statuses, or fewer', () => {
+  test('every GET has a HEAD without a body and without other statuses', () => {
     for (const get of documented.filter((operation) => operation.method === 'GET')) {
       const head = operations.find((other) => other.method === 'HEAD' && other.path === get.path)
 
@@ -53,7 +66,7 @@ describe('the document against the routes', () => {
     }
   })
 
-  test('every path parameter is described, and required', () => {
+  test('every path parameter is described as required', () => {
     for (const { path, parameters } of operations) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')
       const described = parameters.filter((parameter) => parameter.in === 'path' && parameter.required === true)
@@ -62,7 +75,7 @@ describe('the document against the routes', () => {
     }
   })
 
-  test('every status of the error table stands at some operation', () => {
+  test('every status of the error table appears in some operation', () => {
     const statuses = new Set(documented.flatMap((operation) => Object.keys(operation.responses).map(Number)))
     const expected = new Set(Object.values(errorTable).map((row) => row.status))
 
@@ -91,7 +104,7 @@ describe('the document against spec.md', () => {
     expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining([success, ...errors].map(String)))
   })
 
-  test('the schemas of section 2 have their names and their fields', () => {
+  test('the schemas of section 2 have the names and fields of spec.md', () => {
     const fields = Object.fromEntries(
       Object.entries(openApi.components.schemas).map(([name, schema]) => [
         name,
@@ -110,7 +123,7 @@ describe('the document against spec.md', () => {
     })
   })
 
-  test('the two declared security schemes are as declared', () => {
+  test('the two declared security schemes are the same', () => {
     expect(openApi.components.securitySchemes).toMatchObject({
       apiKey: { type: 'apiKey', in: 'header', name: 'X-API-KEY' },
       oauth2: { type: 'oauth2', flows: { implicit: { scopes: { 'dummy:dummy': expect.any(String) } } } },
@@ -118,7 +131,7 @@ describe('the document against spec.md', () => {
     expect(openApi.security).toEqual(expect.arrayContaining([{ apiKey: [] }, { oauth2: ['dummy:dummy'] }]))
   })
 
-  test('every carrier of section 5 has its scheme, and any one is enough', () => {
+  test('every carrier of section 5 has a scheme, and one scheme is enough', () => {
     const declared = Object.keys(openApi.components.securitySchemes).sort()
 
     expect(openApi.security.flatMap((one) => Object.keys(one)).sort()).toEqual(declared)
@@ -129,7 +142,7 @@ describe('the document against spec.md', () => {
     expect(openApi.servers[0]?.variables?.['version']).toEqual({ enum: ['2023-12-28'], default: '2023-12-28' })
   })
 
-  test('putImageTagManifest takes exactly the three media types', () => {
+  test('putImageTagManifest accepts exactly the three media types', () => {
     const { requestBody } = operationOf('putImageTagManifest')
 
     expect(requestBody?.required).toBe(true)
@@ -147,7 +160,7 @@ interface ParameterSchema {
   readonly enum?: readonly string[]
 }
 
-describe('the schema of a parameter takes what the server takes, and nothing else', () => {
+describe('the schema of a parameter accepts what the server accepts, and nothing else', () => {
   const hex = 'a1'.repeat(32)
   const texts = [
     ...[
@@ -205,7 +218,7 @@ describe('the schema of a parameter takes what the server takes, and nothing els
     expect(openApi.components.parameters['artifactType']?.schema).toEqual({ type: 'string' })
   })
 
-  test('a manifest is described by its descriptors', () => {
+  test('a manifest requires its descriptors', () => {
     const { ImageManifestUpload, ImageIndexUpload } = openApi.components.schemas
 
     expect(ImageManifestUpload?.['required']).toEqual(['schemaVersion', 'config', 'layers'])
@@ -214,7 +227,7 @@ describe('the schema of a parameter takes what the server takes, and nothing els
 })
 
 describe('getOpenApi', () => {
-  test('names the other identity service where `auth.url` is set, and no users or keys here', async () => {
+  test('with `auth.url`, names the other identity service and has no users or keys', async () => {
     const own = await startApi({ BERTH_AUTH__URL: 'https://id.example.com/base' })
     const { paths, components } = (await own.ask('GET', `${api}/openapi.json`, { key: 'none' })).json<typeof openApi>()
     await own.stop()
@@ -228,7 +241,7 @@ describe('getOpenApi', () => {
     expect(Object.keys(paths).filter((path) => /^\/(?:users|jwks)/.test(path))).toEqual([])
   })
 
-  test('gives the document to anyone, at revision 2.0.2', async () => {
+  test('returns the document to anonymous callers, at revision 2.0.2', async () => {
     const reply = await server.ask('GET', `${api}/openapi.json`, { key: 'none' })
 
     expect(reply.status).toBe(200)
@@ -237,7 +250,7 @@ describe('getOpenApi', () => {
     expect([openApi.openapi, openApi.info.version]).toEqual([expect.stringMatching(/^3\.1\.\d$/), '2.0.2'])
   })
 
-  test('gives the same bytes again', async () => {
+  test('returns the same bytes again', async () => {
     const [one, other] = [
       await server.ask('GET', `${api}/openapi.json`),
       await server.ask('GET', `${api}/openapi.json`),

@@ -10,12 +10,12 @@ import { getUser } from '../../identity/users.ts'
 import { formatTime, parseTime } from '../../lib/quantities.ts'
 import { parseRepositoryPattern, type RepositoryPattern } from '../../oci/repository-pattern.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
-import type { CallerExchange } from '../exchange.ts'
+import { type CallerExchange, getEmbeddedIdentity } from '../exchange.ts'
 import { jsonBody, readJson } from '../json-body.ts'
 import { identityPrefix } from '../mounts.ts'
 import { json, type Route } from '../route.ts'
 import { fieldInvalid } from '../strict-json.ts'
-import { bodyBytesMax, checkManagedBy, embeddedOf, getManagedUser, noStore } from './user-management.ts'
+import { bodyBytesMax, checkManagedBy, getManagedUser, noStore } from './user-management.ts'
 
 const newApiKey = jsonBody('NewApiKeyRequest', bodyBytesMax)
 
@@ -74,7 +74,7 @@ export const apiKeyRoutes: readonly Route[] = [
 ]
 
 async function getApiKeys({ app, principal, path }: CallerExchange): Promise<Answer> {
-  embeddedOf({ app })
+  getEmbeddedIdentity(app)
   const user = await getUser(app.metadata, path['user'] ?? '', principal.account)
   const keys = await listApiKeys(app.metadata, user)
   return jsonAnswer(200, { keys: keys.map(showApiKey) }, noStore)
@@ -82,7 +82,7 @@ async function getApiKeys({ app, principal, path }: CallerExchange): Promise<Ans
 
 async function postApiKey(exchange: CallerExchange): Promise<Answer> {
   const { app, principal } = exchange
-  const { keysPerUserMax } = embeddedOf(exchange)
+  const { keysPerUserMax } = getEmbeddedIdentity(app)
   const body = await readJson(exchange, newApiKey)
   const name = parseKeyName(body.name)
   // After the body: the user may have changed while it arrived.

@@ -1,7 +1,6 @@
 import { keySetMaxAgeSeconds } from '../../identity/key-ring.ts'
-import { RegistryRefusal } from '../../oci/errors.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
-import type { Exchange } from '../exchange.ts'
+import { type Exchange, getEmbeddedIdentity } from '../exchange.ts'
 import { identityPrefix } from '../mounts.ts'
 import { json, type Route } from '../route.ts'
 
@@ -21,7 +20,6 @@ export const keySetRoutes: readonly Route[] = [
 ]
 
 async function getKeySet({ app }: Exchange): Promise<Answer> {
-  if (app.embedded === undefined) throw new RegistryRefusal('route-unknown')
-  const keys = await app.embedded.keys.publicKeys()
+  const keys = await getEmbeddedIdentity(app).keys.publicKeys()
   return jsonAnswer(200, { keys }, { 'cache-control': `public, max-age=${keySetMaxAgeSeconds}` })
 }

@@ -3,7 +3,7 @@ import { tokenLifetimeSeconds } from '../../identity/tokens.ts'
 import { findByPassword } from '../../identity/users.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
-import type { Exchange } from '../exchange.ts'
+import { type Exchange, getEmbeddedIdentity } from '../exchange.ts'
 import { jsonBody, readJson } from '../json-body.ts'
 import { identityPrefix } from '../mounts.ts'
 import { json, type Route } from '../route.ts'
@@ -35,15 +35,14 @@ export const tokenRoutes: readonly Route[] = [
 
 async function postToken(exchange: Exchange): Promise<Answer> {
   const { app, request, authenticator } = exchange
-  const { embedded, metadata } = app
-  if (embedded === undefined) throw new RegistryRefusal('route-unknown')
+  const { tokens } = getEmbeddedIdentity(app)
   const { username, password } = await readJson(exchange, login)
   const user = await authenticator.attempt(request, { credential: `${username}\n${password}`, target: username }, () =>
-    findByPassword(metadata, username, password).catch(tellFull),
+    findByPassword(app.metadata, username, password).catch(tellFull),
   )
   if (user === undefined) throw new RegistryRefusal('login-invalid')
   const token = {
-    access_token: await embedded.tokens.issue(user),
+    access_token: await tokens.issue(user),
     scope: user.account,
     token_type: 'Bearer',
     expires_in: tokenLifetimeSeconds,

@@ -12,12 +12,12 @@ import {
 } from '../../identity/users.ts'
 import { toPage } from '../../registry/pages.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
-import type { CallerExchange } from '../exchange.ts'
+import { type CallerExchange, getEmbeddedIdentity } from '../exchange.ts'
 import { jsonBody, readJson } from '../json-body.ts'
 import { identityPrefix } from '../mounts.ts'
 import { nextPageHeaders, parsePage } from '../paging.ts'
 import { type DocumentedAnswer, json, type Route } from '../route.ts'
-import { bodyBytesMax, checkManagedBy, embeddedOf, getManagedUser, noStore } from './user-management.ts'
+import { bodyBytesMax, checkManagedBy, getManagedUser, noStore } from './user-management.ts'
 
 const userAnswer: DocumentedAnswer = {
   description: 'The user.',
@@ -93,7 +93,7 @@ export const userRoutes: readonly Route[] = [
 ]
 
 async function getUsers({ app, principal, target }: CallerExchange): Promise<Answer> {
-  embeddedOf({ app })
+  getEmbeddedIdentity(app)
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
   const page = limit === 0 ? [] : await app.metadata.users.list(principal.account, after, limit + 1)
   const { items, hasMore } = toPage(page, limit)
@@ -104,7 +104,7 @@ async function getUsers({ app, principal, target }: CallerExchange): Promise<Ans
 
 async function postUser(exchange: CallerExchange): Promise<Answer> {
   const { app, principal } = exchange
-  const { roles: map, usersPerAccountMax } = embeddedOf(exchange)
+  const { roles: map, usersPerAccountMax } = getEmbeddedIdentity(app)
   const body = await readJson(exchange, newUser)
   const name = parseUserName(body.name)
   const roles = parseRoles(body.roles ?? [])
@@ -122,13 +122,13 @@ async function postUser(exchange: CallerExchange): Promise<Answer> {
 }
 
 async function getUser({ app, principal, path }: CallerExchange): Promise<Answer> {
-  embeddedOf({ app })
+  getEmbeddedIdentity(app)
   return jsonAnswer(200, showUser(await findUserOrRefuse(app.metadata, path['user'] ?? '', principal.account)), noStore)
 }
 
 async function patchUser(exchange: CallerExchange): Promise<Answer> {
   const { app, principal, path } = exchange
-  const { roles: map } = embeddedOf(exchange)
+  const { roles: map } = getEmbeddedIdentity(app)
   const { roles: given, disabled: isDisabled, password } = await readJson(exchange, userChange)
   // After the body: the user may have changed while it arrived.
   await getManagedUser(exchange)

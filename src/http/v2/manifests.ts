@@ -137,7 +137,7 @@ async function putImageTagManifest(exchange: RepositoryExchange): Promise<Answer
     location: manifestLocation(mount, scope.repository, pushed.digest),
     'docker-content-digest': pushed.digest,
   }
-  // distribution-spec: says that the client need not keep a referrers tag by itself.
+  // distribution-spec: this header tells the client that it need not maintain a referrers tag itself.
   if (pushed.subject !== undefined) headers['oci-subject'] = pushed.subject
   if (tags.length > 0) headers['oci-tag'] = pushed.tags.join(', ')
   return { status: 201, headers }
