@@ -141,14 +141,14 @@ export class SqlGarbage implements Garbage {
     await putIntoTrash(this.#queries, storageKey, notes ?? null)
   }
 
-  async trashOrphans(strays: readonly OrphanedObject[]): Promise<number> {
-    const [keys, openedFor] = [strays.map((stray) => stray.storageKey), strays.map((stray) => stray.openedFor)]
+  async trashOrphans(orphans: readonly OrphanedObject[]): Promise<number> {
+    const [keys, openedFor] = [orphans.map((orphan) => orphan.storageKey), orphans.map((orphan) => orphan.openedFor)]
     // In this order: if an upload becomes a blob between the two statements, the first one has found it. In the other order,
     // neither would find it.
     const unfinished = await this.#listKeys(statements.findUnfinished, [...new Set(openedFor)])
     const named = await this.#listKeys(statements.findNamed, keys)
-    const unnamed = strays.filter((stray) => !named.has(stray.storageKey) && !unfinished.has(stray.openedFor))
-    for (const stray of unnamed) await this.trash(stray)
+    const unnamed = orphans.filter((orphan) => !named.has(orphan.storageKey) && !unfinished.has(orphan.openedFor))
+    for (const orphan of unnamed) await this.trash(orphan)
     return unnamed.length
   }
 
