@@ -1,6 +1,6 @@
-// Every request to S3, failing in every way, under every deed of a client: a rule (s3-fault-matrix.ts), and each cell tried.
-// S3_FAULTS=all tries those too that wait for time limits again and again. TEST_S3 names a real server, of which less is asked:
-// Ceph keeps for hours what was removed.
+// Every request to S3 fails in every way during every action of a client. s3-fault-matrix.ts has the expected outcomes.
+// S3_FAULTS=all also tries the combinations that wait for many timeouts. TEST_S3 selects a real server, for which fewer
+// combinations are tried, because Ceph keeps removed objects for hours.
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import { generatedBytes } from '../support/basics/generated-bytes.ts'
@@ -11,17 +11,17 @@ import type { S3Server } from '../support/s3/s3-server.ts'
 import { startS3Stub } from '../support/s3/s3-stub.ts'
 import { sharedS3, testS3Need } from '../support/s3/test-s3.ts'
 import { auditPromises } from '../support/s3-faults/s3-audit.ts'
-import { type Deed, deedsOf } from '../support/s3-faults/s3-deeds.ts'
-import { type Cell, cellsOf, type Lane, type Tried, tableOf, tryCell } from '../support/s3-faults/s3-fault-matrix.ts'
 import { startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
 import { openS3World, tinyPlan } from '../support/s3-faults/s3-world.ts'
+import { type ClientAction, clientActions } from './s3-client-actions.ts'
+import { type Cell, cellsOf, type Lane, type Tried, tableOf, tryCell } from './s3-fault-matrix.ts'
 
 const kibi = 1024
 const isStub = (process.env['TEST_S3'] ?? 'stub') === 'stub'
 const need = testS3Need()
 /** A real server takes no part below 5 MiB. */
-const deeds = deedsOf(isStub ? { part: 64 * kibi, small: 10_000 } : { part: 5 * kibi ** 2, small: 256 * kibi })
-const chosen = cellsOf(deeds).filter(process.env['S3_FAULTS'] === 'all' ? () => true : isQuick)
+const actions = clientActions(isStub ? { part: 64 * kibi, small: 10_000 } : { part: 5 * kibi ** 2, small: 256 * kibi })
+const chosen = cellsOf(actions).filter(process.env['S3_FAULTS'] === 'all' ? () => true : isQuick)
 const lanesMax = isStub ? 10 : 2
 
 const temporaryFolder = useTemporaryFolders('s3-faults')
@@ -38,7 +38,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   if (all.length > 0)
-    console.log(`${all.length} of ${cellsOf(deeds).length} cells on ${server.name}\n${tableOf(deeds, all)}`)
+    console.log(`${all.length} of ${cellsOf(actions).length} cells on ${server.name}\n${tableOf(actions, all)}`)
   for (const { world, proxy } of lanes) {
     await world.stop()
     await proxy.stop()
@@ -76,7 +76,7 @@ async function tryAll(cells: readonly Cell[]): Promise<Tried[]> {
 /** The other cells are tried all the same. */
 function failed({ proxy }: Lane, cell: Cell, error: unknown): Tried {
   proxy.clear()
-  return { cell, outcome: 'not good: it threw', isAnew: false, faults: [String(error)] }
+  return { cell, outcome: 'not good: it threw', hasNewSession: false, faults: [String(error)] }
 }
 
 function faultsOf(tried: readonly Tried[]): string[] {
@@ -92,11 +92,11 @@ function firstLane(): Lane {
 }
 
 describe('S3 that fails', () => {
-  for (const deed of deeds) {
-    const cells = chosen.filter((cell) => cell.deed === deed)
+  for (const action of actions) {
+    const cells = chosen.filter((cell) => cell.action === action)
     testNeeding(
       need,
-      `${deed.name}: done or 503 as the rule says, good at the next try, and nothing lost or left, in ${cells.length} cells`,
+      `${action.name}: done or 503 as the rule says, good at the next try, and nothing lost or left, in ${cells.length} cells`,
       async () => {
         const tried = await tryAll(cells)
         all.push(...tried)
@@ -111,7 +111,7 @@ describe('S3 that fails', () => {
 
 describe('what tries the cells', () => {
   testNeeding(need, 'sees a push that is acknowledged without its bytes, and a fault that nobody met', async () => {
-    const liar: Deed = {
+    const liar: ClientAction = {
       name: 'a lie',
       operations: ['PutObject'],
       prepare: async () => ({
@@ -121,7 +121,7 @@ describe('what tries the cells', () => {
         repository: 'no/such',
       }),
     }
-    const cell: Cell = { deed: liar, operation: 'PutObject', fault: '500', occurrence: 'always' }
+    const cell: Cell = { action: liar, operation: 'PutObject', fault: '500', occurrence: 'always' }
     const { faults } = await tryCell(firstLane(), cell, 0)
 
     expect(faults).toEqual([

@@ -30,13 +30,7 @@ async function growthOf(sizeBytes: number, uploads: number): Promise<number> {
       return new Response(`<${root}><${field}>x</${field}></${root}>`)
     },
   })
-  const script = [
-    process.execPath,
-    'test/support/s3-faults/stream-to-s3.ts',
-    sink.url.origin,
-    String(sizeBytes),
-    String(uploads),
-  ]
+  const script = [process.execPath, 'test/faults/stream-to-s3.ts', sink.url.origin, String(sizeBytes), String(uploads)]
   const child = Bun.spawn(script, { stdout: 'pipe', stderr: 'inherit' })
   const { grownBytes } = JSON.parse(await new Response(child.stdout).text()) as { readonly grownBytes: number }
   await sink.stop(true)

@@ -1,9 +1,8 @@
-// A proxy in front of any S3 server that passes bytes on as they are, and breaks what a rule names, as a rule names it.
+// A proxy in front of any S3 server. It relays requests byte by byte, and breaks the requests that a rule selects.
 import { createServer, type Server, type Socket } from 'node:net'
 import { parseS3Target, type S3Operation, type S3Target } from '../s3/s3-operation.ts'
 import { framingOfRequest, type Head, parseHead, WireEnd, WireReader } from './http-wire.ts'
-import { type Ending, relay } from './s3-fault-relay.ts'
-import { type FaultDetails, type FaultName, faultPlaces, faults } from './s3-faults.ts'
+import { type Ending, type FaultDetails, type FaultName, faultPlaces, faults, relay } from './s3-faults.ts'
 
 export interface SeenRequest extends S3Target {
   readonly method: string
@@ -13,20 +12,20 @@ export interface SeenRequest extends S3Target {
 
 export interface FaultRule extends FaultDetails {
   readonly fault: FaultName
-  /** Any, where it is not said. */
+  /** Any operation, if undefined. */
   readonly operation?: S3Operation | readonly S3Operation[]
   readonly matches?: (request: SeenRequest) => boolean
-  /** Which of the requests that the rule is about, counted from 1; all, where it is not said. */
+  /** Which of the selected requests, counted from 1; all of them, if undefined. */
   readonly occurrence?: number | readonly number[]
 }
 
 export interface S3FaultProxy {
   readonly url: string
-  /** Of several rules that are about a request and its turn, the one that was injected first breaks it. */
+  /** If several rules select a request, the first one breaks it. */
   inject(rule: FaultRule): { hits(): number }
-  /** Forgets the rules and what was seen; who waits for an answer that never comes goes on waiting. */
+  /** Forgets the rules and the requests. Requests that wait for a response continue to wait. */
   clear(): void
-  /** What was asked, in order, what failed included; undefined stands for what S3 does not know. */
+  /** The operations of all requests in order, also of failed ones; undefined for an unknown operation. */
   seen(): readonly (S3Operation | undefined)[]
   stop(): Promise<void>
 }
@@ -102,7 +101,7 @@ async function serve(state: ProxyState, client: WireReader): Promise<void> {
     client.socket.end()
   } catch (error) {
     if (!(error instanceof WireEnd)) console.error('the fault proxy failed', error)
-    // One of the two sides is gone in the middle of something: so is the other.
+    // If one of the two connections breaks, the other is reset too.
     client.socket.resetAndDestroy()
   }
 }
@@ -112,8 +111,8 @@ function answer(state: ProxyState, client: WireReader, head: Head): Promise<Endi
   state.seen.push(request.operation)
   const rule = takeRule(state.rules, request, head)
   const adoptNext = (socket: Socket) => adopt(state, socket)
-  const passage = { client, head, method: request.method, upstream: state.upstream, adopt: adoptNext }
-  return rule === undefined ? relay(passage) : faults[rule.fault](passage, rule)
+  const exchange = { client, head, method: request.method, upstream: state.upstream, adopt: adoptNext }
+  return rule === undefined ? relay(exchange) : faults[rule.fault](exchange, rule)
 }
 
 function describe(head: Head): SeenRequest {
@@ -125,7 +124,7 @@ function describe(head: Head): SeenRequest {
   }
 }
 
-/** The first rule whose turn it is. Each rule that is about the request counts it, whichever breaks it. */
+/** The first rule that is due. Each rule that selects the request counts it, even if another rule breaks it. */
 function takeRule(rules: readonly ActiveRule[], request: SeenRequest, head: Head): ActiveRule | undefined {
   const due = rules.filter((rule) => {
     if (!isAbout(rule, request, head)) return false

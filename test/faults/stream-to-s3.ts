@@ -1,10 +1,10 @@
 // Run as a process of its own: streams `argv[3]` bytes into an S3 store at `argv[2]`, in `argv[4]` uploads at once, and prints
 // by how much the peak of its memory has grown.
 import { tmpdir } from 'node:os'
-import { generatedChunks } from '../basics/generated-bytes.ts'
-import { peakMemoryBytes } from '../basics/process-memory.ts'
-import { openS3Store, s3StoreSettings } from '../s3/s3-store.ts'
-import { emptyObject, freshKey } from '../stores/stored-objects.ts'
+import { generatedChunks } from '../support/basics/generated-bytes.ts'
+import { peakMemoryBytes } from '../support/basics/process-memory.ts'
+import { openS3Store, s3StoreSettings } from '../support/s3/s3-store.ts'
+import { emptyObject, freshKey } from '../support/stores/stored-objects.ts'
 
 const [url = '', size = '0', uploads = '1'] = process.argv.slice(2)
 const server = { url, region: 'eu-test-1', bucket: 'sink', accessKey: 'KEY', secretKey: 'secret', isPathStyle: true }

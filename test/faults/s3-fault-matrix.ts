@@ -1,13 +1,12 @@
-// What becomes of a deed when S3 fails in this way: a rule, and one cell of the table that it makes, tried.
-
-import { ask, checkBlob } from '../clients/registry-client.ts'
-import type { S3Operation } from '../s3/s3-operation.ts'
-import type { S3Server } from '../s3/s3-server.ts'
-import { auditPromises, listThere } from './s3-audit.ts'
-import type { Deed, Outcome, PreparedDeed } from './s3-deeds.ts'
-import type { S3FaultProxy } from './s3-fault-proxy.ts'
-import { type FaultName, faultPlaces } from './s3-faults.ts'
-import type { S3World } from './s3-world.ts'
+// The expected outcome of each client action for each fault of S3, and the code that tries one combination (a cell).
+import { ask, checkBlob } from '../support/clients/registry-client.ts'
+import type { S3Operation } from '../support/s3/s3-operation.ts'
+import type { S3Server } from '../support/s3/s3-server.ts'
+import { auditPromises, listThere } from '../support/s3-faults/s3-audit.ts'
+import type { S3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
+import { type FaultName, faultPlaces } from '../support/s3-faults/s3-faults.ts'
+import type { S3World } from '../support/s3-faults/s3-world.ts'
+import type { ClientAction, Outcome, PreparedAction } from './s3-client-actions.ts'
 
 /** One registry behind a proxy of its own. */
 export interface Lane {
@@ -19,7 +18,7 @@ export interface Lane {
 export type Occurrence = 'once' | 'always'
 
 export interface Cell {
-  readonly deed: Deed
+  readonly action: ClientAction
   readonly operation: S3Operation
   readonly fault: FaultName
   readonly occurrence: Occurrence
@@ -28,7 +27,7 @@ export interface Cell {
 export interface Tried {
   readonly cell: Cell
   readonly outcome: Outcome
-  readonly isAnew: boolean
+  readonly hasNewSession: boolean
   /** What is not as the rule has it. */
   readonly faults: readonly string[]
 }
@@ -67,30 +66,30 @@ function canBe(operation: S3Operation, fault: FaultName): boolean {
   return faultPlaces[fault]?.includes(operation) ?? true
 }
 
-export function cellsOf(deeds: readonly Deed[]): readonly Cell[] {
-  return deeds.flatMap((deed) =>
+export function cellsOf(actions: readonly ClientAction[]): readonly Cell[] {
+  return actions.flatMap((action) =>
     // Who asks S3 for nothing hears of no fault, whatever fails.
-    (deed.operations.length > 0 ? deed.operations : (['PutObject', 'GetObject', 'HeadObject'] as const)).flatMap(
+    (action.operations.length > 0 ? action.operations : (['PutObject', 'GetObject', 'HeadObject'] as const)).flatMap(
       (operation) =>
         faultNames
           .filter((fault) => canBe(operation, fault))
           .flatMap((fault) =>
-            (['once', 'always'] as const).map((occurrence) => ({ deed, operation, fault, occurrence })),
+            (['once', 'always'] as const).map((occurrence) => ({ action, operation, fault, occurrence })),
           ),
     ),
   )
 }
 
 /** Done in spite of it; the bytes are right, so that nobody need know. */
-function isHarmless({ deed, operation, fault }: Cell): boolean {
-  if (deed.operations.length === 0 || fault === 'slow') return true
+function isHarmless({ action, operation, fault }: Cell): boolean {
+  if (action.operations.length === 0 || fault === 'slow') return true
   // Signed bytes that were taken are there, whatever their ETag is said to be.
   if (fault === 'wrong ETag' && operation === 'PutObject') return true
   // After every doubt, the object itself is asked for.
   if (operation === 'CompleteMultipartUpload')
     return fault.endsWith('after effect') || fault.endsWith('mid-response-body')
   // Replaced tails are removed if that can be, and found later if not.
-  return operation === 'DeleteObject' && deed.name === 'chunks'
+  return operation === 'DeleteObject' && action.name === 'chunks'
 }
 
 /** An answer that is whole, well formed and wrong: nobody asks twice for the sake of it. */
@@ -107,25 +106,25 @@ export function expectedOf(cell: Cell): readonly Outcome[] {
   if (isHarmless(cell)) return ['done']
   const mustEnd = cell.occurrence === 'always' || isLie(cell) || isTriedOnce(cell)
   if (!mustEnd) return ['done']
-  if (cell.deed.name.startsWith('pull')) return ['unavailable', 'broken']
+  if (cell.action.name.startsWith('pull')) return ['unavailable', 'broken']
   // Of a POST nobody knows the session, so it can only be told to come again.
   return isLie(cell) && !isOneRequest(cell) ? ['over'] : ['unavailable']
 }
 
-function isOneRequest({ deed }: Cell): boolean {
-  return deed.name.endsWith('POST')
+function isOneRequest({ action }: Cell): boolean {
+  return action.name.endsWith('POST')
 }
 
 /** A session of which S3 has said something wrong is over. */
-function mustBeginAnew(cell: Cell, server: S3Server['name']): boolean {
+function needsNewSession(cell: Cell, server: S3Server['name']): boolean {
   if (isOneRequest(cell)) return false
   // moto fails with 500 where a part comes for an upload that was completed: nobody can tell that from any other 500.
   return isLie(cell) || (server === 'moto' && cell.operation === 'HeadObject')
 }
 
 export async function tryCell({ world, proxy, server }: Lane, cell: Cell, seed: number): Promise<Tried> {
-  const { deed, operation, fault, occurrence } = cell
-  const prepared = await deed.prepare(world, seed)
+  const { action, operation, fault, occurrence } = cell
+  const prepared = await action.prepare(world, seed)
   const drip = { bytes: 4_096, pauseMs: 5 }
   const rule = proxy.inject({ fault, operation, drip, ...(occurrence === 'once' && { occurrence: 1 }) })
   const outcome = await prepared.run()
@@ -133,17 +132,18 @@ export async function tryCell({ world, proxy, server }: Lane, cell: Cell, seed: 
   proxy.clear()
   const faults: string[] = []
   if (!expectedOf(cell).includes(outcome)) faults.push(`ends as ${outcome}, not ${expectedOf(cell).join(' or ')}`)
-  if (wasHit !== deed.operations.length > 0) faults.push(wasHit ? 'S3 was asked' : 'the fault was never met')
+  if (wasHit !== action.operations.length > 0) faults.push(wasHit ? 'S3 was asked' : 'the fault was never met')
   const again = outcome === 'done' ? 'done' : await prepared.retry()
-  if (again !== 'done' && again !== 'anew') faults.push(`tried again, it ends as ${again}`)
-  if (outcome !== 'done' && (again === 'anew') !== mustBeginAnew(cell, server.name)) faults.push(`goes on ${again}`)
+  if (again !== 'done' && again !== 'new session') faults.push(`tried again, it ends as ${again}`)
+  if (outcome !== 'done' && (again === 'new session') !== needsNewSession(cell, server.name))
+    faults.push(`goes on ${again}`)
   faults.push(...(await auditPromises(world.dataDir, world.direct)))
   faults.push(...(await checkAfterwards(world, prepared)))
-  return { cell, outcome, isAnew: again === 'anew', faults }
+  return { cell, outcome, hasNewSession: again === 'new session', faults }
 }
 
 /** The bytes are there; and once all that nobody needs is gone, nothing is left. */
-async function checkAfterwards(world: S3World, { digest, repository }: PreparedDeed): Promise<string[]> {
+async function checkAfterwards(world: S3World, { digest, repository }: PreparedAction): Promise<string[]> {
   const faults: string[] = []
   if (digest !== undefined) {
     const served = await checkBlob(world, repository, digest)
@@ -165,14 +165,15 @@ const signs: readonly (readonly [Outcome, string])[] = [
   ['broken', 'b'],
 ]
 
-/** A line for each operation and fault: how the deeds end when it comes once, and when it comes always. */
-export function tableOf(deeds: readonly Deed[], tried: readonly Tried[]): string {
-  const signOf = ({ outcome, isAnew }: Tried) => (isAnew ? 'n' : (signs.find(([name]) => name === outcome)?.[1] ?? '?'))
+/** A line for each operation and fault: how the actions end when it comes once, and when it comes always. */
+export function tableOf(actions: readonly ClientAction[], tried: readonly Tried[]): string {
+  const signOf = ({ outcome, hasNewSession }: Tried) =>
+    hasNewSession ? 'n' : (signs.find(([name]) => name === outcome)?.[1] ?? '?')
   const rows = Map.groupBy(tried, ({ cell }) => `${cell.operation.padEnd(24)}${cell.fault.padEnd(28)}`)
   const lines = [...rows].map(([row, its]) => {
-    const marks = deeds.map((deed) => {
+    const marks = actions.map((action) => {
       const pair = (['once', 'always'] as const).map((occurrence) =>
-        its.find(({ cell }) => cell.deed === deed && cell.occurrence === occurrence),
+        its.find(({ cell }) => cell.action === action && cell.occurrence === occurrence),
       )
       return pair
         .map((one) => (one === undefined ? ' ' : signOf(one)))
@@ -181,9 +182,9 @@ export function tableOf(deeds: readonly Deed[], tried: readonly Tried[]): string
     })
     return `${row}${marks.join(' ')}`.trimEnd()
   })
-  const heads = deeds.map((deed, index) => `${index + 1}: ${deed.name}`)
+  const heads = actions.map((action, index) => `${index + 1}: ${action.name}`)
   const legend =
     '. done, 5 UNAVAILABLE and done later, n 503 or 404 and done with a new session, b the connection broke; once, always'
-  const numbers = ' '.repeat(52) + deeds.map((_, index) => String(index + 1).padEnd(3)).join(' ')
+  const numbers = ' '.repeat(52) + actions.map((_, index) => String(index + 1).padEnd(3)).join(' ')
   return [heads.join(' · '), legend, numbers.trimEnd(), ...lines].join('\n')
 }

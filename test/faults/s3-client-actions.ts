@@ -1,33 +1,33 @@
-// What clients do of which S3 hears, each with what the same client does when it was told to come back later.
+// Actions of clients that cause requests to S3, each with what the client does when it has to retry.
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
-import { Unavailable } from '../../../src/oci/errors.ts'
-import { digestOf, generatedBytes } from '../basics/generated-bytes.ts'
-import { ask, finish, openSession, patch, pushBlob, receivedBytes } from '../clients/registry-client.ts'
-import type { S3Operation } from '../s3/s3-operation.ts'
-import type { S3World } from './s3-world.ts'
+import { Unavailable } from '../../src/oci/errors.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { ask, finish, openSession, patch, pushBlob, receivedBytes } from '../support/clients/registry-client.ts'
+import type { S3Operation } from '../support/s3/s3-operation.ts'
+import type { S3World } from '../support/s3-faults/s3-world.ts'
 
 /**
- * `unavailable`: 503 UNAVAILABLE with Retry-After. `over`: 404 BLOB_UPLOAD_UNKNOWN, so that the session has to be begun anew.
+ * `unavailable`: 503 UNAVAILABLE with Retry-After. `over`: 404 BLOB_UPLOAD_UNKNOWN, so that the session has to be created again.
  * `broken`: the answer began well and its connection broke. Anything else that is not `done` is in no rule.
  */
 export type Outcome = 'done' | 'unavailable' | 'over' | 'broken' | `not good: ${string}`
 
-/** A deed that stands ready: everything before it went well. */
-export interface PreparedDeed {
+/** An action whose preparations have succeeded. */
+export interface PreparedAction {
   run(): Promise<Outcome>
-  /** The same client, once the fault is over. `anew`: it had to begin with a new session. */
-  retry(): Promise<Outcome | 'anew'>
+  /** The same client, after the fault. `new session`: it had to start again. */
+  retry(): Promise<Outcome | 'new session'>
   /** What has to be served afterwards; undefined where nothing has to be. */
   readonly digest: string | undefined
   readonly repository: string
 }
 
-export interface Deed {
+export interface ClientAction {
   readonly name: string
   /** Those that S3 hears of while it runs. */
   readonly operations: readonly S3Operation[]
-  prepare(world: S3World, seed: number): Promise<PreparedDeed>
+  prepare(world: S3World, seed: number): Promise<PreparedAction>
 }
 
 /** How large things are: what is more than `part` is sent in pieces. */
@@ -57,12 +57,12 @@ function pushAtOnce(world: S3World, repository: string, bytes: Uint8Array): Prom
   return outcomeOf(ask(world, 'POST', path, { body: new Uint8Array(bytes), ...waiting() }), 201)
 }
 
-function atOnce(name: string, operations: readonly S3Operation[], size: number): Deed {
+function atOnce(name: string, operations: readonly S3Operation[], size: number): ClientAction {
   return {
     name,
     operations,
     async prepare(world, seed) {
-      const [repository, bytes] = [`deed/${seed}`, generatedBytes(size, seed)]
+      const [repository, bytes] = [`action/${seed}`, generatedBytes(size, seed)]
       const run = () => pushAtOnce(world, repository, bytes)
       return { run, retry: run, digest: digestOf(bytes), repository }
     },
@@ -70,13 +70,18 @@ function atOnce(name: string, operations: readonly S3Operation[], size: number):
 }
 
 /** Chunks, and then a closing request with the last bytes. */
-function inChunks(name: string, operations: readonly S3Operation[], sizes: readonly number[], last: number): Deed {
+function inChunks(
+  name: string,
+  operations: readonly S3Operation[],
+  sizes: readonly number[],
+  last: number,
+): ClientAction {
   return {
     name,
     operations,
     async prepare(world, seed) {
       const size = sizes.reduce((sum, one) => sum + one, last)
-      const [repository, bytes] = [`deed/${seed}`, generatedBytes(size, seed)]
+      const [repository, bytes] = [`action/${seed}`, generatedBytes(size, seed)]
       const session = await openSession(world, repository)
       const close = (from: number) => outcomeOf(finish(world, session, digestOf(bytes), bytes.subarray(from)), 201)
       return {
@@ -96,7 +101,7 @@ function inChunks(name: string, operations: readonly S3Operation[], sizes: reado
           const outcome = isOpen ? await close(await receivedBytes(world, session)) : 'over'
           if (outcome === 'done') return outcome
           const anew = await pushAtOnce(world, repository, bytes)
-          return anew === 'done' ? 'anew' : anew
+          return anew === 'done' ? 'new session' : anew
         },
       }
     },
@@ -109,12 +114,12 @@ function isReset(error: unknown): 'broken' {
   throw error
 }
 
-function pull(name: string, size: number, range?: readonly [first: number, last: number]): Deed {
+function pull(name: string, size: number, range?: readonly [first: number, last: number]): ClientAction {
   return {
     name,
     operations: ['GetObject'],
     async prepare(world, seed) {
-      const [repository, bytes] = [`deed/${seed}`, generatedBytes(size, seed)]
+      const [repository, bytes] = [`action/${seed}`, generatedBytes(size, seed)]
       const digest = await pushBlob(world, repository, bytes)
       const headers: Record<string, string> = range === undefined ? {} : { range: `bytes=${range.join('-')}` }
       const wanted = range === undefined ? bytes : bytes.subarray(range[0], range[1] + 1)
@@ -136,11 +141,11 @@ function pull(name: string, size: number, range?: readonly [first: number, last:
 }
 
 /** Asks S3 for nothing at all, so that nothing of it can fail. */
-const mount: Deed = {
+const mount: ClientAction = {
   name: 'mount',
   operations: [],
   async prepare(world, seed) {
-    const [repository, from] = [`deed/${seed}`, `deed/${seed}-from`]
+    const [repository, from] = [`action/${seed}`, `action/${seed}-from`]
     const digest = await pushBlob(world, from, generatedBytes(1_000, seed))
     const path = `/v2/${repository}/blobs/uploads/?mount=${digest}&from=${from}`
     const run = () => outcomeOf(ask(world, 'POST', path, waiting()), 201)
@@ -164,11 +169,11 @@ async function collect(world: S3World): Promise<Outcome> {
   }
 }
 
-const removeBlob: Deed = {
+const removeBlob: ClientAction = {
   name: 'delete a blob, collect',
   operations: ['DeleteObject'],
   async prepare(world, seed) {
-    const repository = `deed/${seed}`
+    const repository = `action/${seed}`
     const digest = await pushBlob(world, repository, generatedBytes(1_000, seed))
     const retry = () => collect(world)
     const run = async (): Promise<Outcome> => {
@@ -179,12 +184,12 @@ const removeBlob: Deed = {
   },
 }
 
-function cancel({ part, small }: Sizes): Deed {
+function cancel({ part, small }: Sizes): ClientAction {
   return {
     name: 'cancel an upload, collect',
     operations: ['AbortMultipartUpload', 'ListMultipartUploads', 'ListObjects', 'DeleteObject'],
     async prepare(world, seed) {
-      const repository = `deed/${seed}`
+      const repository = `action/${seed}`
       const session = await openSession(world, repository)
       await patch(world, session, generatedBytes(part, seed), 0)
       await patch(world, session, generatedBytes(small, seed), part)
@@ -200,7 +205,7 @@ function cancel({ part, small }: Sizes): Deed {
 
 const multipart = ['CreateMultipartUpload', 'UploadPart', 'CompleteMultipartUpload', 'HeadObject'] as const
 
-export function deedsOf({ part, small }: Sizes): readonly Deed[] {
+export function clientActions({ part, small }: Sizes): readonly ClientAction[] {
   const large = 2 * part + small
   // More than is read whole before it is given out.
   const streamed = Math.max(large, 300 * 1024)
