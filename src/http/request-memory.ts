@@ -55,10 +55,10 @@ export class RequestMemory {
   /** Call this before that many bytes of the body are read, or of the answer are collected. */
   async reserve(bytes: number, body?: ByteSource): Promise<void> {
     // Only the sender of an unfinished body is cut. A body that has arrived completely cannot be too slow.
-    const giveUp = (): void => body?.cancel(new RegistryRefusal('body-too-slow'))
+    const askToRelease = (): void => body?.cancel(new RegistryRefusal('body-too-slow'))
     const isOver = () => !this.#connection.isOpen(this.#request)
     const waiting = body === undefined ? {} : { bytesWhileWaiting: Math.min(bytes, unreadBodyBytesMax) }
-    await this.#take(bytes, { giveUp, isOver, ...waiting })
+    await this.#take(bytes, { askToRelease, isOver, ...waiting })
   }
 
   /** Whether the answer may stay in memory while it is sent. If not: drop it, `wait`, and create it again. */
@@ -85,7 +85,7 @@ export class RequestMemory {
   #termsOfAnswer(): HoldTerms {
     const request = this.#request
     const connection = this.#connection
-    return { isOver: () => !connection.isOpen(request), giveUp: () => connection.cut(request) }
+    return { isOver: () => !connection.isOpen(request), askToRelease: () => connection.cut(request) }
   }
 
   async #take(bytes: number, terms: HoldTerms): Promise<void> {

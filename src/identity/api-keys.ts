@@ -19,12 +19,12 @@ export interface NewKeyRequest extends KeyLimits {
   readonly name: KeyName
 }
 
-/** What a key is called, among those of its user. Made only by its parser. */
+/** The name of a key, unique among the keys of its user. Only `parseKeyName` creates it. */
 export type KeyName = string & { readonly __brand: 'KeyName' }
 
 export const keyNamePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/
 
-/** The key that the configuration gives the administrator; it comes and goes with the configuration alone. */
+/** The name of the administrator's key in the configuration. The key exists as long as the configuration contains it. */
 export const presetKeyName = 'preset'
 
 export function parseKeyName(text: string): KeyName {
@@ -42,26 +42,30 @@ export function parseKeyName(text: string): KeyName {
 }
 
 /**
- * The limits of a key that `maker` creates. A key never can do more than its maker, and never lives longer: not now, and not
- * later, when its user gets roles that the maker has not. What is not asked for is limited to what the maker has.
+ * The limits of a key that `creator` creates. A key never has more rights than its creator and never lasts longer, also if
+ * its user gets more roles later. Limits that the request does not set are those of the creator.
  */
-export function limitToMaker(asked: KeyLimits, maker: Principal): KeyLimits {
-  const own = unlimitedRightsOf(maker)
-  if (!new Set(asked.rights).isSubsetOf(own)) {
-    throw new RegistryRefusal('denied', { field: 'rights', reason: `must be among yours: ${[...own].join(', ')}` })
+export function limitToCreator(requested: KeyLimits, creator: Principal): KeyLimits {
+  const creatorRights = unlimitedRightsOf(creator)
+  if (!new Set(requested.rights).isSubsetOf(creatorRights)) {
+    throw new RegistryRefusal('denied', {
+      field: 'rights',
+      reason: `must be among yours: ${[...creatorRights].join(', ')}`,
+    })
   }
-  const rights = asked.rights ?? (allRights.every((right) => own.has(right)) ? undefined : [...own])
-  const end = maker.keyExpiresAt
-  if (end !== undefined && (asked.expiresAt ?? end) > end) {
+  const hasAllRights = allRights.every((right) => creatorRights.has(right))
+  const rights = requested.rights ?? (hasAllRights ? undefined : [...creatorRights])
+  const end = creator.keyExpiresAt
+  if (end !== undefined && (requested.expiresAt ?? end) > end) {
     throw new RegistryRefusal('denied', {
       field: 'expiresAt',
       reason: `must be no later than ${formatTime(end)}, when the key of the caller expires`,
     })
   }
-  return { ...asked, rights, expiresAt: asked.expiresAt ?? end }
+  return { ...requested, rights, expiresAt: requested.expiresAt ?? end }
 }
 
-/** Makes a key and gives it: this is the only time that anybody sees it. */
+/** Creates a key and returns its secret, which is not stored and cannot be shown again. */
 export async function createApiKey(
   { metadata, clock }: Needs,
   userName: string,
@@ -77,9 +81,9 @@ export async function createApiKey(
     const user = await users.findLocked(userName)
     if (user === undefined) throw userUnknown(userName)
     check(user)
-    const known = await apiKeys.list(user.id)
-    if (known.some((key) => key.name === name)) throw new RegistryRefusal('key-exists', { key: name })
-    if (known.length >= keysMax) throw new RegistryRefusal('too-many-keys', { max: keysMax })
+    const existing = await apiKeys.list(user.id)
+    if (existing.some((key) => key.name === name)) throw new RegistryRefusal('key-exists', { key: name })
+    if (existing.length >= keysMax) throw new RegistryRefusal('too-many-keys', { max: keysMax })
     const isNew = await apiKeys.add({ userId: user.id, name, secretHash: hashApiKey(secret), ...limits })
     if (!isNew) throw new RegistryRefusal('key-exists', { key: name })
   })
@@ -98,7 +102,7 @@ export async function revokeApiKey(
   if (!(await apiKeys.remove(user.id, name))) throw new RegistryRefusal('key-unknown', { key: name.slice(0, 64) })
 }
 
-/** What may be shown of a key to those who manage keys. */
+/** What the API and the command line show of a key. */
 export function showApiKey({ name, createdAt, expiresAt, lastUsedAt, rights, repositories }: ApiKey) {
   return {
     name,
@@ -134,7 +138,7 @@ export class KeyUseRecorder {
   }
 }
 
-/** 256 random bits: nobody can guess it, so one fast hash protects what is stored. */
+/** 256 random bits cannot be guessed, so a fast hash is enough to protect the stored key. */
 export function generateApiKey(): string {
   const secret = crypto.getRandomValues(new Uint8Array(32))
   return `berth_${Buffer.from(secret).toString('base64url')}`
@@ -142,12 +146,12 @@ export function generateApiKey(): string {
 
 const generatedKey = /^berth_[A-Za-z0-9_-]{43}$/
 
-/** Whether a secret can only be a key that was made here, and no password. */
+/** Whether a secret has the form of the keys that this service creates. */
 export function isGeneratedKey(secret: string): boolean {
   return generatedKey.test(secret)
 }
 
-/** What is stored and looked up in place of the key. */
+/** The hash that is stored instead of the key. */
 export function hashApiKey(key: string): string {
   return hashHex('sha256', key)
 }

@@ -3,52 +3,52 @@ import { Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CachingIdentity, Credential, Identity, Origin, Principal } from '../ports/identity.ts'
 
-/** For how long what is remembered, in milliseconds; 0: not at all. */
+/** How long results are cached, in milliseconds. 0: not at all. */
 export interface CachePolicy {
-  /** A good credential is not asked about again for this long: how long a revoked one may still work. */
+  /** How long a valid credential is not checked again. A revoked credential works at most this much longer. */
   readonly goodMs: number
-  /** After this long, who uses it makes us ask in the background, and need not wait for the answer. */
+  /** After this time, the next use of a valid credential starts a check in the background. */
   readonly refreshAfterMs: number
   readonly badMs: number
-  /** A credential that was good this long ago counts while the identity service does not answer. */
+  /** While the identity service is unavailable, a credential is accepted this long after its last successful check. */
   readonly outageMs: number
-  /** When several questions about a known credential in a row found no answer, the next is asked this much later. */
+  /** After several failed checks of a cached credential, the next check is delayed by this time. */
   readonly retryMs?: number
 }
 
-interface Known {
+interface CachedPrincipal {
   readonly principal: Principal
   readonly refreshAt: number
   readonly goodUntil: number
   readonly usableUntil: number
-  /** Questions in a row that found no answer. */
-  readonly misses: number
+  /** Consecutive checks that failed because the identity service was unavailable. */
+  readonly failures: number
   readonly retryAt: number
 }
 
-const missesMax = 5
+const failuresMax = 5
 
 const goodEntriesMax = 10_000
 
-// Apart from the good ones: random keys must not drive those out.
+// A cache of its own, so that many wrong credentials cannot displace the valid ones.
 const badEntriesMax = 2_000
 
 /**
- * Remembers who stood behind a credential: a push makes many requests with one, and a fleet makes them all at once. The
- * memory is keyed by an HMAC with a key of this process, so no secret lies in it, and finding an entry tells nothing by
- * its timing. Only a yes or a no is remembered, never that nobody could tell.
+ * Caches the results of checks, because one push makes many requests with one credential, and many clients may use it at
+ * once. The cache key is an HMAC of the credential with a key of this process. So the cache contains no secrets, and the
+ * timing of a look-up reveals nothing. An unavailable identity service is not a result, and is not cached.
  */
 export class CachedIdentity implements CachingIdentity {
   readonly #inner: Identity
   readonly #clock: Pick<Clock, 'now'>
   readonly #policy: CachePolicy
   readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))
-  readonly #good = new LRUCache<string, Known>({ max: goodEntriesMax })
+  readonly #good = new LRUCache<string, CachedPrincipal>({ max: goodEntriesMax })
   readonly #badUntil = new LRUCache<string, number>({ max: badEntriesMax })
-  /** One question a credential, however many ask. */
+  /** At most one check of a credential runs at a time. Concurrent requests share it. */
   readonly #running = new Map<string, Promise<Principal | undefined>>()
-  /** Answers to questions of an earlier era are not kept. */
-  #era = 0
+  /** `clear` starts a new generation. The results of checks that began in an earlier one are not cached. */
+  #generation = 0
 
   constructor(inner: Identity, clock: Pick<Clock, 'now'>, policy: CachePolicy) {
     this.#inner = inner
@@ -58,34 +58,35 @@ export class CachedIdentity implements CachingIdentity {
 
   findCached(credential: Credential): Principal | undefined {
     const key = this.#keyOf(credential)
-    const known = this.#good.get(key)
-    if (known === undefined) return undefined
+    const cached = this.#good.get(key)
+    if (cached === undefined) return undefined
     const now = this.#clock.now()
-    if (now >= known.goodUntil) return undefined
-    if (now >= known.refreshAt && now >= known.retryAt)
-      void this.#ask(key, credential, { name: key }).catch(() => undefined)
-    return known.principal
+    if (now >= cached.goodUntil) return undefined
+    if (now >= cached.refreshAt && now >= cached.retryAt) {
+      void this.#check(key, credential, { name: key }).catch(() => undefined)
+    }
+    return cached.principal
   }
 
   async authenticate(credential: Credential, origin?: Origin): Promise<Principal | undefined> {
-    const remembered = this.findCached(credential)
-    if (remembered !== undefined) return remembered
+    const principal = this.findCached(credential)
+    if (principal !== undefined) return principal
     const key = this.#keyOf(credential)
     if ((this.#badUntil.get(key) ?? 0) > this.#clock.now()) return undefined
-    const known = this.#good.get(key)
-    if (known !== undefined && this.#clock.now() < known.retryAt) return this.#bridge(known)
+    const expired = this.#good.get(key)
+    if (expired !== undefined && this.#clock.now() < expired.retryAt) return this.#unconfirmed(expired)
     try {
-      // What befalls a credential that was good is its own: it does not share the trouble of its network.
-      return await this.#ask(key, credential, known === undefined ? origin : { ...origin, name: key })
+      // A credential that was valid before is an origin of its own: the failures of its network do not affect it.
+      return await this.#check(key, credential, expired === undefined ? origin : { ...origin, name: key })
     } catch (error) {
-      const stillKnown = this.#good.get(key)
-      if (!(error instanceof Unavailable) || stillKnown === undefined) throw error
-      return this.#bridge(stillKnown, error)
+      const stillCached = this.#good.get(key)
+      if (!(error instanceof Unavailable) || stillCached === undefined) throw error
+      return this.#unconfirmed(stillCached, error)
     }
   }
 
-  /** What a known credential is good for while nobody can tell whether it still is. */
-  #bridge({ principal, usableUntil }: Known, cause?: Unavailable): Principal {
+  /** The principal of a credential that was valid, while the identity service is unavailable. */
+  #unconfirmed({ principal, usableUntil }: CachedPrincipal, cause?: Unavailable): Principal {
     if (this.#clock.now() >= usableUntil) throw cause ?? new Unavailable('the identity service')
     return { ...principal, isUnconfirmed: true }
   }
@@ -95,7 +96,7 @@ export class CachedIdentity implements CachingIdentity {
   }
 
   clear(): void {
-    this.#era += 1
+    this.#generation += 1
     this.#good.clear()
     this.#badUntil.clear()
     this.#running.clear()
@@ -103,44 +104,44 @@ export class CachedIdentity implements CachingIdentity {
 
   #keyOf(credential: Credential): string {
     const { kind, secret } = credential
-    // No name holds a colon, so two different logins never have the same text.
+    // A user name has no colon, so two different logins never have the same text.
     const text = kind === 'login' ? `${kind}:${credential.userName}:${secret}` : `${kind}:${secret}`
     return this.#hmac.copy().update(text).digest('base64')
   }
 
-  #ask(key: string, credential: Credential, origin: Origin | undefined): Promise<Principal | undefined> {
+  #check(key: string, credential: Credential, origin: Origin | undefined): Promise<Principal | undefined> {
     const running = this.#running.get(key)
     if (running !== undefined) return running
-    const era = this.#era
-    const asked = this.#inner
+    const generation = this.#generation
+    const check = this.#inner
       .authenticate(credential, origin)
       .then(
         (principal) => {
-          if (era === this.#era) this.#remember(key, principal)
+          if (generation === this.#generation) this.#store(key, principal)
           return principal
         },
         (error: unknown) => {
-          if (era === this.#era) this.#putOff(key)
+          if (generation === this.#generation) this.#delayRetry(key)
           throw error
         },
       )
       .finally(() => {
-        if (this.#running.get(key) === asked) this.#running.delete(key)
+        if (this.#running.get(key) === check) this.#running.delete(key)
       })
-    this.#running.set(key, asked)
-    return asked
+    this.#running.set(key, check)
+    return check
   }
 
-  #putOff(key: string): void {
-    const known = this.#good.get(key)
+  #delayRetry(key: string): void {
+    const cached = this.#good.get(key)
     const { retryMs = 0 } = this.#policy
-    if (known === undefined) return
-    const misses = known.misses + 1
-    const retryAt = misses < missesMax ? known.retryAt : this.#clock.now() + retryMs
-    this.#good.set(key, { ...known, misses, retryAt })
+    if (cached === undefined) return
+    const failures = cached.failures + 1
+    const retryAt = failures < failuresMax ? cached.retryAt : this.#clock.now() + retryMs
+    this.#good.set(key, { ...cached, failures, retryAt })
   }
 
-  #remember(key: string, principal: Principal | undefined): void {
+  #store(key: string, principal: Principal | undefined): void {
     const { goodMs, refreshAfterMs, badMs, outageMs } = this.#policy
     const now = this.#clock.now()
     if (principal === undefined) {
@@ -150,14 +151,14 @@ export class CachedIdentity implements CachingIdentity {
     }
     this.#badUntil.delete(key)
     const end = principal.expiresAt ?? Infinity
-    // Up to a tenth less, so that credentials first seen together are not asked about together ever after.
+    // Up to a tenth less, so that credentials that were cached together are not checked together again.
     const share = 1 - (key.charCodeAt(0) % 16) / 160
     this.#good.set(key, {
       principal,
       refreshAt: now + refreshAfterMs * share,
       goodUntil: Math.min(now + goodMs * share, end),
       usableUntil: Math.min(now + outageMs, end),
-      misses: 0,
+      failures: 0,
       retryAt: now,
     })
   }

@@ -18,15 +18,15 @@ type Needs = {
   readonly roles: RoleMap
 }
 
-interface Found {
+interface Authenticated {
   readonly user: User
   readonly expiresAt: number | undefined
   readonly limits: KeyLimits | undefined
-  /** Where nothing that is derived from the secret may be shown: a password can be guessed from its fingerprint. */
+  /** Set for a password, which could be guessed from a fingerprint of the secret. */
   readonly fingerprint?: string
 }
 
-/** The identity service inside Berth: API keys and tokens of its own users. */
+/** The embedded identity service: API keys, passwords and tokens of its users. */
 export class EmbeddedIdentity implements Identity {
   readonly #needs: Needs
   readonly #logins: PasswordLogins
@@ -43,15 +43,15 @@ export class EmbeddedIdentity implements Identity {
     return {
       account: user.account,
       subject: user.name,
-      ...this.#mayDo(found),
+      ...this.#rightsOf(found),
       fingerprint: found.fingerprint ?? fingerprintOf(credential.secret),
       expiresAt,
       keyExpiresAt: found.limits?.expiresAt,
     }
   }
 
-  /** Whoever asks about a limited key must not take it for all that its user is, though he knew of roles alone. */
-  #mayDo({ user, limits }: Found): Pick<Principal, 'roles' | 'userRoles' | 'grants'> {
+  /** With a limited key, `roles` are only those whose rights the key has, for clients that look at roles and not at rights. */
+  #rightsOf({ user, limits }: Authenticated): Pick<Principal, 'roles' | 'userRoles' | 'grants'> {
     const map = this.#needs.roles
     const rights = rightsOf(user.roles, map)
     if (limits === undefined || (limits.rights ?? limits.repositories) === undefined) {
@@ -63,14 +63,14 @@ export class EmbeddedIdentity implements Identity {
     return { roles, userRoles: user.roles, grants: [grant] }
   }
 
-  #find(credential: Credential): Promise<Found | undefined> {
+  #find(credential: Credential): Promise<Authenticated | undefined> {
     if (credential.kind === 'api-key') return this.#byApiKey(credential.secret)
     if (credential.kind === 'bearer') return this.#byToken(credential.secret)
     return this.#byLogin(credential.userName, credential.secret)
   }
 
-  /** The secret is one of the user's keys, or the password. A key of another user is neither. */
-  async #byLogin(userName: string, secret: string): Promise<Found | undefined> {
+  /** The secret is an API key of this user or the user's password. A key of another user is refused. */
+  async #byLogin(userName: string, secret: string): Promise<Authenticated | undefined> {
     const key = await this.#needs.apiKeys.find(hashApiKey(secret))
     if (key !== undefined) return key.user.name === userName ? this.#byFoundKey(key) : undefined
     if (isGeneratedKey(secret)) return undefined
@@ -79,19 +79,19 @@ export class EmbeddedIdentity implements Identity {
     return { user, expiresAt: undefined, limits: undefined, fingerprint: fingerprintOf(`login:${user.name}`) }
   }
 
-  async #byApiKey(secret: string): Promise<Found | undefined> {
+  async #byApiKey(secret: string): Promise<Authenticated | undefined> {
     const found = await this.#needs.apiKeys.find(hashApiKey(secret))
     return found && this.#byFoundKey(found)
   }
 
-  #byFoundKey({ key, user }: FoundKey): Found | undefined {
+  #byFoundKey({ key, user }: FoundKey): Authenticated | undefined {
     if (key.expiresAt !== undefined && key.expiresAt <= this.#needs.clock.now()) return undefined
     this.#needs.uses.add(key.id)
     return { user, expiresAt: key.expiresAt, limits: key }
   }
 
-  /** The user is read anew: one who was disabled or lost a role does not keep it until the token ends. */
-  async #byToken(token: string): Promise<Found | undefined> {
+  /** Reads the user's row, so that disabling the user and changing roles take effect before the token expires. */
+  async #byToken(token: string): Promise<Authenticated | undefined> {
     const claims = await this.#needs.tokens.verify(token)
     const user = claims && (await this.#needs.users.find(claims.userName))
     if (claims === undefined || user === undefined || claims.epoch !== user.tokenEpoch) return undefined

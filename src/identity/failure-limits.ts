@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { PendingAttempts, type Place } from '../lib/pending-attempts.ts'
+import { type AttemptGroup, PendingAttempts } from '../lib/pending-attempts.ts'
 import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type AttemptKeys, drain, entriesMax, FailureTally, limitsOfMany } from './failure-tally.ts'
@@ -11,50 +11,50 @@ export interface FailureSettings {
   readonly pauseMs: number
 }
 
-/** A network that attempts come from. */
+/** A network from which attempts come. */
 export interface Network {
   readonly name: string
-  /** How many times the limits of one client this network has. */
+  /** A factor: the limits of the network are those of one client times this. */
   readonly share: number
 }
 
-/** Who tries what. Nothing of it is kept as it is given. */
+/** An attempt to authenticate. Only keyed hashes of its members are kept. */
 export interface Attempt {
   /** The networks of the client, the narrowest first. */
   readonly from: readonly Network[]
-  /** What tells the credential from others. */
+  /** Identifies the credential. */
   readonly credential: string
-  /** The user whose password is tried. */
+  /** The user, if a password is tried. */
   readonly target?: string | undefined
-  /** Nobody can find such a credential by trying, so the limit of the whole process does not apply to it. */
+  /** Such a credential cannot be found by trying, so the limit of the whole process does not apply to it. */
   readonly isUnguessable?: boolean
 }
 
-/** `credential`, `networks` and `target` are keyed hashes. */
+/** An attempt as keyed hashes. */
 interface Keys extends AttemptKeys {
   readonly target: string | undefined
   readonly isUnguessable: boolean
 }
 
-/** One user's password may be tried ten times as often from all networks together, or a few could lock the user out. */
+/** All networks together have ten times the limits of one, so that a few clients cannot lock a user out. */
 const targetShare = 10
 
-// A credential that was good in this time is no guess, whoever else is at its address.
+// A credential that was valid this recently is not limited by the failures of others.
 const goodForMs = 3_600_000
 
-/** All guesses together, from however many networks. */
-const everybody: FailureSettings = { perMinute: 6_000, burst: 200, pauseMs: 0 }
+/** The limit of all failures of this process, from all networks. */
+const processLimits: FailureSettings = { perMinute: 6_000, burst: 200, pauseMs: 0 }
 
-/** Attempts that the identity service could not decide. They end with its trouble, so nobody waits for long. */
+/** Limits of attempts that failed because the identity service was unavailable. They are short, as the outage may be. */
 const undecided = { perMinute: 60, pauseMs: 2_000, debtMax: 0 } as const
 
-/** How long an attempt may wait for others to be decided. */
+/** How long an attempt may wait for the results of others. */
 const waitMaxMs = 10_000
 
 /**
- * Limits attempts with bad credentials. A bad credential that is used again and again (a robot with an old key) is limited
- * by itself and costs its network one failure. Many bad credentials are limited by network. A credential that was good
- * lately is not limited by what its neighbours do.
+ * Limits attempts with bad credentials. A bad credential that is repeated, such as an old key of a robot, has a limit of its
+ * own and counts as one failure of its network. Many different bad credentials are limited by network. A credential that was
+ * valid recently is not limited.
  */
 export class FailureLimits {
   readonly #clock: Pick<Clock, 'now'>
@@ -65,20 +65,20 @@ export class FailureLimits {
   readonly #byTarget = new LRUCache<string, TokenBucket>({ max: entriesMax })
   readonly #goodUntil = new LRUCache<string, number>({ max: entriesMax })
   readonly #all: TokenBucket
-  readonly #underWay = new PendingAttempts()
+  readonly #pending = new PendingAttempts()
 
-  /** `limitsUndecided`: the credentials are judged by another service, whose trouble one network must not provoke at will. */
+  /** `limitsUndecided`: also limits attempts during which a remote identity service was unavailable. */
   constructor(settings: FailureSettings, clock: Pick<Clock, 'now'>, { limitsUndecided = false } = {}) {
     this.#settings = settings
     this.#clock = clock
     this.#failures = new FailureTally(settings)
     this.#undecided = limitsUndecided ? new FailureTally({ ...undecided, burst: settings.burst }) : undefined
-    this.#all = new TokenBucket(everybody, clock.now())
+    this.#all = new TokenBucket(processLimits, clock.now())
   }
 
   /**
-   * Judges a credential by `work`, which gives undefined if it is bad. Refuses, without beginning, when too many attempts
-   * have failed. Of attempts that come together, as many are judged at a time as may still fail; the others wait.
+   * Checks a credential with `work`, which returns undefined for a bad one. Refuses without a check after too many failures.
+   * Of concurrent attempts, only as many are checked at once as may still fail. The others wait.
    */
   async run<T>(attempt: Attempt, work: () => Promise<T | undefined>): Promise<T | undefined> {
     const keys = this.#keysOf(attempt)
@@ -100,10 +100,10 @@ export class FailureLimits {
     for (;;) {
       this.#check(keys)
       if (this.#isGood(keys)) return () => undefined
-      const places = this.#placesOf(keys)
-      const full = this.#underWay.findFull(places, keys.credential)
-      if (full === undefined) return this.#underWay.enter(places, keys.credential)
-      if (!(await this.#underWay.waitForDecision(full, waitMaxMs))) throw tooMany(1_000)
+      const groups = this.#groupsOf(keys)
+      const full = this.#pending.findFull(groups, keys.credential)
+      if (full === undefined) return this.#pending.add(groups, keys.credential)
+      if (!(await this.#pending.waitForResult(full, waitMaxMs))) throw tooMany(1_000)
     }
   }
 
@@ -124,15 +124,15 @@ export class FailureLimits {
     return (this.#goodUntil.get(credential) ?? 0) > this.#clock.now()
   }
 
-  #placesOf({ networks, target }: Keys): readonly Place[] {
+  #groupsOf({ networks, target }: Keys): readonly AttemptGroup[] {
     const now = this.#clock.now()
-    const places = networks.map((network, width) => ({
+    const groups = networks.map((network, width) => ({
       key: network.key,
-      room: this.#failures.room(width, network, now),
+      failuresLeft: this.#failures.room(width, network, now),
     }))
-    if (target === undefined) return places
-    const room = this.#byTarget.get(target)?.room(now) ?? this.#settings.burst * targetShare
-    return [...places, { key: target, room }]
+    if (target === undefined) return groups
+    const failuresLeft = this.#byTarget.get(target)?.room(now) ?? this.#settings.burst * targetShare
+    return [...groups, { key: target, failuresLeft }]
   }
 
   #noteFailure(keys: Keys): void {
@@ -152,7 +152,7 @@ export class FailureLimits {
     }
   }
 
-  /** Of one length, however long the text is, and of no use to a reader of a memory image. */
+  /** A keyed hash has a fixed length, and is of no use to a reader of a memory dump. */
   #keyOf(kind: string, text: string): string {
     return this.#hmac.copy().update(`${kind}:${text}`).digest('base64')
   }

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import { type BucketSettings, TokenBucket } from './token-bucket.ts'
 
-/** A network that attempts come from, as a key. */
+/** A network, as a keyed hash. */
 export interface NetworkKey {
   readonly key: string
-  /** How many times the limits of one client this network has. */
+  /** A factor: the limits of the network are those of one client times this. */
   readonly share: number
 }
 
@@ -17,20 +17,20 @@ export interface AttemptKeys {
 // An entry takes about 150 bytes, whatever was tried.
 export const entriesMax = 20_000
 
-/** The limits of what many clients share. They have no pause, so that a few clients cannot lock out all others. */
+/** The limits of a network with many clients. Without a pause, so that a few clients cannot lock out all others. */
 export function limitsOfMany(one: BucketSettings, share: number): BucketSettings {
   if (share === 1) return one
   return { ...one, perMinute: one.perMinute * share, burst: one.burst * share, pauseMs: 0 }
 }
 
 /**
- * Attempts of one kind, counted by credential and by network. An attempt that repeats a credential drains the bucket of
- * the credential alone. An attempt with a new credential drains the buckets of its networks too.
+ * Counts failed attempts by credential and by network. A repeated credential drains only its own bucket. A new credential
+ * drains the buckets of its networks too.
  */
 export class FailureTally {
   readonly #settings: BucketSettings
   readonly #byCredential = new LRUCache<string, TokenBucket>({ max: entriesMax })
-  /** One memory for each width of network: many narrow networks must not drive out the wide ones. */
+  /** A cache for each width of network, so that many narrow networks cannot displace the wide ones. */
   readonly #byNetwork: LRUCache<string, TokenBucket>[] = []
 
   constructor(settings: BucketSettings) {
@@ -70,8 +70,10 @@ export function drain(
   settings: BucketSettings,
   now: number,
 ): void {
-  const known = buckets.get(key)
-  const bucket = known ?? new TokenBucket(settings, now)
-  if (known === undefined) buckets.set(key, bucket)
+  let bucket = buckets.get(key)
+  if (bucket === undefined) {
+    bucket = new TokenBucket(settings, now)
+    buckets.set(key, bucket)
+  }
   bucket.drain(now)
 }

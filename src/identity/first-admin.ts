@@ -22,7 +22,7 @@ export interface Admin {
   readonly hasKey: boolean
 }
 
-/** The administrator with the preset credentials. A preset key is good as long as the configuration says so. */
+/** Creates the administrator, or gives it the credentials of the configuration. A key that is no longer there is revoked. */
 export async function ensureAdmin(needs: Needs, preset: AdminPreset): Promise<Admin> {
   const admin = await ensureUser(needs, preset)
   await ensurePresetKey(needs, admin, preset.apiKey)
@@ -32,8 +32,8 @@ export async function ensureAdmin(needs: Needs, preset: AdminPreset): Promise<Ad
 }
 
 /**
- * Makes an API key for an administrator who has neither key nor password. The key is to be shown once and never again, so
- * this is called only when nothing can fail any more between here and the operator. Undefined where none is needed.
+ * Creates an API key for an administrator that has neither a key nor a password. Undefined if none is needed. The key can be
+ * shown only once, so call this when nothing can fail any more before the operator sees it.
  */
 export async function createFirstKey(
   { apiKeys }: Pick<Needs, 'apiKeys'>,
@@ -42,7 +42,7 @@ export async function createFirstKey(
   if (hasPassword || hasKey) return undefined
   const key = generateApiKey()
   const isOurs = await apiKeys.add({ userId, name: firstKeyName, secretHash: hashApiKey(key), ...unlimited })
-  // Otherwise another server was first, and shows its own.
+  // Otherwise another server was faster, and shows its key.
   return isOurs ? key : undefined
 }
 
@@ -50,10 +50,10 @@ async function ensureUser(
   { users }: Pick<Needs, 'users'>,
   { name, password }: Omit<AdminPreset, 'apiKey'>,
 ): Promise<User> {
-  const known = await users.find(name)
-  if (known !== undefined) {
-    if (password === undefined || (await isPassword(password, known.passwordHash))) return known
-    return (await users.change(known.id, { passwordHash: await hashPassword(password) })) ?? known
+  const existing = await users.find(name)
+  if (existing !== undefined) {
+    if (password === undefined || (await isPassword(password, existing.passwordHash))) return existing
+    return (await users.change(existing.id, { passwordHash: await hashPassword(password) })) ?? existing
   }
   const added = await users.add({
     name,
@@ -62,20 +62,20 @@ async function ensureUser(
     account: crypto.randomUUID(),
     isDisabled: false,
   })
-  // Another process was first.
+  // Another process was faster.
   return added ?? ensureUser({ users }, { name, password })
 }
 
 async function ensurePresetKey({ apiKeys }: Needs, admin: User, key: string | undefined): Promise<void> {
   const secretHash = key === undefined ? undefined : hashApiKey(key)
-  const known = secretHash === undefined ? undefined : await apiKeys.find(secretHash)
-  const isOwn = known?.user.id === admin.id
-  if (isOwn && known.key.name === presetKeyName) return
+  const existing = secretHash === undefined ? undefined : await apiKeys.find(secretHash)
+  const isOwn = existing?.user.id === admin.id
+  if (isOwn && existing.key.name === presetKeyName) return
   await apiKeys.remove(admin.id, presetKeyName)
-  // The key is one that he has already, under another name.
+  // The administrator has this key already, with another name.
   if (isOwn) return
-  // The configuration names another administrator than it did, with the same key.
-  if (known !== undefined) await apiKeys.remove(known.user.id, known.key.name)
+  // The configuration names another administrator than before, with the same key.
+  if (existing !== undefined) await apiKeys.remove(existing.user.id, existing.key.name)
   if (secretHash !== undefined) {
     await apiKeys.add({ userId: admin.id, name: presetKeyName, secretHash, ...unlimited })
   }

@@ -4,29 +4,29 @@ import { isGeneratedKey } from './api-keys.ts'
 import { isScopedToken } from './scoped-tokens.ts'
 
 /**
- * Scoped tokens, and all else. Each has a memory of its own: tokens are made by the thousand, and must not drive out of it
- * those whom another service would have to be asked about.
+ * Checks scoped tokens with one identity and all other credentials with another. Each has a cache of its own, because there
+ * may be thousands of scoped tokens, and they must not displace results of a remote identity service.
  */
 export class IdentityByCredential implements CachingIdentity {
   readonly #scoped: CachingIdentity
-  readonly #others: CachingIdentity
+  readonly #other: CachingIdentity
   readonly #isEmbedded: boolean
 
-  /** `isEmbedded`: all tokens are signed by our own keys, not only the scoped ones, and all API keys are our own. */
-  constructor(scoped: CachingIdentity, others: CachingIdentity, isEmbedded: boolean) {
+  /** `isEmbedded`: this service creates all API keys and signs all tokens, not only the scoped ones. */
+  constructor(scoped: CachingIdentity, other: CachingIdentity, isEmbedded: boolean) {
     this.#scoped = scoped
-    this.#others = others
+    this.#other = other
     this.#isEmbedded = isEmbedded
   }
 
   findCached(credential: Credential): Principal | undefined {
-    // Where tokens come at all, scoped ones come most; and no API key is one.
+    // Most bearer tokens are scoped tokens.
     const scoped = credential.kind === 'bearer' ? this.#scoped.findCached(credential) : undefined
-    return scoped ?? this.#others.findCached(credential)
+    return scoped ?? this.#other.findCached(credential)
   }
 
   authenticate(credential: Credential, origin?: Origin): Promise<Principal | undefined> {
-    return (isScopedToken(credential) ? this.#scoped : this.#others).authenticate(credential, origin)
+    return (isScopedToken(credential) ? this.#scoped : this.#other).authenticate(credential, origin)
   }
 
   isUnguessable(credential: Credential): boolean {
@@ -37,6 +37,6 @@ export class IdentityByCredential implements CachingIdentity {
 
   clear(): void {
     this.#scoped.clear()
-    this.#others.clear()
+    this.#other.clear()
   }
 }

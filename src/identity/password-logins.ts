@@ -6,7 +6,7 @@ import type { User, Users } from '../ports/users.ts'
 import { findByPassword, isUserName } from './users.ts'
 
 interface Proof {
-  /** The stored hash that the password was compared with. */
+  /** The stored hash that the password matched. */
   readonly hash: string
   readonly until: number
 }
@@ -15,9 +15,9 @@ const proofsMax = 10_000
 const proofMs = 10 * 60_000
 
 /**
- * Logins by user name and password in front of every request, as `docker login` makes them. Argon2 is slow on purpose, so
- * a right password is remembered together with the stored hash that it fits. The user's row is read each time: a new
- * password, a disabled user or another role counts at once. The memory holds keyed hashes, and no password.
+ * Checks user names and passwords, which clients after `docker login` send with every request. Argon2 is slow on purpose, so a
+ * correct password is cached together with the stored hash that it matched. The user's row is read each time, so that a new
+ * password, a disabled user or a changed role takes effect at once. The cache contains keyed hashes, no passwords.
  */
 export class PasswordLogins {
   readonly #users: Pick<Users, 'find'>
@@ -44,7 +44,7 @@ export class PasswordLogins {
   }
 }
 
-/** Too many passwords are being compared: nobody can tell now, and the caller may come again. */
+/** Too many passwords are being checked. The caller may try again. */
 export function tellFull(error: unknown): never {
   throw error instanceof NoSlot ? new Unavailable('the login (too many at once)', { cause: error }) : error
 }

@@ -1,6 +1,6 @@
 import type { Grant, Principal, Right } from '../ports/identity.ts'
 
-/** Role -> rights, from the configuration. A role that is not in it gives nothing. */
+/** Role -> rights, from the configuration. Other roles give no rights. */
 export type RoleMap = ReadonlyMap<string, readonly Right[]>
 
 export const allRights: readonly Right[] = ['pull', 'push', 'delete', 'operate']
@@ -19,21 +19,23 @@ export function rightsOf(roles: readonly string[], map: RoleMap): ReadonlySet<Ri
   return new Set(roles.flatMap((role) => map.get(role) ?? []))
 }
 
-/** All rights that the principal has anywhere. */
+/** All rights of the principal, over any repository. */
 export function allRightsOf({ grants }: Pick<Principal, 'grants'>): ReadonlySet<Right> {
   return new Set(grants.flatMap((grant) => [...grant.rights]))
 }
 
-/** Rights over the whole account alone: what somebody can pass on to others. */
+/** The rights over the whole account. Only these can be given to others. */
 export function unlimitedRightsOf({ grants }: Pick<Principal, 'grants'>): ReadonlySet<Right> {
   return allRightsOf({ grants: grants.filter((grant) => grant.repositories === undefined) })
 }
 
-/** One grant: of the rights only those that `limits` leave, in the repositories that they name. */
+/** A grant of those rights that `limits` allow, over the repositories of `limits`. */
 export function grantOf(
   rights: ReadonlySet<Right>,
   limits: Pick<Grant, 'repositories'> & { rights?: readonly Right[] | undefined },
 ): Grant {
-  const left = limits.rights === undefined ? rights : rights.intersection(new Set(limits.rights))
-  return limits.repositories === undefined ? { rights: left } : { rights: left, repositories: limits.repositories }
+  const allowed = limits.rights === undefined ? rights : rights.intersection(new Set(limits.rights))
+  return limits.repositories === undefined
+    ? { rights: allowed }
+    : { rights: allowed, repositories: limits.repositories }
 }

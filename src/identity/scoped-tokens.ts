@@ -7,7 +7,7 @@ import type { Credential, Grant, Identity, Principal, Right } from '../ports/ide
 import type { KeyRing } from './key-ring.ts'
 import { tokenIssuer } from './tokens.ts'
 
-/** What a scoped token is for: some rights in one repository; none, where its owner may not have what he asked for. */
+/** The rights of a scoped token over one repository. Empty if its owner may have none of the requested rights. */
 export interface ScopedGrant {
   readonly repository: string
   readonly rights: readonly Right[]
@@ -16,7 +16,7 @@ export interface ScopedGrant {
 export interface ScopedToken {
   readonly principal: Pick<Principal, 'account' | 'subject' | 'kind'>
   readonly access: readonly ScopedGrant[]
-  /** Set where the token shows the catalog: which repositories of it. */
+  /** The repositories that the token shows in the catalog. Undefined: no catalog. */
   readonly catalog: 'all' | readonly RepositoryPattern[] | undefined
 }
 
@@ -27,14 +27,14 @@ export function isScopedToken({ kind, secret }: Credential): boolean {
   return kind === 'bearer' && readJwtType(secret) === type
 }
 
-/** Of the 8 KiB that a token may have (`lib/jwt.ts`), what the claims of fixed length leave. */
-const roomBytes = 4_096
+/** Of the 8 KiB of a token (`lib/jwt.ts`), the part that claims of variable length may use. */
+const claimsBytesMax = 4_096
 
 const tokenRights: ReadonlySet<string> = new Set<Right>(['pull', 'push', 'delete'])
 
 /**
- * The short-lived tokens of bearer mode: each holds what its owner may do in the repositories that he named, so that no
- * request asks anybody. What was taken from the owner meanwhile ends with the token.
+ * The short-lived tokens of bearer mode. A token contains the rights of its owner over the requested repositories, so a request
+ * needs no look-up. Rights that the owner loses meanwhile end when the token expires.
  */
 export class ScopedTokens implements Identity {
   readonly #keys: KeyRing
@@ -62,7 +62,7 @@ export class ScopedTokens implements Identity {
     return signJwt(claims, { ...(await this.#keys.signer()), type })
   }
 
-  /** Undefined for anything but a good token of this kind. */
+  /** Undefined for anything but a valid scoped token. */
   async authenticate({ secret: token }: Credential): Promise<Principal | undefined> {
     const verdict = await this.#keys.verify(token, {
       algorithms: ownAlgorithms,
@@ -74,38 +74,38 @@ export class ScopedTokens implements Identity {
     if (!('claims' in verdict)) return undefined
     const { sub, scope, exp, anonymous, access, catalog } = verdict.claims
     if (sub === undefined || exp === undefined || typeof scope !== 'string') return undefined
-    const listed = readCatalog(catalog)
+    const shownCatalog = readCatalog(catalog)
     return {
       account: scope,
       subject: sub,
       roles: [],
-      // Who may see the catalog has a right to it, whatever the token is for besides.
-      grants: [...readAccess(access), ...(listed === undefined ? [] : [catalogGrant])],
+      // A token with a catalog needs a right to list it, also if it names no repository.
+      grants: [...readAccess(access), ...(shownCatalog === undefined ? [] : [catalogGrant])],
       fingerprint: fingerprintOf(token),
       expiresAt: exp * 1000,
       kind: anonymous === true ? 'anonymous' : 'scoped',
-      catalog: listed ?? 'none',
+      catalog: shownCatalog ?? 'none',
     }
   }
 }
 
 /**
- * What of it a token can hold that a header can carry. Less than was asked is no fault; a token that is too long to be used
- * would be. A part of the catalog would pass for the whole, so it is there as a whole or not at all.
+ * Removes what does not fit into a token that a header can carry. A token may have fewer rights than requested. A client could
+ * not tell a part of the catalog from the whole, so the catalog is kept as a whole or removed.
  */
 export function trimToken({ principal, access, catalog }: ScopedToken): ScopedToken {
-  let room = roomBytes
-  const takes = (claim: unknown): boolean => {
+  let freeBytes = claimsBytesMax
+  const fits = (claim: unknown): boolean => {
     const bytes = JSON.stringify(claim).length + 1
-    const isFitting = bytes <= room
-    if (isFitting) room -= bytes
-    return isFitting
+    if (bytes > freeBytes) return false
+    freeBytes -= bytes
+    return true
   }
-  const held = access.filter((grant) => takes(toClaim(grant)))
-  return { principal, access: held, catalog: catalog !== undefined && takes(catalog) ? catalog : undefined }
+  const fitting = access.filter((grant) => fits(toClaim(grant)))
+  return { principal, access: fitting, catalog: catalog !== undefined && fits(catalog) ? catalog : undefined }
 }
 
-/** As Docker's token specification has it. */
+/** The format of Docker's token specification. */
 function toClaim({ repository, rights }: ScopedGrant) {
   return { type: 'repository', name: repository, actions: [...rights] }
 }

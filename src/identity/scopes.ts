@@ -1,8 +1,8 @@
 import { isRepositoryName, type RepositoryName } from '../oci/names.ts'
 import type { Right } from '../ports/identity.ts'
 
-/** What a client wants a token for. */
-export interface AskedScopes {
+/** What a client requests a token for. */
+export interface RequestedScopes {
   readonly repositories: ReadonlyMap<RepositoryName, ReadonlySet<Right>>
   readonly catalog: boolean
 }
@@ -18,10 +18,10 @@ const rightsByAction: Readonly<Record<string, readonly Right[]>> = {
 }
 
 /**
- * `repository:<name>:<action>,<action>` and `registry:catalog:*`; each text may hold several with spaces between them. What
- * is not understood gives nothing, which is no fault: a token may always be for less than was asked.
+ * Parses `repository:<name>:<action>,<action>` and `registry:catalog:*`. Each text may contain several, separated by spaces. An
+ * unknown scope is ignored, because a token may have fewer rights than requested.
  */
-export function parseScopes(texts: readonly string[]): AskedScopes {
+export function parseScopes(texts: readonly string[]): RequestedScopes {
   const scopes = texts.flatMap((text) => text.split(' ')).filter((scope) => scope !== '')
   const repositories = new Map<RepositoryName, Set<Right>>()
   for (const scope of scopes.slice(0, scopesMax)) {

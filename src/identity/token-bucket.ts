@@ -1,15 +1,15 @@
 export interface BucketSettings {
-  /** How much time gives back. */
+  /** How fast the bucket fills. */
   readonly perMinute: number
-  /** What a full bucket holds. */
+  /** The level of a full bucket. */
   readonly burst: number
-  /** The shortest time that an empty bucket refuses. */
+  /** The shortest time for which an empty bucket refuses. */
   readonly pauseMs: number
-  /** How far below empty the level can fall. */
+  /** How far the level can fall below 0. */
   readonly debtMax?: number
 }
 
-/** A token bucket: failures drain it, and time fills it. While it is empty, attempts must wait. */
+/** A token bucket. Failures drain it, and it fills with time. While it is empty, attempts must wait. */
 export class TokenBucket {
   readonly #settings: BucketSettings
   #level: number
@@ -22,12 +22,12 @@ export class TokenBucket {
     this.#filledAt = now
   }
 
-  /** How many attempts may still fail. */
+  /** How many attempts may fail before the bucket is empty. */
   room(now: number): number {
     return Math.floor(this.#levelAt(now))
   }
 
-  /** An empty bucket refuses for the pause, or until its debt is paid back if that takes longer. */
+  /** An empty bucket refuses for the pause, or until its level is 1 again if that takes longer. */
   drain(now: number): void {
     this.#level = Math.max(-this.#debtMax(), this.#levelAt(now) - 1)
     this.#filledAt = now
@@ -36,7 +36,7 @@ export class TokenBucket {
 
   waitMs(now: number): number {
     const waitMs = this.#refusedUntil - now
-    // More than the longest wait there is: the clock was set back.
+    // A wait that is longer than possible means that the clock was set back.
     const longestMs = Math.max(this.#settings.pauseMs, this.#fillingMs(-this.#debtMax()))
     return waitMs > longestMs ? 0 : Math.max(0, waitMs)
   }

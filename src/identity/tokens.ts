@@ -16,16 +16,16 @@ export interface TokenClaims {
   readonly expiresAt: number
 }
 
-/** Others may have another clock; what we issued has ended when we say so. */
+/** The clock of another issuer may differ. Tokens of this service are checked without tolerance. */
 const clocksDifferMs = 60_000
 
-/** Whether a token's own words condemn it. Nothing else of it is proved. */
+/** Whether the token says that it has expired. Does not verify the token. */
 export function isOver(token: string, nowMs: number): boolean {
   const isOurs = readUnprovedClaims(token)?.iss === tokenIssuer
   return isExpiredJwt(token, nowMs, isOurs ? 0 : clocksDifferMs)
 }
 
-/** The tokens that users of the embedded identity service get for their password. */
+/** The tokens that users of the embedded identity service get for their passwords. */
 export class Tokens {
   readonly #keys: KeyRing
   readonly #clock: Pick<Clock, 'now'>
@@ -50,9 +50,9 @@ export class Tokens {
     return signJwt(claims, { ...(await this.#keys.signer()), type })
   }
 
-  /** The claims of a token that we issued and that is still good. Only our keys count, whatever the header names. */
+  /** The claims of a valid token of this service. Undefined for any other. */
   async verify(token: string): Promise<TokenClaims | undefined> {
-    // A scoped token is signed by the same keys, and must not pass for one of these.
+    // A scoped token has the same signing keys, and must not be accepted here.
     if (readJwtType(token) !== type) return undefined
     const verdict = await this.#keys.verify(token, {
       algorithms: ownAlgorithms,

@@ -12,19 +12,18 @@ export interface NewUserRequest {
   readonly name: UserName
   readonly account: string
   readonly roles: readonly string[]
-  /** Without one, the user has API keys alone. */
+  /** Undefined: the user can have API keys only. */
   readonly password: string | undefined
 }
 
-/** What a user is called. Made only by its parser. */
+/** Only `parseUserName` and `isUserName` create it. */
 export type UserName = string & { readonly __brand: 'UserName' }
 
 export const userNamePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/
 
 /**
- * As the user name of Basic credentials, these say that the password is an API key or a token. A new user cannot have
- * such a name in any case of its letters, because people would confuse the two. An older user of a name such as `ApiKey`
- * can still log in.
+ * With one of these user names, the password of Basic credentials is an API key or a token. A new user cannot have such a
+ * name, in upper or lower case, because it would be confusing. An existing user with a name such as `ApiKey` can log in.
  */
 export const reservedNames: ReadonlySet<string> = new Set(['apikey', 'bearer'])
 
@@ -67,8 +66,8 @@ export function parsePassword(given: string): string {
 }
 
 /**
- * `usersMax`: how many users the account may have. Names are shared by all accounts, so an account without a limit could
- * take them from the others.
+ * `usersMax`: how many users the account may have. A name belongs to one user across all accounts, so an account without a
+ * limit could use up names.
  */
 export async function addUser(
   { metadata }: ChangeNeeds,
@@ -88,7 +87,7 @@ export async function addUser(
   })
 }
 
-/** The user of this name; with an account, only if he belongs to it. */
+/** The user of this name. With `account`: refuses if the user belongs to another account. */
 export async function getUser(
   { users }: { readonly users: Pick<Users, 'find'> },
   name: string,
@@ -107,10 +106,10 @@ export interface UserChangeRequest {
   readonly password?: string
 }
 
-/** Refuses a user whom the caller may not change; asked under the lock, so that what it saw still holds. */
+/** Throws if the caller may not change this user. Called while the user's row is locked. */
 export type UserCheck = (user: User) => void
 
-/** Called under the lock when the change leaves no user in the account who can operate it. */
+/** Called while the row is locked, if after the change no user of the account would have the right `operate`. */
 export type LastOperatorCheck = (user: User) => void
 
 function refuseLastOperator(): void {
@@ -120,9 +119,9 @@ function refuseLastOperator(): void {
 }
 
 /**
- * A new password, or being disabled, ends the tokens that the user has. The API keys of a disabled user are refused until
- * the user is enabled again. The last user of an account who can operate it keeps that right, unless `onLastOperator`
- * allows the change.
+ * A new password ends the tokens of the user, and so does disabling the user. The API keys of a disabled user are refused until
+ * the user is enabled again. The last user of an account with the right `operate` keeps it, unless `onLastOperator` allows the
+ * change.
  */
 export async function changeUser(
   { metadata, roles }: ChangeNeeds & { readonly roles: RoleMap },
@@ -134,7 +133,7 @@ export async function changeUser(
   const change = password === undefined ? rest : { ...rest, passwordHash: await hashPassword(password) }
   return metadata.transaction(async ({ users }) => {
     const account = (await users.find(name))?.account
-    // Before any user is locked: two operators who take the right from each other must not both succeed, nor block.
+    // Locked before any user: two operators who remove the right from each other must not both succeed, nor deadlock.
     if (account !== undefined && (rest.roles ?? rest.isDisabled) !== undefined) await users.lockAccount(account)
     const user = await users.findLocked(name)
     if (user === undefined) throw userUnknown(name)
@@ -160,29 +159,31 @@ export function userUnknown(name: string): RegistryRefusal {
   return new RegistryRefusal('user-unknown', { user: name.slice(0, 128) })
 }
 
-/** What may be shown of a user to those who manage users. */
+/** What the API and the command line show of a user. */
 export function showUser({ name, account, roles, isDisabled, passwordHash }: User) {
   return { name, account, roles, disabled: isDisabled, hasPassword: passwordHash !== undefined }
 }
 
 /**
- * Nobody gives, or gets hold of, what he has not got himself. A role that the map does not know counts as all rights: it
- * may mean something to others, or tomorrow.
+ * Refuses if the roles give a right that the caller does not have. A role that is not in the map counts as all rights, because
+ * it may get rights when the configuration changes.
  */
-export function checkMayManage(own: ReadonlySet<Right>, roles: readonly string[], map: RoleMap): void {
-  const theirs = roles.every((role) => map.has(role)) ? rightsOf(roles, map) : new Set(allRights)
-  if (!theirs.isSubsetOf(own)) throw new RegistryRefusal('denied', { rights: [...theirs.difference(own)] })
+export function checkMayManage(callerRights: ReadonlySet<Right>, roles: readonly string[], map: RoleMap): void {
+  const rights = roles.every((role) => map.has(role)) ? rightsOf(roles, map) : new Set(allRights)
+  if (!rights.isSubsetOf(callerRights)) {
+    throw new RegistryRefusal('denied', { rights: [...rights.difference(callerRights)] })
+  }
 }
 
-/** A password does not expire. Set by an API key that does, it would give access for longer than the key. */
+/** Refuses a caller with an API key that expires, because a password does not expire. */
 export function checkMaySetPassword({ keyExpiresAt }: Pick<Principal, 'keyExpiresAt'>): void {
   if (keyExpiresAt === undefined) return
   throw new RegistryRefusal('denied', { field: 'password', reason: 'cannot be set with an API key that expires' })
 }
 
 /**
- * The user with this name and password, at the same cost whether the name or the password is wrong. A name that no user
- * can have is not looked up: PostgreSQL refuses text with NUL.
+ * The user with this name and password. It takes the same time whether the name or the password is wrong. An invalid name is
+ * not looked up, because PostgreSQL refuses text with NUL.
  */
 export async function findByPassword(
   { users }: { readonly users: Pick<Users, 'find'> },

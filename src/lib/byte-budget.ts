@@ -1,4 +1,4 @@
-/** There was no room for so many bytes within the time that a request may wait, or too many waited already. */
+/** The bytes did not become free within the time that a request may wait, or too many requests wait already. */
 export class NoRoom extends Error {
   override readonly name = 'NoRoom'
 
@@ -9,27 +9,27 @@ export class NoRoom extends Error {
 
 export interface BudgetSettings {
   readonly bytesMax: number
-  /** The most that one holder gets, whatever is free. */
+  /** The most that one holder gets, even if more is free. */
   readonly bytesPerHolderMax: number
-  /** Reservations up to `smallBytes` may use all of the budget; larger ones leave this much free. */
+  /** The part of the budget that only reservations up to `smallBytes` may use. */
   readonly bytesForSmall: number
   readonly smallBytes: number
   readonly waitMs: number
-  /** The most that waiters together may keep in memory elsewhere, and those of one holder. */
+  /** The most that all waiters together, and those of one holder, may keep in memory outside of the budget. */
   readonly bytesWaitingMax: number
   readonly bytesWaitingPerHolderMax: number
-  /** While others wait, a hold that is older than this is asked to give up. */
+  /** While others wait, a hold that is older than this is asked to release its bytes. */
   readonly holdMs: number
 }
 
-/** What the budget may ask of those who hold a part of it. */
+/** How the budget deals with a hold or a waiter. */
 export interface HoldTerms {
-  /** Whether nobody needs the bytes any more, for holds that are not released. The budget looks now and then. */
+  /** Whether the bytes are no longer needed, for holds that are not released. The budget checks this from time to time. */
   readonly isOver?: () => boolean
-  /** What is in memory elsewhere while this waits. */
+  /** The bytes in memory outside of the budget while this waits. */
   readonly bytesWhileWaiting?: number
-  /** Asks to free the bytes soon. May be called more than once. */
-  readonly giveUp: () => void
+  /** Asks the holder to release the bytes soon. May be called repeatedly. */
+  readonly askToRelease: () => void
 }
 
 interface Waiter {
@@ -40,16 +40,16 @@ interface Waiter {
   readonly refuse: () => void
 }
 
-const looksEveryMs = 250
+const checkEveryMs = 250
 const collectAtMin = 64
-/** Looking at many holds takes milliseconds, so failed reservations do it at most this often. */
+/** A check of many holds takes milliseconds, so failed reservations cause it at most this often. */
 const collectEveryMs = 50
-/** How long a holder that was asked to give up may take before it is asked again. */
+/** After this time, a holder that has not released its bytes is asked again. */
 const askAgainAfterMs = 5_000
 
 /**
- * A number of bytes that many holders share. A holder reserves its bytes before it uses them. When there is no room it waits
- * in line, for a bounded time. Waiters that only lack a share of their own holder do not hold up the others.
+ * A limit on bytes that many holders share. A holder reserves bytes before it uses them. If they are not free, it waits in a
+ * queue for a bounded time. A waiter that exceeds only the share of its own holder does not delay the others.
  */
 export class ByteBudget {
   readonly #settings: BudgetSettings
@@ -58,10 +58,7 @@ export class ByteBudget {
   readonly #bytesOf = new Map<string, number>()
   readonly #waiting = new Set<Waiter>()
   #bytes = 0
-  /**
-   * True while a waiter fits the share of its holder and lacks only room in the total. Later reservations must not
-   * overtake it.
-   */
+  /** True while a waiter lacks only bytes of the total, not of its share. Later reservations must not overtake it. */
   #isTight = false
   #timer: Timer | undefined
   #collectAt = collectAtMin
@@ -76,7 +73,7 @@ export class ByteBudget {
     return this.#bytes
   }
 
-  /** At once, or not at all: then `waitForRoom` waits. */
+  /** Reserves without waiting. Undefined if the bytes are not free; then `waitForRoom` can wait for them. */
   tryReserve(holder: string, bytes: number, terms: HoldTerms): ByteHold | undefined {
     const wanted = this.#clamp(bytes)
     if (this.#mayTake(holder, wanted)) return this.force(holder, wanted, terms)
@@ -84,7 +81,7 @@ export class ByteBudget {
     return this.#mayTake(holder, wanted) ? this.force(holder, wanted, terms) : undefined
   }
 
-  /** For a reservation that failed: as soon as there is room. Rejects with `NoRoom` when the wait was too long. */
+  /** Reserves as soon as the bytes are free. Rejects with `NoRoom` if the wait is too long. */
   async waitForRoom(holder: string, bytes: number, terms: HoldTerms): Promise<ByteHold> {
     if (!this.#mayWait(holder, terms)) throw this.#noRoom()
     return new Promise((resolve, reject) => {
@@ -112,13 +109,13 @@ export class ByteBudget {
       }, this.#settings.waitMs)
       this.#waiting.add(waiter)
       this.#admit()
-      this.#timer ??= setInterval(() => this.#makeRoom(), looksEveryMs)
+      this.#timer ??= setInterval(() => this.#makeRoom(), checkEveryMs)
     })
   }
 
-  /** Whether there is room or not. For work that must not wait; the others then wait for it. */
+  /** Reserves even if the bytes are not free. For work that must not wait. */
   force(holder: string, bytes: number, terms: HoldTerms): ByteHold {
-    // What is over is dropped before it grows old: then it costs the garbage collector little.
+    // Holds that are over are dropped while they are young, which is cheap for the garbage collector of the runtime.
     if (this.#holds.size >= this.#collectAt) {
       this.#collect()
       this.#collectAt = Math.max(collectAtMin, 2 * this.#holds.size)
@@ -136,7 +133,7 @@ export class ByteBudget {
     return hold
   }
 
-  /** What is larger than a share could never be reserved; it gets the whole share. */
+  /** A reservation that is larger than a share gets the whole share, because it could never be satisfied. */
   #clamp(bytes: number): number {
     return Math.min(bytes, this.#settings.bytesPerHolderMax, this.#largeMax())
   }
@@ -153,13 +150,13 @@ export class ByteBudget {
   #mayWait(holder: string, { bytesWhileWaiting = 0 }: HoldTerms): boolean {
     if (bytesWhileWaiting === 0) return true
     let total = bytesWhileWaiting
-    let own = bytesWhileWaiting
+    let ofHolder = bytesWhileWaiting
     for (const waiter of this.#waiting) {
       const bytes = waiter.terms.bytesWhileWaiting ?? 0
       total += bytes
-      if (waiter.holder === holder) own += bytes
+      if (waiter.holder === holder) ofHolder += bytes
     }
-    return total <= this.#settings.bytesWaitingMax && own <= this.#settings.bytesWaitingPerHolderMax
+    return total <= this.#settings.bytesWaitingMax && ofHolder <= this.#settings.bytesWaitingPerHolderMax
   }
 
   #fitsTotal(bytes: number): boolean {
@@ -178,7 +175,7 @@ export class ByteBudget {
     else this.#bytesOf.set(holder, left)
   }
 
-  /** First come, first served. A waiter whose holder has used up its share is skipped. */
+  /** Grants waiters in the order of their arrival. Skips a waiter whose holder has used up its share. */
   #admit(): void {
     if (this.#waiting.size === 0) return
     this.#isTight = false
@@ -205,14 +202,14 @@ export class ByteBudget {
     for (const hold of this.#holds) if (hold.isOver()) hold.release()
   }
 
-  /** For failed reservations, which may be many at once. Few holds are looked at each time. */
+  /** For failed reservations. Does nothing if many holds were checked a moment ago. */
   #collectIfDue(): boolean {
     if (this.#holds.size >= collectAtMin && this.#now() - this.#collectedAt < collectEveryMs) return false
     this.#collect()
     return true
   }
 
-  /** Asks the oldest holds to give up, and no more of them than are needed. */
+  /** Asks the oldest holds to release their bytes, as many as the waiters need. */
   #makeRoom(): void {
     this.#collect()
     this.#admit()
@@ -235,7 +232,7 @@ interface HoldOwner {
   removed(hold: ByteHold): void
 }
 
-/** A part of the budget that is in use. */
+/** Reserved bytes. */
 export class ByteHold {
   readonly holder: string
   readonly #owner: HoldOwner
@@ -270,7 +267,7 @@ export class ByteHold {
     this.#bytes = bytes
   }
 
-  /** The same request goes on to hold something else. */
+  /** The same request continues with other bytes and terms. */
   become(bytes: number, terms: HoldTerms): void {
     this.resize(bytes)
     this.#terms = terms
@@ -282,10 +279,10 @@ export class ByteHold {
     const now = this.#owner.now()
     if (this.#askedAt !== undefined && now - this.#askedAt < askAgainAfterMs) return
     this.#askedAt = now
-    this.#terms.giveUp()
+    this.#terms.askToRelease()
   }
 
-  /** Gives the bytes back. Calling it again does nothing. */
+  /** Idempotent. */
   release(): void {
     if (this.#isReleased) return
     this.resize(0)

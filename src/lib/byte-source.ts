@@ -3,7 +3,7 @@ interface StreamReader {
   cancel(reason: unknown): Promise<void>
 }
 
-/** How slow a sender may be, and which errors say that it was too slow or that it went away. */
+/** How slow a sender may be, and the errors for a slow sender and a broken connection. */
 export interface Pace {
   readonly bytesPerSecondMin: number
   readonly windowMs: number
@@ -11,21 +11,20 @@ export interface Pace {
   readonly broken: (cause: unknown) => Error
 }
 
-/** How many times in a window the source looks whether it waits for the sender. */
-const looksPerWindow = 10
+/** How many times in a window the source samples whether it waits for the sender. */
+const samplesPerWindow = 10
 
 /**
- * The bytes of one sender, chunk by chunk, read once. A sender that sends less than it must within a window is cut off.
- * The window counts only the time in which this source waits for the sender. The time that the reader needs to store a
- * chunk does not count, so a slow store never makes a sender too slow. The time is measured in samples: a timer looks
- * `looksPerWindow` times in a window whether the source waits, and this costs nothing for each chunk.
+ * The bytes of one sender, in chunks. They can be read once. The reading ends with an error if the sender sends too little
+ * within a window. Only the time in which the source waits for the sender counts, so a slow store never makes a sender too
+ * slow. A timer samples `samplesPerWindow` times in a window whether the source waits; this costs nothing per chunk.
  */
 export class ByteSource implements AsyncIterable<Uint8Array> {
   readonly #reader: StreamReader | undefined
   readonly #pace: Pace
   #bytesInWindow = 0
-  /** Looks in this window that found the source waiting for the sender. */
-  #looksInWindow = 0
+  /** Samples of this window in which the source waited for the sender. */
+  #waitingSamples = 0
   #receivedBytes = 0
   #isWaiting = false
   #isDrained = false
@@ -40,7 +39,7 @@ export class ByteSource implements AsyncIterable<Uint8Array> {
     return this.#receivedBytes
   }
 
-  /** Whether the sender's last byte was read: nothing of this body is left in the connection. */
+  /** Whether the last byte was read, so that nothing of this body is left in the connection. */
   get isDrained(): boolean {
     return this.#isDrained
   }
@@ -48,13 +47,13 @@ export class ByteSource implements AsyncIterable<Uint8Array> {
   /** Ends the reading with this error, now or at the next chunk. */
   cancel(reason: Error): void {
     this.#reason ??= reason
-    // What the cancelled stream says is of no interest: the reader below throws the reason.
+    // The result is ignored, because `#next` throws the reason.
     this.#reader?.cancel(reason).catch(() => undefined)
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
     if (this.#reader === undefined) return
-    const watch = setInterval(() => this.#checkPace(), this.#pace.windowMs / looksPerWindow)
+    const watch = setInterval(() => this.#checkPace(), this.#pace.windowMs / samplesPerWindow)
     try {
       for (;;) {
         const chunk = await this.#next(this.#reader)
@@ -87,11 +86,11 @@ export class ByteSource implements AsyncIterable<Uint8Array> {
 
   #checkPace(): void {
     if (!this.#isWaiting) return
-    this.#looksInWindow += 1
-    if (this.#looksInWindow < looksPerWindow) return
-    const wanted = (this.#pace.bytesPerSecondMin * this.#pace.windowMs) / 1000
-    if (this.#bytesInWindow < wanted) this.cancel(this.#pace.tooSlow())
-    this.#looksInWindow = 0
+    this.#waitingSamples += 1
+    if (this.#waitingSamples < samplesPerWindow) return
+    const bytesMin = (this.#pace.bytesPerSecondMin * this.#pace.windowMs) / 1000
+    if (this.#bytesInWindow < bytesMin) this.cancel(this.#pace.tooSlow())
+    this.#waitingSamples = 0
     this.#bytesInWindow = 0
   }
 }

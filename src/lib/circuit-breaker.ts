@@ -1,4 +1,4 @@
-/** What stands behind failed too often just now, and is left alone for a moment. */
+/** The service has failed too often and is not called for a moment. */
 export class CircuitOpen extends Error {
   override readonly name = 'CircuitOpen'
 
@@ -12,18 +12,18 @@ const pauseMs = 2_000
 const originsMax = 1_000
 
 /**
- * Guards calls to a service that may be down: callers learn it at once, and the service is left alone to recover. After 5
- * failures in a row the circuit opens and lets nothing through for 2 s. Then one call is let through on trial. If it
- * succeeds, the circuit closes; if it fails, the circuit stays open for another 2 s.
+ * Guards calls to a service that may be down: callers fail at once, and the service can recover. After 5 consecutive failures
+ * the circuit opens, and no call passes for 2 s. Then one trial call passes. If it succeeds, the circuit closes. If it fails,
+ * the circuit stays open for another 2 s.
  *
- * A call can name its origin. Failures of one origin count once, so one origin cannot open the circuit for all others.
- * While the circuit is open, an origin that has failed already waits 2 s longer for its trial, so that it cannot take the
- * trial of the others either. Calls without an origin count each.
+ * A call can name its origin. All failures of one origin count as one, so that one origin cannot open the circuit for all
+ * others. While the circuit is open, an origin that has failed waits 2 s longer for a trial, so that it cannot use up the
+ * trials of the others. Calls without an origin count one by one.
  */
 export class CircuitBreaker {
   readonly #now: () => number
   #failures = 0
-  /** Set while nothing is let through. */
+  /** Set while the circuit is open. */
   #openUntil: number | undefined
   #isOnTrial = false
   /** The origins that have failed since the last success. */
@@ -33,7 +33,7 @@ export class CircuitBreaker {
     this.#now = now
   }
 
-  /** As `work` ends; rejects with `CircuitOpen`, and nothing is begun, while the circuit is open. */
+  /** The result of `work`. Rejects with `CircuitOpen`, without a call of `work`, while the circuit is open. */
   async run<T>(work: () => Promise<T>, origin?: string): Promise<T> {
     if (this.#openUntil === undefined) return this.#runClosed(work, origin)
     const extraMs = origin !== undefined && this.#failed.has(origin) ? pauseMs : 0
@@ -49,7 +49,7 @@ export class CircuitBreaker {
       return value
     } catch (error) {
       this.#noteFailure(origin)
-      // Calls that began before it opened say nothing new: only the trial decides then.
+      // After the circuit has opened, only the trial decides.
       if (this.#failures >= failuresMax && this.#openUntil === undefined) this.#openUntil = this.#now() + pauseMs
       throw error
     }

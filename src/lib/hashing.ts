@@ -1,8 +1,8 @@
-/** A running hash. `copy` costs little, so a run can be continued and still be finished twice. */
+/** A hash that is computed while bytes arrive. */
 export interface RunningHash {
   readonly algorithm: HashAlgorithm
   update(chunk: Uint8Array): void
-  /** The hash of what was given so far; the run can go on afterwards. */
+  /** The hash of the bytes so far. More bytes can follow. */
   hex(): string
 }
 

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Addresses, by themselves and by ranges. */
+/** A set of addresses and ranges. */
 export class AddressRanges {
   readonly #ranges = new BlockList()
   readonly #isEmpty: boolean
@@ -21,12 +21,9 @@ export class AddressRanges {
   }
 }
 
-/** Proxies that may say whom they speak for. */
+/** Proxies whose `X-Forwarded-For` is trusted. */
 export class TrustedProxies extends AddressRanges {
-  /**
-   * Who is behind the connection: the last hop of `X-Forwarded-For` that no trusted proxy is. Hops before it may be
-   * anybody's invention.
-   */
+  /** The client: the last hop of `X-Forwarded-For` that is no trusted proxy. Earlier hops may be forged. */
   clientOf(peer: string, forwardedFor: string | null): string {
     let client = unmapped(peer)
     if (forwardedFor === null) return client
@@ -49,8 +46,8 @@ export function isAddressRange(text: string): boolean {
 }
 
 /**
- * The networks of a client, the narrowest first. An IPv4 address stands for itself. Of IPv6, one client usually has a /64,
- * and whoever rents a line or a server often has a whole /56 or /48, with many /64.
+ * The networks of a client, the narrowest first. An IPv4 address is its own network. With IPv6, one client usually has a /64,
+ * and a customer of a provider often has a whole /56 or /48.
  */
 export function networksOf(address: string): readonly string[] {
   if (isIP(address) !== 6) return [address]
@@ -64,14 +61,14 @@ export function networksOf(address: string): readonly string[] {
   ]
 }
 
-/** An address as proxies write it: plain, or with the port it came from. */
+/** Parses an address as proxies write it, with or without the port. */
 function parseHop(text: string): string | undefined {
   const [, inBrackets, beforePort] = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(text) ?? []
   const address = inBrackets ?? beforePort ?? text
   return isIP(address) === 0 ? undefined : unmapped(address)
 }
 
-/** `::ffff:192.0.2.1` is an IPv4 client of a socket that takes both. */
+/** `::ffff:192.0.2.1` -> `192.0.2.1`, as an IPv4 client appears on an IPv6 socket. */
 export function unmapped(address: string): string {
   if (isIP(address) !== 6) return address
   const groups = groupsOf(address)

@@ -12,33 +12,34 @@ import {
   SignJWT,
 } from 'jose'
 
-/** JSON Web Tokens. The one place that knows the library. */
+// JSON Web Tokens. Only this file uses the library.
+
 export type Claims = JWTPayload
 export type Jwk = Readonly<Record<string, unknown>>
 
-/** What a token must be, beside well signed. */
+/** What is required of a token, besides a valid signature. */
 export interface JwtRules {
-  /** Never taken from the token: only these count, whatever its header names. */
+  /** The accepted algorithms. The header of the token does not decide. */
   readonly algorithms: readonly string[]
   readonly issuer?: string | undefined
   readonly audience?: string | undefined
-  /** The header's `typ`, where kinds of tokens must not stand in for each other. */
+  /** The `typ` of the header, which keeps kinds of tokens apart. */
   readonly type?: string | undefined
   readonly nowMs: number
   readonly skewSeconds?: number
 }
 
-/** The claims, or why there are none: no key of that name is known, or anything else is wrong. */
+/** The claims, or why the token is refused. */
 export type Verdict = { readonly claims: Claims } | { readonly fault: 'unknown-key' | 'invalid' }
 
-// The bound is checked before anything is decoded.
+// Checked before the token is decoded.
 const tokenLengthMax = 8_192
 
-/** Public keys that tokens are checked against. Keys that a token brings along (`jwk`, `jku`, `x5u`, `x5c`) mean nothing. */
+/** The public keys that verify tokens. Keys in a token (`jwk`, `jku`, `x5u`, `x5c`) are ignored. */
 export class JwtKeys {
   readonly #find: ReturnType<typeof createLocalJWKSet>
 
-  /** Throws when the set is no set of keys. */
+  /** Throws if the keys are not valid. */
   constructor(keys: readonly Jwk[]) {
     this.#find = createLocalJWKSet({ keys } as unknown as JSONWebKeySet)
   }
@@ -65,12 +66,12 @@ export class JwtKeys {
   }
 }
 
-/** What the library's types promise and its checks do not. */
+/** The types of the library promise this, but the library does not check it. */
 function isSound({ sub, exp }: { readonly sub?: unknown; readonly exp?: unknown }): boolean {
   return (sub === undefined || typeof sub === 'string') && Number.isFinite(exp)
 }
 
-// The decoder behind passes over spaces; RFC 7515, 2: "without the addition of any line breaks, whitespace, or other
+// The decoder of the library ignores spaces. RFC 7515, 2: "without the addition of any line breaks, whitespace, or other
 // additional characters".
 const compactShape = /^[\w-]+\.[\w-]+\.[\w-]*$/
 
@@ -78,7 +79,7 @@ export function hasJwtShape(token: string): boolean {
   return token.length <= tokenLengthMax && compactShape.test(token)
 }
 
-/** What the header says of itself; nothing of it is proved. */
+/** The `typ` of the header. The token is not verified. */
 export function readJwtType(token: string): string | undefined {
   if (!hasJwtShape(token)) return undefined
   try {
@@ -88,7 +89,7 @@ export function readJwtType(token: string): string | undefined {
   }
 }
 
-/** What a token says of itself; nothing of it is proved. */
+/** The claims of a token that is not verified. */
 export function readUnprovedClaims(token: string): Claims | undefined {
   if (!hasJwtShape(token)) return undefined
   try {
@@ -100,7 +101,7 @@ export function readUnprovedClaims(token: string): Claims | undefined {
 
 const signingAlgorithm = 'EdDSA'
 
-/** The algorithm of the keys that are made here. */
+/** The algorithm of the keys of this service. */
 export const ownAlgorithms: readonly string[] = [signingAlgorithm]
 
 export async function generateSigningJwk(): Promise<Jwk> {
@@ -108,7 +109,7 @@ export async function generateSigningJwk(): Promise<Jwk> {
   return { ...(await exportJWK(privateKey)) }
 }
 
-/** The public half, as others get to see it. */
+/** The public half of a key, to be published. */
 export function toPublicJwk({ kty, crv, x }: Jwk, kid: string): Jwk {
   return { kty, crv, x, kid, alg: signingAlgorithm, use: 'sig' }
 }
@@ -121,9 +122,9 @@ export async function signJwt(
   return new SignJWT(claims).setProtectedHeader({ alg: signingAlgorithm, kid, typ: type }).sign(key)
 }
 
-/** Whether the token says so itself. Who issued it may have another clock than we, by as much as `skewMs`. */
+/** Whether the token says that it has expired. The token is not verified. The issuer's clock may differ by `skewMs`. */
 export function isExpiredJwt(token: string, nowMs: number, skewMs: number): boolean {
-  // Nothing is proved here, not even that it is a number.
+  // In a token that is not verified, this may be anything.
   const end: unknown = readUnprovedClaims(token)?.exp
   return typeof end === 'number' && end * 1000 + skewMs <= nowMs
 }

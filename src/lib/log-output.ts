@@ -1,12 +1,12 @@
-const gatherBytes = 16_384
-const gatherMs = 100
+const flushAtBytes = 16_384
+const flushAfterMs = 100
 const closingMs = 1_000
 const closingPollMs = 10
 
 /**
- * Lines on their way to standard output: gathered, so that one system call serves many, and never waited for. While the
- * reader takes nothing, or the disk is full, up to `bufferBytes` of text wait; lines beyond that are dropped. The number of
- * dropped lines is written in their place as soon as the output takes text again.
+ * Writes lines to standard output without blocking. Lines are buffered, so that one system call writes many. If the reader is
+ * slow or the disk is full, up to `bufferBytes` of text wait, and further lines are dropped. As soon as the output accepts
+ * text again, the number of dropped lines is written in their place.
  */
 export class LogOutput {
   readonly #bufferBytes: number
@@ -32,8 +32,8 @@ export class LogOutput {
       this.#length += line.length
     }
     if (this.#isWriting) return
-    if (this.#length >= gatherBytes) this.flush()
-    else this.#timer ??= setTimeout(() => this.flush(), gatherMs)
+    if (this.#length >= flushAtBytes) this.flush()
+    else this.#timer ??= setTimeout(() => this.flush(), flushAfterMs)
   }
 
   flush(): void {
@@ -42,7 +42,7 @@ export class LogOutput {
     if (this.#isWriting || (this.#lines.length === 0 && this.#lostLines === 0)) return
     const lines = this.#lines.length
     const lost = this.#lostLines
-    // A write that failed may have ended within a line.
+    // A failed write may have ended within a line.
     const start = this.#hasFailed ? '\n' : ''
     const text = start + this.#lines.join('') + (lost > 0 ? this.#describeLoss(lost) : '')
     this.#lines = []
@@ -51,7 +51,7 @@ export class LogOutput {
     this.#send(text, lines + lost)
   }
 
-  /** Gives up when the reader takes nothing for a while: it must not keep the process from ending. */
+  /** Waits for the reader only for a limited time, so that the process can end. */
   async close(): Promise<void> {
     const deadline = performance.now() + closingMs
     this.flush()
@@ -60,7 +60,7 @@ export class LogOutput {
 
   #send(text: string, lines: number): void {
     try {
-      // Bun writes what the pipe takes at once, and the rest when the pipe is ready: neither blocks.
+      // Bun writes as much as the pipe accepts now and the rest later. Neither blocks.
       this.#sink ??= Bun.stdout.writer()
       const steps = [this.#sink.write(text), this.#sink.flush()]
       if (steps.some((step) => step instanceof Promise)) {
@@ -81,7 +81,7 @@ export class LogOutput {
     this.flush()
   }
 
-  /** Nobody can be told, except later and here: the next line tries again. */
+  /** A failure can only be reported later, by the next write that succeeds. */
   #onFailed(lines: number): void {
     this.#isWriting = false
     this.#hasFailed = true

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 
 /**
- * How many descriptors this process has open. Undefined where the system does not tell; Infinity when no descriptor is left
- * to count them with. Since Linux 6.2 the folder has a size, which costs next to nothing. An older kernel must list the
- * folder: this needs a descriptor, and takes milliseconds for each thousand of them.
+ * How many file descriptors this process has open. Undefined if the system does not tell. Infinity if no descriptor is left to
+ * list them. Since Linux 6.2 the size of the folder is their number, which is fast. With an older kernel the folder must be
+ * listed, which needs a descriptor and takes milliseconds for each thousand.
  */
 export function countOpenFiles(folder = '/proc/self/fd'): number | undefined {
   try {
@@ -13,7 +13,7 @@ export function countOpenFiles(folder = '/proc/self/fd'): number | undefined {
   }
 }
 
-/** How many descriptors this process may have open. */
+/** How many file descriptors this process may have open. Undefined if the system does not tell. */
 export function openFilesMax(): number | undefined {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]

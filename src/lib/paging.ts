@@ -1,6 +1,6 @@
 const pageLength = 500
 
-/** All of a list that is kept by name and read in pages. For whoever has the time: it comes back whole. */
+/** Reads all pages of a list that is sorted by name. Only for lists that fit into memory. */
 export async function readAllPages<T extends { readonly name: string }>(
   readPage: (after: string | undefined, limit: number) => Promise<readonly T[]>,
 ): Promise<readonly T[]> {

@@ -1,51 +1,50 @@
-/** A group of attempts that share one limit. */
-export interface Place {
+/** A group of attempts with one limit. */
+export interface AttemptGroup {
   readonly key: string
-  /** How many attempts of this place may still fail. */
-  readonly room: number
+  /** How many attempts of the group may still fail. */
+  readonly failuresLeft: number
 }
 
-interface Occupancy {
-  /** Credential -> how many attempts with it are under way. */
+interface PendingGroup {
+  /** Label -> number of pending attempts. */
   readonly labels: Map<string, number>
   readonly waiting: Set<() => void>
 }
 
-// For each place: many attempts of one place must not take the room in which those of another wait.
+// A limit for each group, so that many attempts of one group cannot keep those of another from waiting.
 const waitingMax = 1_000
 
 /**
- * The attempts that are being judged. Attempts with the same label count as one. Each may turn out to be a failure, so no
- * more different labels of a place are judged at the same time than may still fail. Others wait until one of these is
- * decided. A good one gives its room back.
+ * The attempts whose results are not known yet. Any of them may fail, so at most as many of a group are pending at once as may
+ * still fail; others wait for a result. Attempts with the same label count as one.
  */
 export class PendingAttempts {
-  readonly #places = new Map<string, Occupancy>()
+  readonly #groups = new Map<string, PendingGroup>()
 
-  /** The first of the places that has no room for this label. */
-  findFull(places: readonly Place[], label: string): Place | undefined {
-    return places.find(({ key, room }) => {
-      const labels = this.#places.get(key)?.labels
-      // At least one may always be judged: it cannot wait for others where there are none.
-      return labels !== undefined && !labels.has(label) && labels.size >= Math.max(1, room)
+  /** The first of the groups in which this label must wait. */
+  findFull(groups: readonly AttemptGroup[], label: string): AttemptGroup | undefined {
+    return groups.find(({ key, failuresLeft }) => {
+      const labels = this.#groups.get(key)?.labels
+      // One attempt may always be pending, because there is no other for which it could wait.
+      return labels !== undefined && !labels.has(label) && labels.size >= Math.max(1, failuresLeft)
     })
   }
 
-  /** Takes up the places until the function is called that this gives. */
-  enter(places: readonly Place[], label: string): () => void {
-    for (const { key } of places) {
-      const occupancy = this.#places.get(key) ?? { labels: new Map(), waiting: new Set() }
-      this.#places.set(key, occupancy)
-      occupancy.labels.set(label, (occupancy.labels.get(label) ?? 0) + 1)
+  /** Adds a pending attempt to the groups. The returned function removes it. */
+  add(groups: readonly AttemptGroup[], label: string): () => void {
+    for (const { key } of groups) {
+      const group = this.#groups.get(key) ?? { labels: new Map(), waiting: new Set() }
+      this.#groups.set(key, group)
+      group.labels.set(label, (group.labels.get(label) ?? 0) + 1)
     }
     return () => {
-      for (const { key } of places) this.#leave(key, label)
+      for (const { key } of groups) this.#remove(key, label)
     }
   }
 
-  /** Waits until an attempt in the place has been decided; false when that takes too long, or too many wait there. */
-  async waitForDecision({ key }: Place, waitMaxMs: number): Promise<boolean> {
-    const waiting = this.#places.get(key)?.waiting
+  /** Waits for the result of an attempt of the group. False if that takes too long, or too many attempts wait. */
+  async waitForResult({ key }: AttemptGroup, waitMaxMs: number): Promise<boolean> {
+    const waiting = this.#groups.get(key)?.waiting
     if (waiting === undefined) return true
     if (waiting.size >= waitingMax) return false
     const { promise, resolve } = Promise.withResolvers<boolean>()
@@ -60,13 +59,13 @@ export class PendingAttempts {
     }
   }
 
-  #leave(key: string, label: string): void {
-    const occupancy = this.#places.get(key)
-    if (occupancy === undefined) return
-    const left = (occupancy.labels.get(label) ?? 1) - 1
-    if (left === 0) occupancy.labels.delete(label)
-    else occupancy.labels.set(label, left)
-    if (occupancy.labels.size === 0) this.#places.delete(key)
-    for (const wake of occupancy.waiting) wake()
+  #remove(key: string, label: string): void {
+    const group = this.#groups.get(key)
+    if (group === undefined) return
+    const count = (group.labels.get(label) ?? 1) - 1
+    if (count === 0) group.labels.delete(label)
+    else group.labels.set(label, count)
+    if (group.labels.size === 0) this.#groups.delete(key)
+    for (const wake of group.waiting) wake()
   }
 }

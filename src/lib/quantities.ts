@@ -1,4 +1,5 @@
-/** Times, lengths of time and amounts of bytes as people write them: `30s`, `24h`, `4MiB`. */
+// Parses and formats durations, times and amounts of bytes: `30s`, `24h`, `4MiB`.
+
 const durationUnits: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const byteUnits: Readonly<Record<string, number>> = {
   B: 1,
@@ -10,44 +11,44 @@ const byteUnits: Readonly<Record<string, number>> = {
 
 const quantity = /^(\d+)\s*([A-Za-z]*)$/
 
-/** Milliseconds, or undefined when the text is no duration. A bare number is seconds. */
+/** Milliseconds. Undefined if the text is no duration. A number without a unit means seconds. */
 export function parseDuration(text: string): number | undefined {
   return parseQuantity(text, durationUnits, 's')
 }
 
 const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2})$/
 
-/** Milliseconds since 1970, or undefined when the text is no time with its zone, such as `2030-01-31T12:00:00Z`. */
+/** Milliseconds since 1970. Undefined if the text is no time with a zone, such as `2030-01-31T12:00:00Z`. */
 export function parseTime(text: string): number | undefined {
   const time = timePattern.test(text) ? Date.parse(text) : Number.NaN
-  // The 30th of February would be taken for a day in March.
+  // `Date.parse` reads the 30th of February as a day in March.
   const day = text.slice(0, 10)
   return Number.isNaN(time) || !new Date(day).toISOString().startsWith(day) ? undefined : time
 }
 
-/** As machines read it; null where there is none. */
+/** ISO 8601. Null for undefined. */
 export function formatTime(ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString()
 }
 
-/** Bytes, or undefined when the text is no amount. A bare number is bytes. */
+/** Bytes. Undefined if the text is no amount. A number without a unit means bytes. */
 export function parseByteCount(text: string): number | undefined {
   return parseQuantity(text, byteUnits, 'B')
 }
 
-/** What `parseDuration` reads as the same number: `90s`, `24h`. */
+/** The inverse of `parseDuration`: `90s`, `24h`. */
 export function writeDuration(ms: number): string {
   return writeQuantity(ms, durationUnits, 's')
 }
 
-/** What `parseByteCount` reads as the same number: `4MiB`, `1500B`. */
+/** The inverse of `parseByteCount`: `4MiB`, `1500B`. */
 export function writeByteCount(bytes: number): string {
   return writeQuantity(bytes, byteUnits, 'B')
 }
 
 function writeQuantity(value: number, units: Readonly<Record<string, number>>, unitOfNone: string): string {
   if (value === 0) return `0${unitOfNone}`
-  // Every unit divides the next one, and the smallest divides all.
+  // The largest unit that divides the value. The smallest unit divides every value.
   const [unit = unitOfNone, factor = 1] = Object.entries(units).findLast(([, size]) => value % size === 0) ?? []
   return `${value / factor}${unit}`
 }

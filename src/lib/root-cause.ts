@@ -1,4 +1,4 @@
-/** What an error comes from in the end: adapters wrap their driver's, and what people can mend is said by the innermost. */
+/** The innermost cause of an error. Adapters wrap errors of drivers, and the innermost one says what to repair. */
 export function rootCauseOf(error: Error): Error | undefined {
   let cause = error.cause
   while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause

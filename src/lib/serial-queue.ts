@@ -1,4 +1,4 @@
-/** Runs tasks one after the other, in the order in which they came. */
+/** Runs tasks one at a time, in the order of their arrival. */
 export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve()
 

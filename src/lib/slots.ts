@@ -1,4 +1,4 @@
-/** So many run already, and so many wait, that nothing more is taken. */
+/** Too many tasks wait, or the wait was too long. */
 export class NoSlot extends Error {
   override readonly name = 'NoSlot'
 
@@ -7,7 +7,7 @@ export class NoSlot extends Error {
   }
 }
 
-/** At most so many pieces of work at once, and so many more that wait, first come first served; each only so long. */
+/** Limits how many tasks run at once. Others wait in the order of their arrival: a limited number, for a limited time. */
 export class Slots {
   readonly #atOnceMax: number
   readonly #waitingMax: number
@@ -25,7 +25,7 @@ export class Slots {
     return this.#waiting.size
   }
 
-  /** As `work` ends; rejects with `NoSlot`, and nothing is begun, when the queue is full or the wait was too long. */
+  /** The result of `work`. Rejects with `NoSlot`, without a call of `work`, if the queue is full or the wait is too long. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#begin()) await this.#wait()
     try {
@@ -35,7 +35,7 @@ export class Slots {
     }
   }
 
-  /** The same for work that ends when the function is called that this gives. Calling it again does nothing. */
+  /** Takes a slot until the returned function is called, which is idempotent. Rejects as `run` does. */
   async take(): Promise<() => void> {
     if (!this.#begin()) await this.#wait()
     let isHeld = true
@@ -52,7 +52,7 @@ export class Slots {
   }
 
   #end(): void {
-    // Handed on without being given up: nobody who comes just now can slip in between.
+    // The slot passes to the next task without becoming free, so that no newer task can take it.
     const [next] = this.#waiting
     if (next === undefined) this.#running -= 1
     else next()
@@ -61,17 +61,17 @@ export class Slots {
   #wait(): Promise<void> {
     if (this.#waiting.size >= this.#waitingMax) throw new NoSlot()
     return new Promise((resolve, reject) => {
-      const goOn = (): void => {
+      const start = (): void => {
         clearTimeout(timer)
-        this.#waiting.delete(goOn)
+        this.#waiting.delete(start)
         resolve()
       }
-      const giveUp = (): void => {
-        this.#waiting.delete(goOn)
+      const refuse = (): void => {
+        this.#waiting.delete(start)
         reject(new NoSlot())
       }
-      const timer = this.#waitMaxMs === undefined ? undefined : setTimeout(giveUp, this.#waitMaxMs)
-      this.#waiting.add(goOn)
+      const timer = this.#waitMaxMs === undefined ? undefined : setTimeout(refuse, this.#waitMaxMs)
+      this.#waiting.add(start)
     })
   }
 }

@@ -3,12 +3,12 @@ import { groupsOf, unmapped } from './ip-addresses.ts'
 
 const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6']
 const established = '01'
-/** An IPv4 address in the table of a socket that takes both families (`::ffff:192.0.2.1`). */
+/** How an IPv4 address starts in the table of an IPv6 socket (`::ffff:192.0.2.1`). */
 const mappedPrefix = '0000000000000000FFFF0000'
 
 /**
- * How many bytes wait in the kernel to be sent or to be acknowledged, in each connection to a local port. The key is the
- * other end, as `remoteKeyOf` writes it. Undefined where the kernel does not tell.
+ * For each connection to a local port, how many bytes wait in the kernel to be sent or acknowledged. The key is the remote end,
+ * as `remoteKeyOf` formats it. Undefined if the kernel does not tell.
  */
 export function listSendQueues(localPort: number): ReadonlyMap<string, number> | undefined {
   const texts = tables.map(readTable).filter((text) => text !== undefined)
@@ -16,8 +16,8 @@ export function listSendQueues(localPort: number): ReadonlyMap<string, number> |
 }
 
 /**
- * A client may use one port for two connections, if they go to two addresses of this machine. Bun does not tell which of
- * these addresses a request came to, so the bytes of such connections are added up.
+ * A client may use one port for connections to two addresses of this machine. Bun does not tell to which address a request
+ * came, so the bytes of such connections are added up.
  */
 export function readSendQueues(texts: readonly string[], localPort: number): ReadonlyMap<string, number> {
   const wanted = toHex(localPort, 4)
@@ -28,7 +28,7 @@ export function readSendQueues(texts: readonly string[], localPort: number): Rea
   return found
 }
 
-/** The other end of a connection, as the kernel's table writes it: the address in hexadecimal, then the port. */
+/** The remote end of a connection in the format of the kernel's table: the address in hexadecimal, then the port. */
 export function remoteKeyOf(address: string, port: number): string {
   const plain = unmapped(address)
   const words = plain.includes(':') ? pairsOf(groupsOf(plain)) : [plain.split('.').map(Number)]
@@ -38,10 +38,10 @@ export function remoteKeyOf(address: string, port: number): string {
   return `${text.join('')}:${toHex(port, 4)}`
 }
 
-/** The kernel writes an address as numbers of 32 bits in the machine's own byte order. */
+/** The kernel writes an address as 32-bit numbers in the byte order of the machine. */
 const isLittleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 
-/** Eight numbers of 16 bits become four of 32 bits, each as its four bytes. */
+/** Converts eight 16-bit numbers to four 32-bit numbers, each as its four bytes. */
 function pairsOf(groups: readonly number[]): number[][] {
   const bytes = groups.flatMap((group) => [group >> 8, group & 0xff])
   return [0, 4, 8, 12].map((at) => bytes.slice(at, at + 4))

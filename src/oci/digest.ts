@@ -1,17 +1,17 @@
 import { RegistryRefusal } from './errors.ts'
 
-/** A digest of an algorithm that we can compute: `sha256:<64 hex>` or `sha512:<128 hex>`. */
+/** A digest of a supported algorithm: `sha256:<64 hex>` or `sha512:<128 hex>`. */
 export type Digest = string & { readonly __brand: 'Digest' }
 
 /**
- * A digest whose form is right but whose algorithm may be one that we do not compute (`blake3:...`). A subject may have
- * such a digest, and may be asked for; nothing of ours can ever match it.
+ * A digest with the right form. Its algorithm may not be supported (`blake3:...`). The subject of a manifest may have such a
+ * digest, but no stored content has one.
  */
 export type WellFormedDigest = Digest | (string & { readonly __brand: 'WellFormedDigest' })
 
 export type DigestAlgorithm = 'sha256' | 'sha512'
 
-/** How many hexadecimal digits a digest has. */
+/** The number of hexadecimal digits. */
 export const hexLength: Readonly<Record<DigestAlgorithm, number>> = { sha256: 64, sha512: 128 }
 
 // image-spec, "Digests". Anchored, and without nested repetition over the same characters: linear in the input.
@@ -28,19 +28,18 @@ export function parseDigestAlgorithm(text: string): DigestAlgorithm {
   throw new RegistryRefusal('digest-unsupported', { algorithm: text.slice(0, digestLengthMax) })
 }
 
-/** A digest that content can be stored under; anything else is refused. */
+/** Refuses a text that is no digest of a supported algorithm. */
 export function parseDigest(text: string): Digest {
   const digest = parseWellFormedDigest(text)
   if (isSupported(digest)) return digest
   throw new RegistryRefusal('digest-unsupported', { digest: text })
 }
 
-/** Whether content can be stored under it. */
 export function isDigest(text: string): text is Digest {
   return isWellFormedDigest(text) && isSupported(text)
 }
 
-/** A digest of any algorithm; of the registered ones only with an encoding of the right length and letters. */
+/** Refuses a text that is no digest. For a supported algorithm, the encoding must have the right length and characters. */
 export function parseWellFormedDigest(text: string): WellFormedDigest {
   if (isWellFormedDigest(text)) return text
   throw new RegistryRefusal('digest-invalid', { digest: text.slice(0, digestLengthMax) })
@@ -62,7 +61,6 @@ export function algorithmOf(digest: Digest): DigestAlgorithm {
   return digest.startsWith('sha256:') ? 'sha256' : 'sha512'
 }
 
-/** The digest that a finished hash stands for. */
 export function digestFromHex(algorithm: DigestAlgorithm, hex: string): Digest {
   return parseDigest(`${algorithm}:${hex}`)
 }

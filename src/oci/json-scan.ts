@@ -1,12 +1,11 @@
 /**
- * A look at a JSON text before it is parsed, for the three things that `JSON.parse` lets through and a registry must
- * not: nesting that blocks the process, a key given twice (the last one wins here, the first one elsewhere), and keys
- * that differ only in case (`mediaType` and `MediaType` are one field to clients written in Go, two to us). Each would
- * let one document mean two things to two readers.
+ * Faults of a JSON text that `JSON.parse` accepts and a registry must not: nesting that is too deep, a duplicate key (some
+ * parsers use the first one, others the last one), and keys that differ only in case (the same field for a client in Go,
+ * two for this program). With the last two, one document has two meanings.
  */
 export type JsonFault =
   | { readonly kind: 'too deep' | 'not JSON' }
-  /** The key as it stands where it is given again. */
+  /** The key as written the second time. */
   | { readonly kind: 'duplicate key'; readonly key: string }
 
 const quote = 0x22
@@ -17,7 +16,7 @@ const openBracket = 0x5b
 const closeBracket = 0x5d
 const colon = 0x3a
 
-/** The first fault found, or undefined. Linear in the text; it remembers only the keys of the objects still open. */
+/** The first fault. Takes linear time, and keeps only the keys of open objects. */
 export function findJsonFault(text: string, depthMax: number): JsonFault | undefined {
   const keysOfOpen: Array<Set<string> | undefined> = []
   let position = 0
@@ -48,7 +47,7 @@ export function findJsonFault(text: string, depthMax: number): JsonFault | undef
   return undefined
 }
 
-/** The position behind the closing quote of the string that opens at `start`, or -1. */
+/** The position after the closing quote of the string that starts at `start`, or -1. */
 function endOfString(text: string, start: number): number {
   for (let position = start + 1; position < text.length; position += 1) {
     const code = text.charCodeAt(position)
@@ -67,12 +66,12 @@ function isFollowedByColon(text: string, start: number): boolean {
   return false
 }
 
-/** Two keys that fold to one are the same field to Go's decoder; it folds two letters beyond ASCII too. */
+/** Keys with the same result are one field for Go's decoder. It also folds two letters outside of ASCII. */
 export function foldKey(key: string): string {
   return key.toLowerCase().replaceAll('\u017f', 's').replaceAll('\u212a', 'k')
 }
 
-/** The key of a quoted text, escapes resolved. */
+/** Resolves the escapes of a quoted key. */
 function unquote(quoted: string): string | undefined {
   try {
     const key: unknown = JSON.parse(quoted)

@@ -3,7 +3,7 @@ import { RegistryRefusal } from './errors.ts'
 import { findJsonFault, foldKey } from './json-scan.ts'
 import { type ManifestShape, shapeOf } from './media-types.ts'
 
-/** What a registry must know of an entry of a manifest; the rest of it is the clients' business. */
+/** The members of a descriptor that the registry uses. */
 export interface Descriptor {
   readonly digest: WellFormedDigest
   readonly sizeBytes: number
@@ -12,7 +12,7 @@ export interface Descriptor {
   readonly isForeign: boolean
 }
 
-/** A manifest that passed every check that needs nothing but its own bytes. */
+/** A manifest that has passed all checks of its own bytes. */
 export interface Manifest {
   readonly mediaType: string
   readonly shape: ManifestShape
@@ -21,7 +21,7 @@ export interface Manifest {
   /** The entries of an index; none for an image. */
   readonly children: readonly Descriptor[]
   readonly subject: WellFormedDigest | undefined
-  /** As the referrers list shows it: an image's own, else its config's media type; an index's own, or none. */
+  /** As in the referrers list: the manifest's own type, or else, for an image, the media type of its config. */
   readonly artifactType: string | undefined
   readonly annotations: Readonly<Record<string, string>> | undefined
 }
@@ -30,7 +30,7 @@ export interface ManifestLimits {
   readonly jsonDepthMax: number
   readonly descriptorsMax: number
   readonly annotationsMax: number
-  /** Of a manifest with a subject, because the list of referrers repeats its annotations. */
+  /** For a manifest with a subject, because the referrers list repeats its annotations. */
   readonly annotationBytesMax: number
 }
 
@@ -38,7 +38,7 @@ type JsonObject = Readonly<Record<string, unknown>>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Bytes and the media type that they were sent as -> a checked manifest. Refuses what is not one. */
+/** `mediaType`: the content type of the request. Refuses bytes that are no valid manifest of this type. */
 export function parseManifest(bytes: Uint8Array, mediaType: string, limits: ManifestLimits): Manifest {
   const shape = shapeOf(mediaType)
   if (shape === undefined) throw new RegistryRefusal('manifest-type-unsupported', { mediaType })
@@ -47,10 +47,10 @@ export function parseManifest(bytes: Uint8Array, mediaType: string, limits: Mani
 
   if (body['schemaVersion'] !== 2) throw invalid('schemaVersion must be 2')
   const ownType = body['mediaType']
-  // One document must not be an index to one reader and an image to another (CVE-2021-41190).
+  // One document must not be an index for one client and an image for another (CVE-2021-41190).
   if (isPresent(ownType) && ownType !== mediaType) throw invalid('mediaType differs from the content type')
-  const alien = shape === 'image' ? ['manifests', 'fsLayers'] : ['config', 'layers', 'fsLayers']
-  for (const field of alien) {
+  const otherFields = shape === 'image' ? ['manifests', 'fsLayers'] : ['config', 'layers', 'fsLayers']
+  for (const field of otherFields) {
     if (isPresent(body[field])) throw invalid(`a manifest of type ${mediaType} has no field ${field}`)
   }
 
@@ -98,7 +98,7 @@ function parseJsonObject(bytes: Uint8Array, depthMax: number): JsonObject {
   return value
 }
 
-/** Encoders of Go write an absent field as null now and then; to them both are the same. */
+/** Encoders in Go may write an absent field as null. */
 function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null
 }
@@ -127,16 +127,17 @@ const manifestFields = foldedNames([
 ])
 const descriptorFields = foldedNames(['mediaType', 'digest', 'size', 'urls'])
 
-/** As a reader without case sees a name -> as it must be written. */
+/** Folded name -> the name as it must be written. */
 function foldedNames(names: readonly string[]): ReadonlyMap<string, string> {
   return new Map(names.map((name) => [foldKey(name), name]))
 }
 
-/** `Manifests` is no field to us, and is `manifests` to clients written in Go: a manifest must not hold both meanings. */
+/** For a client in Go, `Manifests` is the field `manifests`. So such names are refused. */
 function checkSpelling(value: JsonObject, fields: ReadonlyMap<string, string>, place: string): void {
   for (const key of Object.keys(value)) {
-    const meant = fields.get(foldKey(key))
-    if (meant !== undefined && meant !== key) throw invalid(`${place}${key.slice(0, 32)} must be spelled ${meant}`)
+    const correct = fields.get(foldKey(key))
+    if (correct !== undefined && correct !== key)
+      throw invalid(`${place}${key.slice(0, 32)} must be spelled ${correct}`)
   }
 }
 
@@ -161,7 +162,7 @@ function optionalString(value: unknown, field: string): string | undefined {
 
 const typeLengthMax = 1_024
 
-/** PostgreSQL takes no text with a NUL. The longest type that RFC 6838 allows has 255 characters, without parameters. */
+/** PostgreSQL refuses text with NUL. RFC 6838 allows types of at most 255 characters, without parameters. */
 function checkType(type: string, field: string): void {
   if (type.includes('\0')) throw invalid(`${field} has a NUL in it`)
   if (type.length > typeLengthMax) {

@@ -1,14 +1,14 @@
 import { type Digest, isDigest, parseDigest } from './digest.ts'
 import { RegistryRefusal } from './errors.ts'
 
-/** A repository's name as in the path: `library/alpine`. Made only by its parser. */
+/** The name of a repository, such as `library/alpine`. Only `parseRepositoryName` and `isRepositoryName` create it. */
 export type RepositoryName = string & { readonly __brand: 'RepositoryName' }
 export type Tag = string & { readonly __brand: 'Tag' }
 
-/** What stands behind `/manifests/`: a tag or a digest. */
+/** The last part of the path of a manifest. */
 export type Reference = { readonly tag: Tag } | { readonly digest: Digest }
 
-// Many clients limit host and name together to 255 characters, so a longer name could never be pulled.
+// Many clients limit host and name together to 255 characters, so they could not pull a longer name.
 export const nameLengthMax = 255
 export const tagPattern = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/
 
@@ -33,13 +33,13 @@ export function parseTag(text: string): Tag {
   throw new RegistryRefusal('tag-invalid', { tag: text.slice(0, nameLengthMax) })
 }
 
-/** For reads: a reference, or undefined where nothing can be stored under the text. */
+/** For reads: undefined if no manifest can have this reference. */
 export function findReference(text: string): Reference | undefined {
   if (text.includes(':')) return isDigest(text) ? { digest: text } : undefined
   return isTag(text) ? { tag: text } : undefined
 }
 
-/** distribution-spec: a reference that holds a colon is a digest, never a tag. */
+/** distribution-spec: a reference that contains a colon is a digest. */
 export function parseReference(text: string): Reference {
   return text.includes(':') ? { digest: parseDigest(text) } : { tag: parseTag(text) }
 }

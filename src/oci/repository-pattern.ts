@@ -1,19 +1,19 @@
 import { isRepositoryName, type RepositoryName } from './names.ts'
 
-/** Which repositories: a name, or a name with `*` for any text, slashes included: `team/*`. Made only by its parser. */
+/** A repository name, or a name with `*` for any text, also with slashes: `team/*`. Only the functions here create it. */
 export type RepositoryPattern = string & { readonly __brand: 'RepositoryPattern' }
 
-// Each star multiplies what a backtracking reader (SQL's LIKE) may have to try.
+// Each star multiplies the work of a matcher that backtracks, such as LIKE in SQL.
 const starsMax = 4
 
-/** The pattern, or `undefined` where no repository's name could ever match or the text is none. */
+/** Undefined if the text is no pattern, or no repository name can match it. */
 export function parseRepositoryPattern(text: string): RepositoryPattern | undefined {
   if (text.includes('**') || text.split('*').length - 1 > starsMax) return undefined
-  // Where any text at all makes a name, this letter does: it goes with whatever stands beside the star.
+  // A letter fits beside any character of a name. So if any text makes a valid name, a letter does.
   return isRepositoryName(text.replaceAll('*', 'a')) ? toPattern(text) : undefined
 }
 
-/** The pattern that means this one repository. */
+/** The pattern that matches only this repository. */
 export function patternOf(name: RepositoryName): RepositoryPattern {
   return toPattern(name)
 }
@@ -24,7 +24,7 @@ export function matchesPattern(pattern: RepositoryPattern, name: RepositoryName)
   const last = parts.at(-1) ?? ''
   if (parts.length === 1) return name === first
   if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false
-  // The leftmost fit of each part leaves the most room for the next, so nothing ever has to be tried twice.
+  // The leftmost match of each part leaves the most text for the next part, so no backtracking is needed.
   let from = first.length
   const end = name.length - last.length
   for (const part of parts.slice(1, -1)) {
@@ -35,7 +35,7 @@ export function matchesPattern(pattern: RepositoryPattern, name: RepositoryName)
   return true
 }
 
-/** What every matching name begins with. */
+/** The prefix of all matching names. */
 export function fixedPrefixOf(pattern: RepositoryPattern): string {
   return pattern.split('*', 1)[0] ?? ''
 }

@@ -1,6 +1,6 @@
 import {
   createApiKey,
-  limitToMaker,
+  limitToCreator,
   listApiKeys,
   parseKeyName,
   revokeApiKey,
@@ -92,7 +92,7 @@ async function postApiKey(exchange: CallerExchange): Promise<Answer> {
     rights: body.rights ?? undefined,
     repositories: body.repositories?.map(parsePattern),
   }
-  const limits = limitToMaker(asked, principal)
+  const limits = limitToCreator(asked, principal)
   const key = await createApiKey(app, user.name, { name, ...limits }, keysPerUserMax, checkManagedBy(exchange))
   return jsonAnswer(
     201,

@@ -3,7 +3,7 @@ import { ByteBudget, type HoldTerms, NoRoom } from '../../../src/lib/byte-budget
 import { errorOf } from '../../support/basics/outcomes.ts'
 import { until } from '../../support/clocks/until.ts'
 
-const kept: HoldTerms = { giveUp: () => undefined }
+const kept: HoldTerms = { askToRelease: () => undefined }
 
 /** Of 100 bytes: 40 for one holder, 10 for small reservations alone, which have at most 5. */
 function budgetOf(waitMs = 60_000, holdMs = 60_000, now?: () => number): ByteBudget {
@@ -145,7 +145,7 @@ describe('a byte budget', () => {
     const asked: string[] = []
     const holdOf = (name: string, holder: string) => {
       const hold = budget.tryReserve(holder, 20, {
-        giveUp: () => {
+        askToRelease: () => {
           asked.push(name)
           hold?.release()
         },
@@ -168,7 +168,7 @@ describe('a byte budget', () => {
     let turns = 0
     const budget = budgetOf(60_000, 1_000, () => now)
     const hold = budget.tryReserve('a', 40, {
-      giveUp: () => {
+      askToRelease: () => {
         asked += 1
       },
     })
