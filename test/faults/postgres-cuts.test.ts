@@ -7,10 +7,10 @@ import { describeNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { imageOf, PatientClient, type Step, steps } from '../support/clients/patient-client.ts'
 import { ask } from '../support/clients/registry-client.ts'
-import { auditPostgres } from '../support/postgres/postgres-audit.ts'
 import { type Moment, PostgresProxy } from '../support/postgres/postgres-proxy.ts'
 import { type PostgresServer, postgres, startPostgres } from '../support/postgres/postgres-server.ts'
 import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
+import { auditPostgres } from '../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('postgres-cuts')
 
@@ -139,7 +139,7 @@ function cuts(): void {
     const faults = await auditPostgres(url, dataDir)
 
     expect(faults.map((fault) => fault.replace(/sha256:[0-9a-f]+|\d+/g, '#')).toSorted()).toEqual([
-      'cuts/# counts # manifests and has #',
+      'cuts/# counts # and has #',
       'the file of # is missing',
       'the file stray is named by no row',
     ])

@@ -5,10 +5,10 @@ import { describeNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { imageOf, keepBusy, PatientClient } from '../support/clients/patient-client.ts'
 import { until } from '../support/clocks/until.ts'
-import { auditPostgres } from '../support/postgres/postgres-audit.ts'
 import { PostgresProxy } from '../support/postgres/postgres-proxy.ts'
 import { type PostgresServer, postgres, startPostgres } from '../support/postgres/postgres-server.ts'
 import { startBerth } from '../support/server/berth-process.ts'
+import { auditPostgres } from '../support/stores/store-audit.ts'
 
 const workers = 4
 const temporaryFolder = useTemporaryFolders('postgres-failover')

@@ -6,10 +6,10 @@ import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { imageOf, keepBusy, PatientClient } from '../support/clients/patient-client.ts'
 import { ask } from '../support/clients/registry-client.ts'
 import { until } from '../support/clocks/until.ts'
-import { auditPostgres } from '../support/postgres/postgres-audit.ts'
 import { PostgresProxy } from '../support/postgres/postgres-proxy.ts'
 import { type PostgresServer, postgres, startPostgres } from '../support/postgres/postgres-server.ts'
 import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
+import { auditPostgres } from '../support/stores/store-audit.ts'
 
 const kills = Number(process.env['POSTGRES_KILLS'] ?? 3)
 const workers = 4

@@ -1,26 +1,74 @@
-// Looks at a data folder from outside, as a careful operator would, and tells everything that must not be.
+// Checks rows and files from outside, and lists everything that must not be: for SQLite and PostgreSQL with blobs in a data
+// folder. For shared stores with blobs in S3: replicas/shared-stores-audit.ts, which checks rows by the same rules.
 import { Database } from 'bun:sqlite'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { hashFile } from '../basics/generated-bytes.ts'
+import { digestOf, hashFile } from '../basics/generated-bytes.ts'
 
-interface BlobRow {
+export type Ask = <R extends object>(sql: string) => Promise<readonly R[]>
+
+export interface AuditedBlob {
   readonly digest: string
-  readonly size_bytes: number
+  readonly size: number
   readonly storage_key: string
+}
+
+export interface AuditedKey {
+  readonly key: string
+  readonly place: 'uploads' | 'blobs' | 'trash'
+}
+
+interface ManifestRow {
+  readonly id: number
+  readonly digest: string
+  readonly payload: Uint8Array
+  readonly size: number
+}
+
+interface Document {
+  readonly config?: { readonly digest: string }
+  readonly layers?: readonly { readonly digest: string; readonly urls?: unknown }[]
+  readonly manifests?: readonly { readonly digest: string }[]
 }
 
 /** Every fault of the stores; an empty list is a sound data folder. */
 export async function auditStores(dataDir: string): Promise<string[]> {
-  using database = new Database(join(dataDir, 'metadata.sqlite'), { readwrite: true })
-  const blobs = database.query<BlobRow, []>('SELECT digest, size_bytes, storage_key FROM blobs').all()
+  using database = openDatabase(dataDir)
+  const { faults } = await auditFolder(async (sql) => database.query<never, []>(sql).all(), dataDir)
+  const integrity = database.query<{ integrity_check: string }, []>('PRAGMA integrity_check').all()
+  const dangling = database.query<{ table: string; parent: string }, []>('PRAGMA foreign_key_check').all()
   return [
-    ...auditEngine(database),
-    ...auditKeys(database, listFiles(dataDir)),
-    ...(await Promise.all(blobs.map((blob) => auditBlob(dataDir, blob)))).flat(),
-    ...auditManifests(database),
-    ...auditCounts(database),
+    ...integrity.map((row) => row.integrity_check).filter((text) => text !== 'ok'),
+    ...dangling.map((row) => `a row of ${row.table} points to nothing in ${row.parent}`),
+    ...faults,
   ]
+}
+
+/** The same for a server with its metadata in PostgreSQL. */
+export async function auditPostgres(url: string, dataDir: string): Promise<string[]> {
+  const sql = new Bun.SQL({ url, max: 1 })
+  try {
+    return (await auditFolder((statement) => sql.unsafe(statement), dataDir)).faults
+  } finally {
+    await sql.close()
+  }
+}
+
+async function auditFolder(ask: Ask, dataDir: string): Promise<{ readonly faults: string[] }> {
+  const { faults, keys, blobs } = await auditRows(ask)
+  const named = new Set(keys.map(({ key }) => key))
+  const orphans = listFiles(dataDir).filter((key) => !named.has(key))
+  const damaged = await Promise.all(blobs.map((blob) => auditFile(dataDir, blob)))
+  return { faults: [...faults, ...orphans.map((key) => `the file ${key} is named by no row`), ...damaged.flat()] }
+}
+
+async function auditFile(dataDir: string, { digest, size, storage_key: key }: AuditedBlob): Promise<string[]> {
+  const path = join(dataDir, 'blobs', key.slice(-2), key)
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined) return [`the file of ${digest} is missing`]
+  if (found.size !== size) return [`the file of ${digest} holds ${found.size} of ${size} bytes`]
+  const isRight = (await hashFile(path, digest.startsWith('sha512:') ? 'sha512' : 'sha256')) === digest
+  return isRight ? [] : [`the file of ${digest} holds other bytes`]
 }
 
 /** Storage keys that have a file, finished or not. */
@@ -32,110 +80,81 @@ export function listFiles(dataDir: string): string[] {
 
 /** The file that holds a blob's bytes. */
 export function fileOfBlob(dataDir: string, digest: string): string {
-  using database = new Database(join(dataDir, 'metadata.sqlite'), { readwrite: true })
-  const query = database.query<BlobRow, [string]>('SELECT digest, size_bytes, storage_key FROM blobs WHERE digest = ?')
-  const key = query.get(digest)?.storage_key
+  using database = openDatabase(dataDir)
+  const query = database.query<{ key: string }, [string]>('SELECT storage_key AS key FROM blobs WHERE digest = ?')
+  const key = query.get(digest)?.key
   if (key === undefined) throw new Error(`no blob ${digest}`)
   return join(dataDir, 'blobs', key.slice(-2), key)
 }
 
-/** How many rows a table has, or how many of them are such. */
+/** How many rows a table has, or how many of them meet the condition. */
 export function countRows(dataDir: string, table: string, condition = 'true'): number {
-  using database = new Database(join(dataDir, 'metadata.sqlite'), { readwrite: true })
+  using database = openDatabase(dataDir)
   const row = database.query<{ rows: number }, []>(`SELECT count(*) AS rows FROM ${table} WHERE ${condition}`).get()
   return row?.rows ?? 0
 }
 
-function auditEngine(database: Database): string[] {
-  const integrity = database.query<{ integrity_check: string }, []>('PRAGMA integrity_check').all()
-  const dangling = database.query<{ table: string; parent: string }, []>('PRAGMA foreign_key_check').all()
-  return [
-    ...integrity.map((row) => row.integrity_check).filter((text) => text !== 'ok'),
-    ...dangling.map((row) => `a row of ${row.table} points to nothing in ${row.parent}`),
+function openDatabase(dataDir: string): Database {
+  return new Database(join(dataDir, 'metadata.sqlite'), { readwrite: true })
+}
+
+/** What the rows of either engine contradict among themselves, and the objects that they name. */
+export async function auditRows(ask: Ask) {
+  const keys = await ask<AuditedKey>(
+    `SELECT storage_key AS key, 'uploads' AS place FROM uploads WHERE storage_key IS NOT NULL
+     UNION ALL SELECT storage_key, 'blobs' FROM blobs UNION ALL SELECT storage_key, 'trash' FROM trash`,
+  )
+  const blobs = await ask<AuditedBlob>(
+    'SELECT digest, CAST(size_bytes AS integer) AS size, storage_key FROM blobs ORDER BY id',
+  )
+  const manifests = await ask<ManifestRow>(
+    'SELECT CAST(id AS integer) AS id, digest, payload, CAST(size_bytes AS integer) AS size FROM manifests',
+  )
+  const entries = await ask<{ name: string }>(
+    "SELECT CAST(manifest_id AS text) || ' ' || digest AS name FROM manifest_entries",
+  )
+  const known = new Set(entries.map(({ name }) => name))
+  const doubled = [...Map.groupBy(keys, ({ key }) => key)].filter(([, its]) => its.length > 1)
+  const rowFaults: string[] = []
+  for (const statement of faultStatements) {
+    rowFaults.push(...(await ask<{ fault: string }>(statement)).map(({ fault }) => fault))
+  }
+  const faults = [
+    ...doubled.map(([key, its]) => `${key} stands in ${its.map(({ place }) => place).join(' and ')}`),
+    ...manifests.flatMap((manifest) => auditManifest(manifest, known)),
+    ...rowFaults,
   ]
+  return { faults, keys, blobs, manifests: manifests.length }
 }
 
-function auditKeys(database: Database, files: readonly string[]): string[] {
-  const rows = database
-    .query<{ storage_key: string; place: string }, []>(
-      `SELECT storage_key, 'uploads' AS place FROM uploads WHERE storage_key IS NOT NULL
-       UNION ALL SELECT storage_key, 'blobs' FROM blobs UNION ALL SELECT storage_key, 'trash' FROM trash`,
-    )
-    .all()
-  const places = new Map<string, string[]>()
-  for (const { storage_key, place } of rows) places.set(storage_key, [...(places.get(storage_key) ?? []), place])
-  return [
-    ...[...places].filter(([, its]) => its.length > 1).map(([key, its]) => `${key} stands in ${its.join(' and ')}`),
-    ...files.filter((key) => !places.has(key)).map((key) => `the file ${key} is named by no row`),
-  ]
-}
-
-async function auditBlob(dataDir: string, { digest, size_bytes, storage_key }: BlobRow): Promise<string[]> {
-  const path = join(dataDir, 'blobs', storage_key.slice(-2), storage_key)
-  const found = statSync(path, { throwIfNoEntry: false })
-  if (found === undefined) return [`the file of ${digest} is missing`]
-  if (found.size !== size_bytes) return [`the file of ${digest} holds ${found.size} of ${size_bytes} bytes`]
-  const actual = await hashFile(path, digest.startsWith('sha512:') ? 'sha512' : 'sha256')
-  return actual === digest ? [] : [`the file of ${digest} holds other bytes`]
-}
-
-function auditManifests(database: Database): string[] {
-  const manifests = database
-    .query<{ digest: string; payload: Uint8Array; size_bytes: number }, []>(
-      'SELECT digest, payload, size_bytes FROM manifests',
-    )
-    .all()
-  const unlinked = database
-    .query<{ digest: string }, []>(
-      `SELECT e.digest FROM manifest_entries e WHERE e.blob_id IS NOT NULL AND NOT EXISTS (
-         SELECT 1 FROM blob_links l WHERE l.account_id = e.account_id AND l.repository_id = e.repository_id
-           AND l.blob_id = e.blob_id)`,
-    )
-    .all()
-  const waiting = database
-    .query<{ digest: string }, []>(
-      `SELECT e.digest FROM manifest_entries e
-       JOIN blobs b ON b.account_id = e.account_id AND b.digest = e.digest
-       JOIN blob_links l ON l.account_id = e.account_id AND l.repository_id = e.repository_id AND l.blob_id = b.id
-       WHERE e.blob_id IS NULL AND e.child_id IS NULL`,
-    )
-    .all()
-  return [
-    ...manifests.filter((row) => !isIntact(row)).map((row) => `the manifest ${row.digest} holds other bytes`),
-    ...unlinked.map((row) => `a manifest names ${row.digest} without a link of its repository`),
-    ...waiting.map((row) => `a manifest waits for ${row.digest}, which its repository has`),
-  ]
-}
-
-function isIntact({
-  digest,
-  payload,
-  size_bytes,
-}: {
-  digest: string
-  payload: Uint8Array
-  size_bytes: number
-}): boolean {
+function auditManifest({ id, digest, payload, size }: ManifestRow, entries: ReadonlySet<string>): string[] {
   const algorithm = digest.startsWith('sha512:') ? 'sha512' : 'sha256'
-  return payload.length === size_bytes && digest === `${algorithm}:${Bun.CryptoHasher.hash(algorithm, payload, 'hex')}`
+  if (payload.length !== size || digestOf(payload, algorithm) !== digest)
+    return [`the manifest ${digest} holds other bytes`]
+  const { config, layers = [], manifests = [] }: Document = JSON.parse(new TextDecoder().decode(payload))
+  const needed = [...(config === undefined ? [] : [config]), ...layers.filter(({ urls }) => !urls), ...manifests]
+  const lost = needed.filter((descriptor) => !entries.has(`${id} ${descriptor.digest}`))
+  return lost.map((descriptor) => `the manifest ${digest} has lost its entry ${descriptor.digest}`)
 }
 
-function auditCounts(database: Database): string[] {
-  const repositories = database
-    .query<{ name: string; kept: number; counted: number }, []>(
-      `SELECT r.name, r.manifest_count AS kept,
-         (SELECT count(*) FROM manifests m WHERE m.account_id = r.account_id AND m.repository_id = r.id) AS counted
-       FROM repositories r`,
-    )
-    .all()
-  const accounts = database
-    .query<{ name: string; kept: number; counted: number }, []>(
-      `SELECT a.name, a.image_count AS kept,
-         (SELECT count(*) FROM repositories r WHERE r.account_id = a.id AND r.manifest_count > 0) AS counted
-       FROM accounts a`,
-    )
-    .all()
-  return [...repositories, ...accounts]
-    .filter((row) => row.kept !== row.counted)
-    .map((row) => `${row.name} counts ${row.kept} and has ${row.counted}`)
-}
+const faultStatements: readonly string[] = [
+  `SELECT 'a manifest names ' || e.digest || ' without a link of its repository' AS fault FROM manifest_entries e
+   WHERE e.blob_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blob_links l
+     WHERE l.account_id = e.account_id AND l.repository_id = e.repository_id AND l.blob_id = e.blob_id)`,
+  `SELECT 'a manifest waits for ' || e.digest || ', which its repository has' AS fault FROM manifest_entries e
+   JOIN blobs b ON b.account_id = e.account_id AND b.digest = e.digest
+   JOIN blob_links l ON l.account_id = e.account_id AND l.repository_id = e.repository_id AND l.blob_id = b.id
+   WHERE e.blob_id IS NULL AND e.child_id IS NULL`,
+  `SELECT 'a manifest waits for ' || e.digest || ', which is here' AS fault FROM manifest_entries e
+   JOIN manifests m ON m.account_id = e.account_id AND m.repository_id = e.repository_id AND m.digest = e.digest
+   WHERE e.blob_id IS NULL AND e.child_id IS NULL`,
+  `SELECT 'a blob without a link, and not in the queue: ' || b.digest AS fault FROM blobs b
+   WHERE NOT EXISTS (SELECT 1 FROM blob_links l WHERE l.account_id = b.account_id AND l.blob_id = b.id)
+     AND NOT EXISTS (SELECT 1 FROM blob_queue q WHERE q.account_id = b.account_id AND q.blob_id = b.id)`,
+  `SELECT r.name || ' counts ' || r.manifest_count || ' and has ' || count(m.id) AS fault FROM repositories r
+   LEFT JOIN manifests m ON m.account_id = r.account_id AND m.repository_id = r.id
+   GROUP BY r.id, r.name, r.manifest_count HAVING r.manifest_count <> count(m.id)`,
+  `SELECT a.name || ' counts ' || a.image_count || ' and has ' || count(r.id) AS fault FROM accounts a
+   LEFT JOIN repositories r ON r.account_id = a.id AND r.manifest_count > 0
+   GROUP BY a.id, a.name, a.image_count HAVING a.image_count <> count(r.id)`,
+]
