@@ -1,4 +1,4 @@
-// `npm run berth -- <command>`: with what a server needs, which is all that a command needs too.
+// `npm run berth -- <command>`: installs the packages that a server needs, then runs a command.
 import './node-version.mjs'
 import { ensureInstalled } from './install.mjs'
 import { runBun } from './run-bun.mjs'

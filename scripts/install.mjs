@@ -1,4 +1,4 @@
-// Brings what the lockfile names, once, and says so. Plain JavaScript: it must run on Node 20 with nothing installed.
+// Installs the packages of the lockfile once. It is plain JavaScript, because it must run on Node 20 before anything is installed.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const modules = join(root, 'node_modules')
 const stampPath = join(modules, '.berth-installed.json')
 
-/** What is installed is named by the lockfile's hash; a pull that changes the lockfile installs anew. */
+/** Identifies the installed packages. If a pull changes the lockfile, packages are installed again. */
 function lockfileHash() {
   return createHash('sha256')
     .update(readFileSync(join(root, 'package-lock.json')))
@@ -21,7 +21,7 @@ function readStamp() {
   return JSON.parse(readFileSync(stampPath, 'utf8'))
 }
 
-/** A server often runs as a user who may only read this folder. */
+/** A server often runs as a user that may only read this folder. */
 function checkWritable() {
   try {
     accessSync(existsSync(modules) ? modules : root, constants.W_OK)
@@ -33,7 +33,7 @@ function checkWritable() {
   }
 }
 
-/** Installs the packages that are missing: those that a server needs, or with `dev` those of the tests too. */
+/** Installs missing packages: those of the server, and with `dev` those of the tests. */
 export function ensureInstalled({ dev }) {
   const lockfile = lockfileHash()
   const stamp = readStamp()
@@ -54,7 +54,7 @@ export function ensureInstalled({ dev }) {
   writeFileSync(stampPath, JSON.stringify({ lockfile, dev }))
 }
 
-/** The Bun that the lockfile pins: never one that happens to be on the PATH. */
+/** The Bun of the lockfile, never one on the PATH. */
 export function bunPath() {
   return join(modules, 'bun', 'bin', 'bun.exe')
 }

@@ -1,5 +1,5 @@
-// Imported first by every script. Nothing in `scripts/` may use syntax that Node 12 cannot parse: an old Node would tell of a
-// syntax error instead of its age.
+// Every script imports this first. Scripts may only use syntax that Node 12 can parse. Otherwise an old Node would report a syntax
+// error instead of this message.
 const wanted = 20
 const have = Number.parseInt(process.versions.node, 10)
 

@@ -152,7 +152,7 @@ details of the interface.
 `
 }
 
-/** Page -> its text, as the code has it now. */
+/** The path of each page -> its text, generated from the current code. */
 export function referencePages(): ReadonlyMap<string, string> {
   return new Map([
     ['docs/reference/configuration.md', settingsPage()],

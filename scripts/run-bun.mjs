@@ -1,4 +1,4 @@
-// Runs the pinned Bun as a child that shares our terminal, hands it our signals, and ends as it ended.
+// Runs the Bun of the lockfile as a child process on the same terminal, passes signals on, and exits with its status.
 import { spawn } from 'node:child_process'
 import { bunPath, root } from './install.mjs'
 
@@ -17,8 +17,8 @@ export function runBun(args, { cwd = root, env = process.env } = {}) {
 }
 
 /**
- * npm starts us through a shell, and a signal that ends npm does not always reach us. When whoever started us is gone,
- * the server is asked to stop too, instead of being left behind with the port and the data folder.
+ * npm starts this script through a shell, and a signal that ends npm does not always reach it. When the parent process is
+ * gone, the server is stopped too. Otherwise it would keep the port and the data folder.
  */
 function watchParent(onGone) {
   const parent = process.ppid

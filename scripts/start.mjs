@@ -1,4 +1,4 @@
-// `npm start`: install what is missing, then serve.
+// `npm start`: installs missing packages, then starts the server.
 import './node-version.mjs'
 import { ensureInstalled } from './install.mjs'
 import { runBun } from './run-bun.mjs'

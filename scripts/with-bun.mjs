@@ -1,4 +1,4 @@
-// `npm run format`, `npm run bench`, `npm run docs`: the pinned Bun with the arguments given.
+// `npm run format`, `npm run bench` and `npm run docs`: runs the Bun of the lockfile with the given arguments.
 import './node-version.mjs'
 import { ensureInstalled } from './install.mjs'
 import { runBun } from './run-bun.mjs'
