@@ -166,14 +166,11 @@ describe('nothing is counted of', () => {
     expect(await stranger.guess(1)).toEqual([401])
   })
 
-  test.each([
-    ['long ago', 25 * 3_600_000],
-    ['just now', 24 * 3_600_000 + 1_000],
-  ])('tokens that ended %s', async (_, ms) => {
+  test('tokens that have just expired', async () => {
     const fleet = new Guesser(server)
     const tokens: string[] = []
     for (let number = 0; number < burst + 5; number += 1) tokens.push(await logIn(server))
-    server.move(ms)
+    server.move(24 * 3_600_000 + 1_000)
     for (const token of tokens) {
       expect((await fleet.ask('GET', '/v2/', { headers: { authorization: `Bearer ${token}` } })).status).toBe(401)
     }

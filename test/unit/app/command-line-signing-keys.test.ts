@@ -98,17 +98,4 @@ describe('beside a running server', () => {
     expect(await published()).toEqual(kids)
     expect(await statusWith(token)).toBe(200)
   })
-
-  test('with --now every token ends, and new ones come from the new key', async () => {
-    const token = await logIn()
-    expect(await statusWith(token)).toBe(200)
-    await run('rotate', '--now')
-    await until('the token is refused', async () => (await statusWith(token)) === 401)
-    expect(await published()).toEqual((await keys()).map(({ kid }) => kid))
-    const fresh = await logIn()
-    expect(await statusWith(fresh)).toBe(200)
-    await server.stop()
-    await start()
-    expect([await statusWith(token), await statusWith(fresh)]).toEqual([401, 200])
-  })
 })
