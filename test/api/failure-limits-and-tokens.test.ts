@@ -43,7 +43,7 @@ describe('from an address that is held back', () => {
   })
 })
 
-test('bad API keys from everywhere hold back nobody who brings a good one', async () => {
+test('bad API keys from everywhere do not delay a caller with a good one', async () => {
   const fresh: string[] = []
   for (let number = 0; number < 18; number += 1) fresh.push(await makeKey(server, `fresh-${number}`))
   for (let tries = 0; tries < 400; tries += 1) {

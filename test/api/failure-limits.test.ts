@@ -37,7 +37,7 @@ const carrierPlaces = carriers.flatMap((carrier) =>
   (carrier.isNamed === undefined ? places : places.slice(0, 1)).map((path) => [carrier.name, path, carrier] as const),
 )
 
-describe('who has tried too many credentials', () => {
+describe('a client that has tried too many credentials', () => {
   test.each(carrierPlaces)('with %s is refused at %s', async (_, path, carrier) => {
     const guesser = new Guesser(server)
     expect(await guesser.guess(burst, path, 'GET', carrier)).toEqual([401])

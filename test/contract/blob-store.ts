@@ -170,7 +170,7 @@ export function sharedBlobStoreContract(name: string, open: () => Promise<Opened
 function keepingOrder(open: () => Promise<OpenedBlobStore>): void {
   const bytes = generatedBytes(1_000)
 
-  test('belongs to who claims it first, until the owner hands it on', async () => {
+  test('belongs to the first registry that claims it, until that registry hands it over', async () => {
     const { store, reopen } = await open()
     await storeWhole(store, bytes)
 

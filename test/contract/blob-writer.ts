@@ -78,7 +78,7 @@ export function appending(open: () => Promise<OpenedBlobStore>): void {
     expect(await store.open(done, head.length)).toBeUndefined()
   })
 
-  test('refuses to go on behind the end of what is there', async () => {
+  test('refuses to continue behind the end of the stored bytes', async () => {
     const { store } = await open()
     const key = await storeWhole(store, tail)
 

@@ -133,7 +133,7 @@ describe('identity, embedded', () => {
     expect((await identity.authenticate(bearer(token)))?.grants).toEqual([{ rights: new Set(['pull']) }])
   })
 
-  test('a user who is disabled is nobody from then on', async () => {
+  test('a disabled user is refused from then on', async () => {
     const { identity, users, user, good } = await openForContract()
     await users.change(user.id, { isDisabled: true })
 
@@ -165,7 +165,7 @@ describe('identity, embedded and remembered', () => {
     expect(await identity.authenticate(lasting)).toBeUndefined()
   })
 
-  test('is forgotten at once by who is told to', async () => {
+  test('is removed from the cache on demand', async () => {
     const { identity: inner, users, user, clock } = await openEmbedded()
     const identity = new CachedIdentity(inner, clock, policy)
     const lasting = apiKey('a key of alice for her laptop')

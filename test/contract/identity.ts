@@ -13,7 +13,7 @@ export interface OpenedIdentity {
 
 export function identityContract(name: string, open: () => Promise<OpenedIdentity>): void {
   describe(`identity, ${name}`, () => {
-    test('knows who stands behind each good credential', async () => {
+    test('identifies the caller of each good credential', async () => {
       const { identity, good } = await open()
 
       for (const [what, credential] of Object.entries(good)) {
@@ -32,7 +32,7 @@ export function identityContract(name: string, open: () => Promise<OpenedIdentit
       }
     })
 
-    test('knows nobody behind each bad credential', async () => {
+    test('refuses each bad credential', async () => {
       const { identity, bad } = await open()
 
       for (const [what, credential] of Object.entries(bad)) {

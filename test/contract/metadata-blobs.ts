@@ -49,7 +49,7 @@ function losing(open: OpenMetadataStore): void {
     expect(await look()).toMatchObject({ found: { isDamaged: false }, holders: ['app'] })
   })
 
-  test('that are damaged get other bytes, from one of many who bring them; the former key goes to the trash', async () => {
+  test('that are damaged are replaced by one of many concurrent pushes; the former key goes to the trash', async () => {
     const { shelf, blob, at, look, replace, metadata } = await shelfWithLoss()
     await addManifest(shelf, 'image', { blobs: [blob] })
     expect(await replace()).toBeUndefined()
@@ -175,7 +175,7 @@ function linking(open: OpenMetadataStore): void {
     expect(locked).toEqual(new Map([one, two].map(({ digest, id }) => [digest, { id, isDamaged: false }])))
   })
 
-  test('tell who else of the account holds them, as many as are asked for', async () => {
+  test('list the other repositories of the account that hold them, up to a limit', async () => {
     const { metadata } = await openShelf(await open())
     const first = await openShelf(metadata, 'acme', 'first')
     const { id, digest } = await addBlob(first, 'layer')
@@ -244,7 +244,7 @@ function leasing(open: OpenMetadataStore): void {
     expect(await dequeue()).toBe(id)
   })
 
-  test('of nobody may be renewed', async () => {
+  test('may be renewed for an empty list', async () => {
     const { metadata, repository } = await openShelf(await open())
 
     await metadata.transaction((tables) => tables.blobs.renewLeases(repository, []))

@@ -46,7 +46,7 @@ async function holdersOf(shelves: readonly Shelf[], { digest }: AddedBlob): Prom
 }
 
 function droppingLinks(open: OpenMetadataStore): void {
-  test('links are looked at in portions, and those go that are not used and not leased', async () => {
+  test('links are examined in portions, and unused links without a lease are removed', async () => {
     const shelf = await openShelf(await open())
     const { blob, shelves } = await linkMany(shelf, 8)
     for (const at of [2, 6]) await addManifest(shelves[at] ?? shelf, 'one', { blobs: [blob] })
@@ -145,7 +145,7 @@ function lookingAgain(open: OpenMetadataStore): void {
 }
 
 function puttingOff(open: OpenMetadataStore): void {
-  test('of what is queued it is told whose account is disabled, and one that is put off goes to the end alone', async () => {
+  test('in the queue show whether their account is disabled, and a delayed one alone goes to the end', async () => {
     const metadata = await open()
     const [off, on] = [await openShelf(metadata, 'off'), await openShelf(metadata, 'on')]
     const queued: RowId[] = []

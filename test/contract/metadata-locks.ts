@@ -70,7 +70,7 @@ export function locksContract(open: OpenMetadataStore): void {
     expect((await metadata.manifests.find(scope, { digest }))?.sizeBytes).toBe(5)
   })
 
-  test('a repository that is collected while somebody begins a push to it is made again', async () => {
+  test('a repository that is collected while a push to it begins is created again', async () => {
     const shelf = await openShelf(await open())
     const { metadata, scope } = shelf
     let pushing: Promise<unknown> = Promise.resolve()

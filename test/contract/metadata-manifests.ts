@@ -237,7 +237,7 @@ function referring(open: OpenMetadataStore): void {
     expect((await metadata.manifests.listReferrers(scope, all)).referrers).toHaveLength(2)
   })
 
-  test('may name a subject of an algorithm that nobody computes', async () => {
+  test('may name a subject of an unsupported algorithm', async () => {
     const shelf = await openShelf(await open())
     const strange = 'blake3:abc' as typeof subject
     await addManifest(shelf, 'one', { more: { subject: strange } })

@@ -13,7 +13,7 @@ export function replicasContract(open: OpenMetadataStore): void {
 }
 
 function sharingWork(open: OpenMetadataStore): void {
-  test('a turn at work that is done once is given to one of many who ask', async () => {
+  test('of many callers, one gets the turn at work that is done once', async () => {
     const { garbage } = await open()
 
     const turns = await Promise.all(Array.from({ length: 20 }, () => garbage.claimWork('sweep', hourMs)))
@@ -132,7 +132,7 @@ function goingOnElsewhere(open: OpenMetadataStore): void {
     expect([first.receivedDigest, second.receivedDigest, third.receivedDigest]).toEqual([undefined, digest, undefined])
   })
 
-  test('an upload is open for who has its turn, until it is finished or discarded', async () => {
+  test('an upload is open for the holder of its turn, until it is committed or removed', async () => {
     const { metadata, owner, claim } = await openUpload()
     const first = await claim()
     expect(await metadata.uploads.holdsTurn(first)).toBe(true)

@@ -122,7 +122,7 @@ export function repositoriesContract(open: OpenMetadataStore): void {
       expect(await list('a.*')).toEqual(['a.b'])
     })
 
-    test('a prefix ends where it ends: what sorts just before and just behind it is not in it', async () => {
+    test('a prefix does not match the names that sort just before and just behind it', async () => {
       const metadata = await open()
       const names = ['team', 'team-a', 'team.a', 'team/0', 'team/a', 'team/z9', 'team/zz/z', 'team0', 'team_a', 'teama']
       const accountId = await fill(metadata, ['tea/m', 'teal/z', ...names, 'tean/a'])

@@ -18,7 +18,7 @@ export function tagsContract(open: OpenMetadataStore): void {
     expect(await metadata.tags.list(shelf.repository, undefined, undefined)).toEqual([tagged('latest')])
   })
 
-  test('of a reader who looks while they move are the old or the new, never neither', async () => {
+  test('show a concurrent reader the old or the new manifest, never none', async () => {
     const shelf = await openShelf(await open())
     const { metadata, scope, repository } = shelf
     const manifests = [await addManifest(shelf, 'one', { tag: 'latest' }), await addManifest(shelf, 'two')]

@@ -30,7 +30,7 @@ export function uploadTurnsContract(open: OpenMetadataStore): void {
 }
 
 function taking(open: OpenMetadataStore): void {
-  test('are taken by one writer, and by nobody else before they are given back', async () => {
+  test('are taken by one writer, and by no other before they are released', async () => {
     const { uploads, claim, claimed } = await openUpload(open)
 
     const first = await claimed(hourMs)
@@ -42,7 +42,7 @@ function taking(open: OpenMetadataStore): void {
     expect(second.epoch).toBeGreaterThan(first.epoch)
   })
 
-  test('are taken by exactly one of many who ask at once', async () => {
+  test('are taken by exactly one of many concurrent callers', async () => {
     const { claim } = await openUpload(open)
 
     const claims = await Promise.all(Array.from({ length: 20 }, () => claim(hourMs)))

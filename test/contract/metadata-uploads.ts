@@ -205,7 +205,7 @@ function discarding(open: OpenMetadataStore): void {
     expect(await metadata.garbage.claimTrashed(0, 0, 10)).toEqual([{ storageKey: upload.storageKey, notes: 'part 1' }])
   })
 
-  test('may be discarded while another writes, who then can record nothing', async () => {
+  test('may be removed while a writer is active, which then can record nothing', async () => {
     const shelf = await openShelf(await open())
     const { metadata, owner } = shelf
     const upload = await beginUpload(shelf)

@@ -50,7 +50,7 @@ describe('postApiKey', () => {
     expect(await list()).toMatchObject([{ name: 'robot', ...limits, lastUsedAt: null }])
   })
 
-  test('takes a time of another zone for what it is', async () => {
+  test('converts a time of another zone', async () => {
     const reply = await post({ name: 'robot', expiresAt: '2999-01-31T12:00:00+02:00' })
 
     expect(reply.json()).toMatchObject({ expiresAt: '2999-01-31T10:00:00.000Z' })
@@ -144,7 +144,7 @@ describe('postApiKey', () => {
     expect((await server.ask('GET', `${identity}/me`, { key: nothing })).json()).toMatchObject({ rights: [] })
   })
 
-  test('answers 404 with {msg} for nobody', async () => {
+  test('answers 404 with {msg} for an unknown user', async () => {
     const reply = await server.ask('POST', `${usersPath}/nobody/keys`, json({ name: 'k' }))
 
     expect([reply.status, reply.json()]).toEqual([404, { msg: 'no such user' }])
@@ -170,7 +170,7 @@ describe('getApiKeys', () => {
     expect(Math.abs(Date.parse(keys[0]?.createdAt ?? '') - Date.now())).toBeLessThan(60_000)
   })
 
-  test('is for nobody to keep, and 404 for nobody', async () => {
+  test('must not be cached, and is 404 for an unknown user', async () => {
     expect((await server.ask('GET', keysPath)).headers.get('cache-control')).toBe('no-store')
     expect((await server.ask('GET', `${usersPath}/nobody/keys`)).status).toBe(404)
   })

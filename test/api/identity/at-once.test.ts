@@ -24,7 +24,7 @@ const statusWith = async (credentials: object, path = `${identity}/me`, method =
   (await server.ask(method, path, credentials)).status
 
 describe('a user who is disabled', () => {
-  test('is nobody with the key and the token that worked a moment ago, and cannot log in', async () => {
+  test('is refused with the key and the token that worked before, and cannot log in', async () => {
     const [key, token] = [await makeKey(server, user), await logIn(server, user)]
     expect([await statusWith({ key }), await statusWith(bearer(token))]).toEqual([200, 200])
     await patch({ disabled: true })
@@ -88,7 +88,7 @@ describe('other roles', () => {
 })
 
 describe('a key that is revoked', () => {
-  test('is nobody’s from the next request on, and no other is', async () => {
+  test('is refused from the next request on, and no other key is', async () => {
     const keys = [await makeKey(server, user), await makeKey(server, user, { name: 'robot' })]
     for (const key of keys) expect(await statusWith({ key })).toBe(200)
     expect(await statusWith({}, `${usersPath}/${user}/keys/laptop`, 'DELETE')).toBe(204)

@@ -52,7 +52,7 @@ describe('with another identity service', () => {
     expect((await server.ask('GET', `${api}/stats`)).status).toBe(401)
   })
 
-  test('nobody who only tried to log in was asked about at the service', () => {
+  test('the service gets no request for a login attempt', () => {
     expect(stub.strayCalls).toEqual([])
     expect(stub.calls.some(({ secret }) => secret.includes('password'))).toBe(false)
   })

@@ -46,7 +46,7 @@ describe('the last use of a key', () => {
     expect(Math.abs(at - Date.now())).toBeLessThan(60_000)
   })
 
-  test('is not what somebody does with a wrong one', async () => {
+  test('does not change with a wrong key', async () => {
     const { built, statusWith } = await openServer()
     expect(await statusWith(`${testApiKey}x`)).toBe(401)
     await built.uses.flush()

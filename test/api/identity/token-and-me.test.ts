@@ -29,7 +29,7 @@ describe('postToken', () => {
     })
   })
 
-  test('lets nobody keep the answer', async () => {
+  test('forbids caching of the answer', async () => {
     const reply = await ask(JSON.stringify(credentials))
 
     expect(reply.headers.get('cache-control')).toBe('no-store')
@@ -83,7 +83,7 @@ describe('postToken', () => {
 })
 
 describe('getMe', () => {
-  test('lets nobody keep the answer', async () => {
+  test('forbids caching of the answer', async () => {
     expect((await server.ask('GET', `${identity}/me`)).headers.get('cache-control')).toBe('no-store')
   })
 })

@@ -109,7 +109,7 @@ describe('getUsers', () => {
     expect(seen).toEqual(expect.arrayContaining(['admin', 'ann', numbered()]))
   })
 
-  test('shows of each what getUser shows, and nothing that is secret', async () => {
+  test('shows the same as getUser for each user, and no secret', async () => {
     const reply = await server.ask('GET', `${usersPath}?n=2`)
 
     expect(reply.json()).toEqual({ users: [await show('admin'), await show('ann')] })
@@ -198,7 +198,7 @@ describe('patchUser', () => {
     expect(await logIn(server, name)).toBeString()
   })
 
-  test('answers 404 with {msg} for nobody', async () => {
+  test('answers 404 with {msg} for an unknown user', async () => {
     const reply = await patch('nobody', { roles: [] })
 
     expect([reply.status, reply.json()]).toEqual([404, { msg: 'no such user' }])

@@ -154,7 +154,7 @@ describe('credentials, where anonymous callers may pull', () => {
   })
 })
 
-describe('the account of what is open', () => {
+describe('the account of the open repositories', () => {
   test('is reported as disabled where an anonymous caller may pull, whether the repository exists or not', async () => {
     await open.ask('POST', `${api}/disable`)
     const paths = ['/v2/open/app/manifests/v1', '/v2/open/none/manifests/v1', '/v2/other/app/manifests/v1', '/v2/']

@@ -110,7 +110,7 @@ describe('a role that the map does not know', () => {
     },
   )
 
-  test('is given, and taken again, by who has all rights', async () => {
+  test('can be given and removed by an operator with all rights', async () => {
     const [administrator, fresh] = [await operatorWith({ name: 'admin', rights: allRights }), freshName()]
     const made = await administrator.ask('POST', users, json({ name: fresh, roles: [alien] }))
     const changed = await administrator.ask('PATCH', `${users}/${fresh}`, json({ roles: ['nothing', alien] }))
@@ -166,7 +166,7 @@ describe('a key of a user with more rights than the operator', () => {
   })
 })
 
-describe('what is refused changes nothing', () => {
+describe('a refused request changes nothing', () => {
   test('no user, no role, no key', async () => {
     const operator = await operatorWith({ name: 'operate', rights: ['operate'] })
     const boss = await userWith('admin')
@@ -197,7 +197,7 @@ describe('what is refused changes nothing', () => {
 })
 
 describe("an administrator's limited key", () => {
-  test('for some rights makes nobody with more', async () => {
+  test('for some rights creates no user with more', async () => {
     const key = await addPerson(registry, {
       name: 'boss-key',
       roles: ['admin'],
@@ -211,7 +211,7 @@ describe("an administrator's limited key", () => {
     ])
   })
 
-  test('for some rights makes keys with those, and none for its own user, who has more', async () => {
+  test('for some rights creates keys with those rights, and none for its own user, who has more', async () => {
     const key = await addPerson(registry, { name: 'boss-key-two', roles: ['admin'], limits: { rights: ['operate'] } })
     const other = await userWith('operate')
     const ask = (user: string) => registry.ask('POST', `${users}/${user}/keys`, { key, ...json({ name: 'more' }) })
@@ -223,7 +223,7 @@ describe("an administrator's limited key", () => {
     expect(await rightsOfKey(made.json<{ key: string }>().key)).toEqual(['operate'])
   })
 
-  test('for some repositories manages nobody', async () => {
+  test('for some repositories cannot manage users', async () => {
     const pattern = parseRepositoryPattern('*')
     const limits = pattern === undefined ? {} : { repositories: [pattern] }
     const key = await addPerson(registry, { name: 'boss-key-three', roles: ['admin'], limits })

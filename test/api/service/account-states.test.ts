@@ -91,7 +91,7 @@ describe('an account that was never enabled', () => {
     },
   )
 
-  test('is not enabled by checkAuthentication, by asking for statistics or by who may not use it', async () => {
+  test('is not enabled by checkAuthentication, by reading statistics or by a caller without rights', async () => {
     const { person, account } = await joinNewAccount(servers.on)
     const stranger = askedBy(servers.on, await addPerson(servers.on, { name: 'states-none', roles: ['x'], account }))
 

@@ -46,7 +46,7 @@ async function linkFrom(from: ApiServer = server, target = path): Promise<string
 describe.each(mounts)('getBlob at %s', (mount) => {
   const blob = `${mount}/${name}/blobs/${digest}`
 
-  test('leads to bytes that anybody can get who knows the address', async () => {
+  test('redirects to bytes that can be read with the address alone', async () => {
     const reply = await server.ask('GET', blob)
 
     expect(reply.status).toBe(307)
@@ -77,7 +77,7 @@ describe.each(mounts)('getBlob at %s', (mount) => {
   })
 })
 
-describe('who is not sent away', () => {
+describe('clients that are not redirected', () => {
   test.each([
     ['a client at an address that is excepted', '10.1.2.3', 'docker/27', 200],
     ['a client at the other one', '192.0.2.7', 'docker/27', 200],
@@ -135,7 +135,7 @@ describe('the address', () => {
     }
   })
 
-  test('is given to nobody who may not pull, and not for what is not there', async () => {
+  test('is not given to callers without the right to pull, nor for a missing blob', async () => {
     const person = await addPerson(server, { name: 'stranger', roles: [] })
     const refused = await server.ask('GET', path, { key: person })
     const stranger = await server.ask('GET', path, { key: 'none' })

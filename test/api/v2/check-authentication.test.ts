@@ -8,7 +8,7 @@ const server = await startApi()
 afterAll(() => server.stop())
 
 describe.each(mounts)('checkAuthentication at %s/', (mount) => {
-  test('answers 200 to a caller who is known', async () => {
+  test('answers 200 to an authenticated caller', async () => {
     const reply = await server.ask('GET', `${mount}/`)
 
     expect([reply.status, reply.text]).toEqual([200, '{}'])
@@ -34,7 +34,7 @@ describe.each(mounts)('checkAuthentication at %s/', (mount) => {
     expect((await server.ask('GET', `${mount}/`, { key })).status).toBe(200)
   })
 
-  test('answers 503 and never 401 while nobody can tell who asks', async () => {
+  test('answers 503 and never 401 while credentials cannot be checked', async () => {
     const own = await startApi({ BERTH_IDENTITY__CACHE: '0s' })
     loseMetadata(own.dataDir)
     const reply = await own.ask('GET', `${mount}/`)

@@ -150,7 +150,7 @@ describe.each(mounts)('getImageTagManifest at %s', (mount) => {
     expect(reply.status).toBe(200)
   })
 
-  test('answers 404 and not 304 for what is absent', async () => {
+  test('answers 404 and not 304 for a missing manifest', async () => {
     const reply = await server.ask('GET', `${manifests}/absent`, { headers: { 'if-none-match': '*' } })
 
     expect(reply.status).toBe(404)

@@ -97,7 +97,7 @@ describe('bad credentials in a form are 401 with the one challenge for credentia
   })
 })
 
-describe('what is no form is 400', () => {
+describe('a body that is not a valid form is 400', () => {
   test.each([
     ['a refresh token', { grant_type: 'refresh_token', refresh_token: 'x', scope }],
     ['client credentials', { ...withKey, grant_type: 'client_credentials' }],

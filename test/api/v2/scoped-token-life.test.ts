@@ -122,7 +122,7 @@ test('a token that ends during an upload does not end the upload', async () => {
   expect((await server.ask('GET', session, bearing(next))).status).toBe(204)
 })
 
-describe('what is taken from its owner meanwhile', () => {
+describe('a right that its owner loses meanwhile', () => {
   const change = (one: ApiServer, name: string, body: unknown) =>
     one.ask('PATCH', `${identity}/users/${name}`, {
       headers: { 'content-type': 'application/json' },

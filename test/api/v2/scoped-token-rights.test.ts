@@ -99,7 +99,7 @@ describe('the catalog', () => {
   const namesFor = async (token: string) =>
     (await server.ask('GET', '/v2/_catalog', bearing(token))).json<{ repositories: string[] }>().repositories
 
-  test('by a token of who may see all is whole', async () => {
+  test('is complete for a token of a caller who may pull everything', async () => {
     const { token } = await buyToken(server, 'registry:catalog:*')
 
     expect(await namesFor(token)).toEqual(['private/app', 'public/app', 'team/app', 'team/other'])
@@ -143,7 +143,7 @@ describe('a mount from another repository', () => {
     )
   })
 
-  test('becomes an upload for who has asked for both and may not pull from the other', async () => {
+  test('becomes an upload for a token that was asked for both and may not pull from the other', async () => {
     const digest = await pushBlob(server, 'private/app', 'not to be mounted')
     const both = 'repository:team/app:pull,push repository:private/app:pull'
     const { token, scope } = await buyToken(server, both, { key: limited })

@@ -91,7 +91,7 @@ describe('the scope', () => {
     expect((await server.ask('GET', '/v2/', bearing(token))).status).toBe(200)
   })
 
-  test('may be what nobody understands', async () => {
+  test('may have an unknown form', async () => {
     expect(await grantedTo(undefined, 'a b c', 'repository:NOT VALID:pull', 'repository:app:fly')).toBe('')
   })
 

@@ -21,7 +21,7 @@ async function newWorkplace(environment: Readonly<Record<string, string>> = {}) 
 const empty = { imageCount: 0, repositories: 0, manifests: 0, tags: 0, blobs: 0, blobBytes: 0 }
 
 describe('berth account show', () => {
-  test('tells an account that was never enabled from one that nobody knows', async () => {
+  test('distinguishes an account that was never enabled from an unknown one', async () => {
     const { run, answer } = await newWorkplace()
     await run('user', 'add', 'bob', '--account', 'home')
     await run('user', 'add', 'eve', '--account', 'home')
@@ -83,7 +83,7 @@ describe('berth account enable and disable', () => {
     expect(await answer('account', 'show', 'home')).toMatchObject({ state: 'disabled' })
   })
 
-  test('an account that nobody knows can be begun, with a warning, but not ended', async () => {
+  test('an unknown account can be enabled, with a warning, but not disabled', async () => {
     const { run, answer } = await newWorkplace()
     const slip = await run('account', 'disable', 'hom')
     expect(slip).toEqual({ exitCode: 1, stdout: '', stderr: 'berth: no such account: hom\n' })

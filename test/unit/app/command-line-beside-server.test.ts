@@ -124,7 +124,7 @@ describe('a password that the command sets', () => {
 })
 
 describe('an account that the command switches', () => {
-  test('is off and on for the next request, and what is in it stays', async () => {
+  test('is disabled and enabled from the next request on, and keeps its content', async () => {
     await pushImage(server, 'team/app', 'v1', [new TextEncoder().encode('a layer')])
     await pushImage(server, 'team/app', 'v2', [new TextEncoder().encode('a layer')])
     const shown = JSON.parse(await run('account', 'show', home, '--json'))

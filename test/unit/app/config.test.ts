@@ -24,7 +24,7 @@ function faultsOf(content: string, environment: Readonly<Record<string, string>>
 }
 
 describe('the settings in force', () => {
-  test('are the defaults where nobody says anything', () => {
+  test('are the defaults where nothing is set', () => {
     const config = readConfig(undefined, {})
     expect(config).toMatchObject({ host: '127.0.0.1', port: 5000, rootMount: true, manifestBytes: 4_194_304 })
     expect(Object.keys(config).toSorted()).toEqual(Object.keys(settingsTable).toSorted())
@@ -61,7 +61,7 @@ describe('the settings in force', () => {
   })
 })
 
-describe('what is wrong with the settings', () => {
+describe('invalid settings', () => {
   test('is told all at once, each fault with the name that was used', () => {
     const faults = faultsOf('server:\n  port: 70000\n  prot: 5\nlimits: { json_depth: deep }\nzzz: 1\n', {
       BERTH_SERVER__IDLE: 'soon',

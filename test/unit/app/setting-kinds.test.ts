@@ -286,7 +286,7 @@ describe.each(kinds)('%s', (_name, kind, good, bad) => {
   })
 })
 
-test('a list that nobody gave is its default, and the reference shows it', () => {
+test('a list that is not set has its default, and the reference shows it', () => {
   expect([textList('a', 'b').fallback, textList('a', 'b').fallbackText]).toEqual([['a', 'b'], 'a,b'])
   for (const kind of [textList(), patternList(), addressList()]) {
     expect([[...kind.fallback], kind.fallbackText]).toEqual([[], '[]'])

@@ -78,7 +78,7 @@ describe('when users or keys have changed', () => {
     expect(await late).toBe('first')
   })
 
-  test('nobody of before is known in an outage', async () => {
+  test('no earlier credential is accepted in an outage', async () => {
     await memory.subjectOf()
     memory.identity.clear()
     memory.service.answer = down

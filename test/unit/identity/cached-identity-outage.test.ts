@@ -69,7 +69,7 @@ describe('while the identity service does not answer', () => {
     expect(await errorOf(memory.identity.authenticate(key))).toBe(down)
   })
 
-  test('a thousand who were good lately ask one question and are all known', async () => {
+  test('a thousand requests with one recent credential cause one request and are all accepted', async () => {
     await memory.subjectOf()
     memory.service.answer = down
     memory.now += ages.staleMs
@@ -79,7 +79,7 @@ describe('while the identity service does not answer', () => {
     for (const one of all) expect(one).toEqual(unconfirmed as Principal)
   })
 
-  test('nobody is known where outages are not to be bridged', async () => {
+  test('no credential is accepted in an outage where the setting forbids it', async () => {
     memory = new Memory({ outageMs: 0 })
     await memory.subjectOf()
     memory.service.answer = down

@@ -8,7 +8,7 @@ beforeEach(() => {
 })
 
 describe('a question in the background', () => {
-  test('is asked when a credential is used late in its time, and nobody waits for it', async () => {
+  test('is sent when a credential is used late in its time, and no caller waits for it', async () => {
     await memory.subjectOf()
     memory.now += ages.tiredMs
     const answerNow = memory.service.holdAnswers()

@@ -134,7 +134,7 @@ describe('a bad credential', () => {
     expect(await memory.subjectOf()).toBe('new')
   })
 
-  test('leaves no trace in those that are remembered as good, however many come', async () => {
+  test('does not displace good credentials from the cache, however many come', async () => {
     memory.service.answer = principal('first')
     await memory.subjectOf()
     memory.service.answer = undefined

@@ -71,7 +71,7 @@ describe('all together', () => {
     expect(await trial.waitFor({ from: 'yet another' })).toBe(0)
   })
 
-  test('are not locked out by who has many addresses: 100 a second are let through', async () => {
+  test('are not locked out by an attacker with many addresses: 100 attempts a second are allowed', async () => {
     const trial = new Trial()
     let tried = 0
     let refused = 0
@@ -95,8 +95,8 @@ async function exhaust(trial: Trial): Promise<void> {
   for (let tries = 0; tries < 20; tries += 1) await trial.fail({ from: 'x' })
 }
 
-describe('who floods the limits to be forgotten by them', () => {
-  test('cannot do it from one address: what is refused leaves nothing behind', async () => {
+describe('an attacker who tries to push an address out of the memory of the limits', () => {
+  test('cannot do it from one address: refused attempts are not remembered', async () => {
     const trial = new Trial()
     await exhaust(trial)
     let letIn = 0

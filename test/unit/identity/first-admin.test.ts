@@ -43,7 +43,7 @@ describe('a first start', () => {
     expect(JSON.stringify([users.users, apiKeys.kept])).not.toContain(firstApiKey ?? '-')
   })
 
-  test('makes an account that nobody can guess', async () => {
+  test('creates an account whose name cannot be guessed', async () => {
     const [first, second] = [await openStore().start(), await openStore().start()]
 
     expect(first.account).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
@@ -203,7 +203,7 @@ describe('no key is created for an administrator', () => {
     expect(namesOfKeys()).toEqual([])
   })
 
-  test('but who has neither key nor password gets one at the next start, and once', async () => {
+  test('but an administrator with neither key nor password gets a key at the next start, once', async () => {
     const { start, users, apiKeys, ownerOf } = openStore()
     const { firstApiKey: old = '' } = await start()
     await apiKeys.remove(users.users[0]?.id ?? 0, 'first')

@@ -18,7 +18,7 @@ async function openTwo() {
 }
 
 describe('two rings over one keeper', () => {
-  test('agree on who signs, before, during and after a rotation', async () => {
+  test('agree on the signing key before, during and after a rotation', async () => {
     const { clock, server, command } = await openTwo()
     clock.at += day
     await command.rotate()
@@ -57,7 +57,7 @@ test('a key is kept until its last token has ended, though the clock of the proc
 })
 
 describe('after all keys were replaced', () => {
-  test('no token of before is good, for who did it at once and for the others within seconds', async () => {
+  test('all old tokens are refused, at once in the process that replaced the keys and within seconds in the others', async () => {
     const { clock, command, tokens } = await openTwo()
     const old = [await tokens.server.issue(user()), await tokens.command.issue(user())]
     await command.replaceAll()
@@ -77,7 +77,7 @@ describe('after all keys were replaced', () => {
     expect((await tokens.command.verify(await tokens.command.issue(user())))?.userName).toBe('ann')
   })
 
-  test('a token of the new key is not refused by who has not seen the key yet', async () => {
+  test('a token of the new key is accepted by a process that has not loaded the key yet', async () => {
     const { clock, command, tokens } = await openTwo()
     clock.at += 1_000
     await command.replaceAll()
@@ -96,7 +96,7 @@ describe('after all keys were replaced', () => {
     expect((await tokens.command.verify(token))?.userName).toBe('ann')
   })
 
-  test('by taking the files away, there is a new key for the next who logs in', async () => {
+  test('by removing the files, the next login creates a new key', async () => {
     const { keeper, clock, server, tokens } = await openTwo()
     const old = await tokens.server.issue(user())
     keeper.kept.clear()

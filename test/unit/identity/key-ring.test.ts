@@ -22,7 +22,7 @@ async function isGoodBy(copy: Awaited<ReturnType<KeyRing['publicKeys']>>, token:
 }
 
 describe('the first key', () => {
-  test('is made by the first who opens the ring, signs at once, and is found by the next', async () => {
+  test('is created by the first process that opens the ring, signs at once, and is found by the next', async () => {
     const { keeper, clock, ring } = await openRing()
     const again = await KeyRing.open(keeper, clock, 0)
 
@@ -32,7 +32,7 @@ describe('the first key', () => {
     expect((await ring.publicKeys()).map(({ kid }) => kid)).toEqual([ring.signing().kid])
   })
 
-  test('is published without what is secret', async () => {
+  test('is published without its secret part', async () => {
     const { ring } = await openRing()
 
     expect(await ring.publicKeys()).toEqual([

@@ -82,7 +82,7 @@ describe('the cost of a comparison', () => {
     expect(new Set(await Promise.all(places))).toEqual(new Set([false]))
   })
 
-  test('is paid by 2 at once and 64 who wait, and not by one more', async () => {
+  test('is paid by 2 at once and 64 that wait, and by no more', async () => {
     const all = await Promise.allSettled(Array.from({ length: 70 }, () => isPassword('x', undefined)))
 
     expect(all.map(({ status }) => status)).toEqual([
@@ -92,7 +92,7 @@ describe('the cost of a comparison', () => {
     expect(await isPassword('x', undefined)).toBe(false)
   })
 
-  test('is nothing for what nobody’s password can be', async () => {
+  test('is zero for a text that cannot be a password', async () => {
     const places = Array.from({ length: 66 }, () => isPassword('x', undefined))
 
     expect(await isPassword('', undefined)).toBe(false)

@@ -31,7 +31,7 @@ function encode(value: unknown): string {
 }
 
 describe('a token of ours', () => {
-  test('says who, whose account, and until when', async () => {
+  test('holds the user, the account and the end', async () => {
     const token = await opened.tokens.issue(user({ tokenEpoch: 3 }))
     const [header, payload] = token.split('.').map((part, index) => (index < 2 ? decode(part) : {}))
 
@@ -101,7 +101,7 @@ describe('a token that was tampered with', () => {
     }
   })
 
-  test('in any of the ways that somebody may try is refused, whatever the header names (CVE-2025-24976)', async () => {
+  test('is refused after each known manipulation, whatever its header names (CVE-2025-24976)', async () => {
     const token = await opened.tokens.issue(user())
     const [publicJwk = {}] = await opened.ring.publicKeys()
     const forged = Object.entries(await forgedTokens(token, publicJwk))

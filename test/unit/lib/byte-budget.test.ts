@@ -63,7 +63,7 @@ describe('a byte budget', () => {
     expect(budget.reservedBytes).toBe(30 + 10 + 10 + 5)
   })
 
-  test('refuses who waits too long, who would keep too much while it waits, and who is gone', async () => {
+  test('refuses a waiter that waits too long, that would keep too much, or that is gone', async () => {
     const budget = budgetOf(20)
     const hold = budget.tryReserve('a', 40, kept)
     expect(await errorOf(budget.waitForRoom('a', 40, kept))).toEqual(new NoRoom({ reservedBytes: 40, bytesMax: 100 }))
@@ -114,7 +114,7 @@ describe('a byte budget', () => {
     expect(failTenTimes()).toBe(100)
   })
 
-  test('takes back what is over only when it needs room', () => {
+  test('reclaims finished holds only when it needs room', () => {
     const budget = budgetOf()
     let isOver = false
     budget.tryReserve('a', 40, { ...kept, isOver: () => isOver })

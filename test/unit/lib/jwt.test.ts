@@ -58,7 +58,7 @@ describe('a token', () => {
     expect(await verdictOn(nameless)).toBe('invalid')
   })
 
-  test('must be for us, where it is said who that is', async () => {
+  test('must have our audience, where one is configured', async () => {
     const ours = await sign({ ...good, iss: 'issuer', aud: ['x', 'us'] })
     const mine = { issuer: 'issuer', audience: 'us' }
 
@@ -191,7 +191,7 @@ describe('a set of keys', () => {
     expect(() => new JwtKeys(set as unknown as Jwk[])).toThrow()
   })
 
-  test('may hold keys that nobody can read: the others count', async () => {
+  test('may hold keys that cannot be read: the others count', async () => {
     const set = new JwtKeys([
       {},
       { kty: 'XYZ' },

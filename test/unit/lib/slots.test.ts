@@ -112,7 +112,7 @@ describe('slots', () => {
     expect([most, running]).toEqual([3, 0])
   })
 
-  test('let nobody wait for longer than they may, and forget who gave up', async () => {
+  test('end a wait at its limit, and forget the waiter', async () => {
     const began: string[] = []
     const { work, end } = heldWork(began)
     const slots = new Slots(1, 1, 20)
@@ -129,7 +129,7 @@ describe('slots', () => {
     expect(began).toEqual(['a', 'c'])
   })
 
-  test('let who began in time go on for as long as it takes', async () => {
+  test('do not interrupt work that began in time', async () => {
     const { work, end } = heldWork([])
     const slots = new Slots(1, 1, 20)
     const [first, second] = [slots.run(work('a')), slots.run(work('b'))]
@@ -142,7 +142,7 @@ describe('slots', () => {
     expect(await second).toBe('b')
   })
 
-  test('are held by who took one until it is given back, once', async () => {
+  test('are held until they are released, once', async () => {
     const slots = new Slots(1, 9)
     const release = await slots.take()
     const began: string[] = []

@@ -24,7 +24,7 @@ describe('an image', () => {
     expect(parse(imageBody({ layers: [descriptor('a', { mediaType: 'made/up' })] }), ociManifest).blobs.length).toBe(2)
   })
 
-  test('keeps fields that nobody here knows out of the way', () => {
+  test('ignores unknown fields', () => {
     expect(
       refusalOf(() => parse(imageBody({ foo: { bar: [1] }, history: [], __proto: 1 }), ociManifest)),
     ).toBeUndefined()

@@ -22,7 +22,7 @@ describe('copying the blobs', () => {
     await expectSound(world)
   })
 
-  test('goes on where it was: what is noted is not read again', async () => {
+  test('continues where it stopped: recorded blobs are not read again', async () => {
     const world = await openWorld(6)
     await copy(world)
     await store(world.from, world.shelf, generatedBytes(500, 99))
