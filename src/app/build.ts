@@ -7,7 +7,7 @@ import type { KeyRing } from '../identity/key-ring.ts'
 import type { Clock } from '../ports/clock.ts'
 import { UploadWriters } from '../registry/upload-writers.ts'
 import { claimBlobStore } from './blob-owner.ts'
-import { lockForServer, makeDataDir, type ServerLock } from './data-folder.ts'
+import { createDataDir, lockForServer, type ServerLock } from './data-folder.ts'
 import { DatabaseClock } from './database-clock.ts'
 import { openIdentity, type Warn, type Welcome } from './identity.ts'
 import { openMemoryBudget } from './memory-budget.ts'
@@ -52,7 +52,7 @@ interface Opened {
  */
 export async function buildApplication(config: Config, machineClock: Clock = systemClock, warn?: Warn): Promise<Built> {
   const disk = openDiskSpace(config, machineClock)
-  await makeDataDir(config)
+  await createDataDir(config)
   let serverLock: ServerLock | undefined
   try {
     serverLock = lockForServer(config)

@@ -18,7 +18,7 @@ export function usesDataDir({ databaseUrl, bucket }: Config): boolean {
 }
 
 /** Creates the folder if it is missing. Fails if it cannot be used, before anything in it is changed. */
-export async function makeDataDir(config: Config): Promise<void> {
+export async function createDataDir(config: Config): Promise<void> {
   if (!usesDataDir(config)) return
   const { dataDir } = config
   try {

@@ -52,15 +52,15 @@ export async function openIdentity(
   const uses = new KeyUseRecorder(metadata.apiKeys)
   const scopedTokens = new ScopedTokens(keys, clock, config.scopedTokenMs)
   const scoped = new CachedIdentity(scopedTokens, clock, scopedPolicy)
-  const remember = (inner: Identity, policy: CachePolicy) =>
+  const withCache = (inner: Identity, policy: CachePolicy) =>
     new IdentityByCredential(scoped, new CachedIdentity(inner, clock, policy), config.authUrl === undefined)
   const limitsUndecided = config.authUrl !== undefined
   const shared = { failures: new FailureLimits(failureSettings(config), clock, { limitsUndecided }), scopedTokens }
   if (config.authUrl !== undefined) {
     const app = {
       ...shared,
-      identity: remember(remoteIdentity(config, config.authUrl, clock, warn), remotePolicy(config)),
-      anonymous: anonymousIn(config, 'default'),
+      identity: withCache(remoteIdentity(config, config.authUrl, clock, warn), remotePolicy(config)),
+      anonymous: anonymousPrincipal(config, 'default'),
       embedded: undefined,
     }
     return { app, keys, uses, welcome: async () => emptyWelcome }
@@ -75,8 +75,8 @@ export async function openIdentity(
   const embedded = new EmbeddedIdentity({ users, apiKeys, uses, clock, tokens, roles: config.roles })
   const app = {
     ...shared,
-    identity: remember(embedded, embeddedPolicy(config)),
-    anonymous: anonymousIn(config, admin.account),
+    identity: withCache(embedded, embeddedPolicy(config)),
+    anonymous: anonymousPrincipal(config, admin.account),
     embedded: {
       tokens,
       keys,
@@ -155,7 +155,7 @@ function failureSettings(config: Config) {
   return { perMinute: config.failuresPerMinute, burst: config.failureBurst, pauseMs: config.failurePauseMs }
 }
 
-function anonymousIn({ anonymousPull, anonymousAccount }: Config, usualAccount: string): Principal | undefined {
+function anonymousPrincipal({ anonymousPull, anonymousAccount }: Config, usualAccount: string): Principal | undefined {
   if (anonymousPull.length === 0) return undefined
   return {
     account: anonymousAccount ?? usualAccount,

@@ -10,21 +10,7 @@ import type { Config } from './settings.ts'
 import { describeListenFault } from './start-errors.ts'
 import { version } from './version.ts'
 
-/**
- * Start:                                       Stop:
- *   1. lock the data folder                      1. report "not ready"; wait for server.shutdown_delay
- *   2. open the stores, migrate the schema       2. close the port; refuse new connections
- *   3. claim the blob store                      3. wait for running requests, at most server.drain
- *   4. read the time of the database             4. remove server.address; end the uploads that still run
- *   5. open the identity service                 5. close the remaining connections
- *   6. open the port                             6. stop the background jobs
- *   7. create the first API key                  7. record the last uses of API keys
- *   8. start the background jobs                 8. close the stores
- *   9. write server.address                      9. release the lock of the data folder
- *
- * Steps 1 to 5 of the start and 7 to 9 of the stop are in `build.ts`, the rest is here. Steps 4 to 9 of the stop have
- * `closingMs` together.
- */
+/** A running server. Tests start the same server as operators. */
 export interface RunningServer {
   /** The address of the server on this machine. */
   readonly url: string
@@ -41,18 +27,28 @@ const drainPollMs = 20
 /** Limit for the steps that close the server. The grace period of a service manager must include it. */
 export const closingMs = 10_000
 
+/**
+ * Start:                                       Stop:
+ *   1. lock the data folder                      1. report "not ready"; wait for server.shutdown_delay
+ *   2. open the stores, migrate the schema       2. close the port; refuse new connections
+ *   3. claim the blob store                      3. wait for running requests, at most server.drain
+ *   4. read the time of the database             4. remove server.address; end the uploads that still run
+ *   5. open the identity service                 5. close the remaining connections
+ *   6. open the port                             6. stop the background jobs
+ *   7. create the first API key                  7. record the last uses of API keys
+ *   8. start the background jobs                 8. close the stores
+ *   9. write server.address                      9. release the lock of the data folder
+ *
+ * Steps 1 to 5 of the start and 7 to 9 of the stop are in `build.ts`, the rest is here. Steps 4 to 9 of the stop have
+ * `closingMs` together.
+ */
 export async function runServer(config: Config): Promise<RunningServer> {
   const format = config.logFormat === 'auto' ? (process.stdout.isTTY ? 'text' : 'json') : config.logFormat
   const { logLevel: level, logBuffer: bufferBytes } = config
   const log = openLog({ format, level, bufferBytes, textLayouts: requestLogLayouts })
   const built = await buildApplication(config, systemClock, (message, fields) => log.write('warn', message, fields))
   const http = await listen(built, log, config)
-  if (config.authUrl === undefined && ![...config.roles.values()].some((rights) => rights.includes('operate'))) {
-    log.write('warn', 'no role of identity.roles has the right operate: users and keys can be managed by commands only')
-  }
-  if (config.anonymousPull.length > 0 && config.challenge === 'basic') {
-    log.write('warn', 'docker does not pull without credentials unless auth.challenge is bearer')
-  }
+  warnAboutSettings(config, log)
   // Not before the port is open: if the start failed after this, nobody would ever see the key.
   const welcome = await built.welcome()
   const jobs = new Jobs(built, log, config)
@@ -71,6 +67,16 @@ export async function runServer(config: Config): Promise<RunningServer> {
       stopping ??= shutDown(built, http, jobs, log, config)
       return stopping
     },
+  }
+}
+
+/** Settings that are valid, but probably not what the operator wants. */
+function warnAboutSettings(config: Config, log: Log): void {
+  if (config.authUrl === undefined && ![...config.roles.values()].some((rights) => rights.includes('operate'))) {
+    log.write('warn', 'no role of identity.roles has the right operate: users and keys can be managed by commands only')
+  }
+  if (config.anonymousPull.length > 0 && config.challenge === 'basic') {
+    log.write('warn', 'docker does not pull without credentials unless auth.challenge is bearer')
   }
 }
 

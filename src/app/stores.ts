@@ -12,7 +12,7 @@ import { FilesystemSigningKeys } from '../adapters/signing-keys-filesystem/files
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
-import { makeDataDir, whileNoServerRuns } from './data-folder.ts'
+import { createDataDir, whileNoServerRuns } from './data-folder.ts'
 import type { Config } from './settings.ts'
 
 /**
@@ -58,7 +58,7 @@ export async function openMovableStores(
   if (mustBeThere && config.databaseUrl === undefined && !existsSync(sqlitePath(config))) {
     throw new Error(`there is no data in ${dataDir} (setting data_dir)`)
   }
-  await makeDataDir(config)
+  await createDataDir(config)
   const blobs = await openBlobs(config, disk, isServer)
   const metadata = await openMetadata(config, isServer)
   const signingKeys =
