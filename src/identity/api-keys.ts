@@ -24,7 +24,9 @@ export type KeyName = string & { readonly __brand: 'KeyName' }
 
 export const keyNamePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/
 
-/** The name of the administrator's key in the configuration. The key exists as long as the configuration contains it. */
+/**
+ * The name of the administrator's key in the configuration. The key exists as long as the configuration contains it.
+ */
 export const presetKeyName = 'preset'
 
 export function parseKeyName(text: string): KeyName {
@@ -42,8 +44,8 @@ export function parseKeyName(text: string): KeyName {
 }
 
 /**
- * The limits of a key that `creator` creates. A key never has more rights than its creator and never lasts longer, also if
- * its user gets more roles later. Limits that the request does not set are those of the creator.
+ * The limits of a key that `creator` creates. A key never has more rights than its creator and never lasts longer, also
+ * if its user gets more roles later. Limits that the request does not set are those of the creator.
  */
 export function limitToCreator(requested: KeyLimits, creator: Principal): KeyLimits {
   const creatorRights = unlimitedRightsOf(creator)

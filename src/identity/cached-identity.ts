@@ -34,9 +34,9 @@ const goodEntriesMax = 10_000
 const badEntriesMax = 2_000
 
 /**
- * Caches the results of checks, because one push makes many requests with one credential, and many clients may use it at
- * once. The cache key is an HMAC of the credential with a key of this process. So the cache contains no secrets, and the
- * timing of a look-up reveals nothing. An unavailable identity service is not a result, and is not cached.
+ * Caches the results of checks, because one push makes many requests with one credential, and many clients may use it
+ * at once. The cache key is an HMAC of the credential with a key of this process. So the cache contains no secrets, and
+ * the timing of a look-up reveals nothing. An unavailable identity service is not a result, and is not cached.
  */
 export class CachedIdentity implements CachingIdentity {
   readonly #inner: Identity

@@ -50,7 +50,10 @@ export class EmbeddedIdentity implements Identity {
     }
   }
 
-  /** With a limited key, `roles` are only those whose rights the key has, for clients that look at roles and not at rights. */
+  /**
+   * With a limited key, `roles` are only those whose rights the key has, for clients that look at roles and not at
+   * rights.
+   */
   #rightsOf({ user, limits }: Authenticated): Pick<Principal, 'roles' | 'userRoles' | 'grants'> {
     const map = this.#needs.roles
     const rights = rightsOf(user.roles, map)

@@ -45,16 +45,18 @@ const goodForMs = 3_600_000
 /** The limit of all failures of this process, from all networks. */
 const processLimits: FailureSettings = { perMinute: 6_000, burst: 200, pauseMs: 0 }
 
-/** Limits of attempts that failed because the identity service was unavailable. They are short, as the outage may be. */
+/**
+ * Limits of attempts that failed because the identity service was unavailable. They are short, as the outage may be.
+ */
 const undecided = { perMinute: 60, pauseMs: 2_000, debtMax: 0 } as const
 
 /** How long an attempt may wait for the results of others. */
 const waitMaxMs = 10_000
 
 /**
- * Limits attempts with bad credentials. A bad credential that is repeated, such as an old key of a robot, has a limit of its
- * own and counts as one failure of its network. Many different bad credentials are limited by network. A credential that was
- * valid recently is not limited.
+ * Limits attempts with bad credentials. A bad credential that is repeated, such as an old key of a robot, has a limit
+ * of its own and counts as one failure of its network. Many different bad credentials are limited by network. A
+ * credential that was valid recently is not limited.
  */
 export class FailureLimits {
   readonly #clock: Pick<Clock, 'now'>
@@ -77,8 +79,8 @@ export class FailureLimits {
   }
 
   /**
-   * Checks a credential with `work`, which returns undefined for a bad one. Refuses without a check after too many failures.
-   * Of concurrent attempts, only as many are checked at once as may still fail. The others wait.
+   * Checks a credential with `work`, which returns undefined for a bad one. Refuses without a check after too many
+   * failures. Of concurrent attempts, only as many are checked at once as may still fail. The others wait.
    */
   async run<T>(attempt: Attempt, work: () => Promise<T | undefined>): Promise<T | undefined> {
     const keys = this.#keysOf(attempt)

@@ -24,8 +24,8 @@ export function limitsOfMany(one: BucketSettings, share: number): BucketSettings
 }
 
 /**
- * Counts failed attempts by credential and by network. A repeated credential drains only its own bucket. A new credential
- * drains the buckets of its networks too.
+ * Counts failed attempts by credential and by network. A repeated credential drains only its own bucket. A new
+ * credential drains the buckets of its networks too.
  */
 export class FailureTally {
   readonly #settings: BucketSettings

@@ -22,7 +22,10 @@ export interface Admin {
   readonly hasKey: boolean
 }
 
-/** Creates the administrator, or gives it the credentials of the configuration. A key that is no longer there is revoked. */
+/**
+ * Creates the administrator, or gives it the credentials of the configuration. A key that is no longer there is
+ * revoked.
+ */
 export async function ensureAdmin(needs: Needs, preset: AdminPreset): Promise<Admin> {
   const admin = await ensureUser(needs, preset)
   await ensurePresetKey(needs, admin, preset.apiKey)
@@ -32,8 +35,8 @@ export async function ensureAdmin(needs: Needs, preset: AdminPreset): Promise<Ad
 }
 
 /**
- * Creates an API key for an administrator that has neither a key nor a password. Undefined if none is needed. The key can be
- * shown only once, so call this when nothing can fail any more before the operator sees it.
+ * Creates an API key for an administrator that has neither a key nor a password. Undefined if none is needed. The key
+ * can be shown only once, so call this when nothing can fail any more before the operator sees it.
  */
 export async function createFirstKey(
   { apiKeys }: Pick<Needs, 'apiKeys'>,

@@ -4,8 +4,8 @@ import { isGeneratedKey } from './api-keys.ts'
 import { isScopedToken } from './scoped-tokens.ts'
 
 /**
- * Checks scoped tokens with one identity and all other credentials with another. Each has a cache of its own, because there
- * may be thousands of scoped tokens, and they must not displace results of a remote identity service.
+ * Checks scoped tokens with one identity and all other credentials with another. Each has a cache of its own, because
+ * there may be thousands of scoped tokens, and they must not displace results of a remote identity service.
  */
 export class IdentityByCredential implements CachingIdentity {
   readonly #scoped: CachingIdentity

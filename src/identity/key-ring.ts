@@ -14,12 +14,14 @@ const overlapMs = 25 * 3_600_000
 /** Another process may add and remove keys, so they are read again when they are older than this. */
 const reloadAfterMs = 10_000
 
-/** Anonymous callers can send tokens with unknown key ids. Such tokens cause at most one read of the keys in this time. */
+/**
+ * Anonymous callers can send tokens with unknown key ids. Such tokens cause at most one read of the keys in this time.
+ */
 const unknownKeyReloadMs = 1_000
 
 /**
- * The keys that sign tokens. One key signs at a time. Older keys are accepted until their last tokens have expired. The next
- * key is published before it signs. The ages of the keys decide this, so all processes that share the keys agree.
+ * The keys that sign tokens. One key signs at a time. Older keys are accepted until their last tokens have expired. The
+ * next key is published before it signs. The ages of the keys decide this, so all processes that share the keys agree.
  */
 export class KeyRing {
   readonly #store: SigningKeys
@@ -121,7 +123,9 @@ export class KeyRing {
     return key
   }
 
-  /** Removes all keys, which ends all tokens, and creates one that signs at once. For the case that a key was stolen. */
+  /**
+   * Removes all keys, which ends all tokens, and creates one that signs at once. For the case that a key was stolen.
+   */
   async replaceAll(): Promise<SigningKey> {
     const old = await this.#store.list()
     const key = await this.rotate()
@@ -131,13 +135,14 @@ export class KeyRing {
   }
 
   /**
-   * Creates the next key when the rotation is due, and removes keys whose tokens have all expired. A key stops signing when
-   * the next one starts. To be called from time to time.
+   * Creates the next key when the rotation is due, and removes keys whose tokens have all expired. A key stops signing
+   * when the next one starts. To be called from time to time.
    */
   async tend(): Promise<void> {
     await this.reload()
     const now = this.#clock.now()
-    // The absolute value, because a wrong clock may have dated a key years ahead, and the rotation must not wait for that.
+    // The absolute value, because a wrong clock may have dated a key years ahead, and the rotation must not wait for
+    // that.
     const isNew = ({ createdAt }: SigningKey) => Math.abs(now - createdAt) < this.#rotationMs
     if (this.#keys.length === 0 || (this.#rotationMs > 0 && !this.#keys.some(isNew))) await this.rotate()
     const expired = this.#keys.filter((_, index) => {

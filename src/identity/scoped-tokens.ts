@@ -33,8 +33,8 @@ const claimsBytesMax = 4_096
 const tokenRights: ReadonlySet<string> = new Set<Right>(['pull', 'push', 'delete'])
 
 /**
- * The short-lived tokens of bearer mode. A token contains the rights of its owner over the requested repositories, so a request
- * needs no look-up. Rights that the owner loses meanwhile end when the token expires.
+ * The short-lived tokens of bearer mode. A token contains the rights of its owner over the requested repositories, so a
+ * request needs no look-up. Rights that the owner loses meanwhile end when the token expires.
  */
 export class ScopedTokens implements Identity {
   readonly #keys: KeyRing
@@ -90,8 +90,8 @@ export class ScopedTokens implements Identity {
 }
 
 /**
- * Removes what does not fit into a token that a header can carry. A token may have fewer rights than requested. A client could
- * not tell a part of the catalog from the whole, so the catalog is kept as a whole or removed.
+ * Removes what does not fit into a token that a header can carry. A token may have fewer rights than requested. A
+ * client could not tell a part of the catalog from the whole, so the catalog is kept as a whole or removed.
  */
 export function trimToken({ principal, access, catalog }: ScopedToken): ScopedToken {
   let freeBytes = claimsBytesMax

@@ -18,8 +18,8 @@ const rightsByAction: Readonly<Record<string, readonly Right[]>> = {
 }
 
 /**
- * Parses `repository:<name>:<action>,<action>` and `registry:catalog:*`. Each text may contain several, separated by spaces. An
- * unknown scope is ignored, because a token may have fewer rights than requested.
+ * Parses `repository:<name>:<action>,<action>` and `registry:catalog:*`. Each text may contain several, separated by
+ * spaces. An unknown scope is ignored, because a token may have fewer rights than requested.
  */
 export function parseScopes(texts: readonly string[]): RequestedScopes {
   const scopes = texts.flatMap((text) => text.split(' ')).filter((scope) => scope !== '')

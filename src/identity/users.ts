@@ -22,8 +22,9 @@ export type UserName = string & { readonly __brand: 'UserName' }
 export const userNamePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/
 
 /**
- * With one of these user names, the password of Basic credentials is an API key or a token. A new user cannot have such a
- * name, in upper or lower case, because it would be confusing. An existing user with a name such as `ApiKey` can log in.
+ * With one of these user names, the password of Basic credentials is an API key or a token. A new user cannot have such
+ * a name, in upper or lower case, because it would be confusing. An existing user with a name such as `ApiKey` can log
+ * in.
  */
 export const reservedNames: ReadonlySet<string> = new Set(['apikey', 'bearer'])
 
@@ -66,8 +67,8 @@ export function parsePassword(given: string): string {
 }
 
 /**
- * `usersMax`: how many users the account may have. A name belongs to one user across all accounts, so an account without a
- * limit could use up names.
+ * `usersMax`: how many users the account may have. A name belongs to one user across all accounts, so an account
+ * without a limit could use up names.
  */
 export async function addUser(
   { metadata }: ChangeNeeds,
@@ -119,9 +120,9 @@ function refuseLastOperator(): void {
 }
 
 /**
- * A new password ends the tokens of the user, and so does disabling the user. The API keys of a disabled user are refused until
- * the user is enabled again. The last user of an account with the right `operate` keeps it, unless `onLastOperator` allows the
- * change.
+ * A new password ends the tokens of the user, and so does disabling the user. The API keys of a disabled user are
+ * refused until the user is enabled again. The last user of an account with the right `operate` keeps it, unless
+ * `onLastOperator` allows the change.
  */
 export async function changeUser(
   { metadata, roles }: ChangeNeeds & { readonly roles: RoleMap },
@@ -165,8 +166,8 @@ export function showUser({ name, account, roles, isDisabled, passwordHash }: Use
 }
 
 /**
- * Refuses if the roles give a right that the caller does not have. A role that is not in the map counts as all rights, because
- * it may get rights when the configuration changes.
+ * Refuses if the roles give a right that the caller does not have. A role that is not in the map counts as all rights,
+ * because it may get rights when the configuration changes.
  */
 export function checkMayManage(callerRights: ReadonlySet<Right>, roles: readonly string[], map: RoleMap): void {
   const rights = roles.every((role) => map.has(role)) ? rightsOf(roles, map) : new Set(allRights)
@@ -182,8 +183,8 @@ export function checkMaySetPassword({ keyExpiresAt }: Pick<Principal, 'keyExpire
 }
 
 /**
- * The user with this name and password. It takes the same time whether the name or the password is wrong. An invalid name is
- * not looked up, because PostgreSQL refuses text with NUL.
+ * The user with this name and password. It takes the same time whether the name or the password is wrong. An invalid
+ * name is not looked up, because PostgreSQL refuses text with NUL.
  */
 export async function findByPassword(
   { users }: { readonly users: Pick<Users, 'find'> },

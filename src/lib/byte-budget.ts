@@ -24,7 +24,9 @@ export interface BudgetSettings {
 
 /** How the budget deals with a hold or a waiter. */
 export interface HoldTerms {
-  /** Whether the bytes are no longer needed, for holds that are not released. The budget checks this from time to time. */
+  /**
+   * Whether the bytes are no longer needed, for holds that are not released. The budget checks this from time to time.
+   */
   readonly isOver?: () => boolean
   /** The bytes in memory outside of the budget while this waits. */
   readonly bytesWhileWaiting?: number
@@ -48,8 +50,8 @@ const collectEveryMs = 50
 const askAgainAfterMs = 5_000
 
 /**
- * A limit on bytes that many holders share. A holder reserves bytes before it uses them. If they are not free, it waits in a
- * queue for a bounded time. A waiter that exceeds only the share of its own holder does not delay the others.
+ * A limit on bytes that many holders share. A holder reserves bytes before it uses them. If they are not free, it waits
+ * in a queue for a bounded time. A waiter that exceeds only the share of its own holder does not delay the others.
  */
 export class ByteBudget {
   readonly #settings: BudgetSettings

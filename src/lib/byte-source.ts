@@ -15,9 +15,10 @@ export interface Pace {
 const samplesPerWindow = 10
 
 /**
- * The bytes of one sender, in chunks. They can be read once. The reading ends with an error if the sender sends too little
- * within a window. Only the time in which the source waits for the sender counts, so a slow store never makes a sender too
- * slow. A timer samples `samplesPerWindow` times in a window whether the source waits; this costs nothing per chunk.
+ * The bytes of one sender, in chunks. They can be read once. The reading ends with an error if the sender sends too
+ * little within a window. Only the time in which the source waits for the sender counts, so a slow store never makes a
+ * sender too slow. A timer samples `samplesPerWindow` times in a window whether the source waits; this costs nothing
+ * per chunk.
  */
 export class ByteSource implements AsyncIterable<Uint8Array> {
   readonly #reader: StreamReader | undefined

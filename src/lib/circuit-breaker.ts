@@ -12,13 +12,13 @@ const pauseMs = 2_000
 const originsMax = 1_000
 
 /**
- * Guards calls to a service that may be down: callers fail at once, and the service can recover. After 5 consecutive failures
- * the circuit opens, and no call passes for 2 s. Then one trial call passes. If it succeeds, the circuit closes. If it fails,
- * the circuit stays open for another 2 s.
+ * Guards calls to a service that may be down: callers fail at once, and the service can recover. After 5 consecutive
+ * failures the circuit opens, and no call passes for 2 s. Then one trial call passes. If it succeeds, the circuit
+ * closes. If it fails, the circuit stays open for another 2 s.
  *
- * A call can name its origin. All failures of one origin count as one, so that one origin cannot open the circuit for all
- * others. While the circuit is open, an origin that has failed waits 2 s longer for a trial, so that it cannot use up the
- * trials of the others. Calls without an origin count one by one.
+ * A call can name its origin. All failures of one origin count as one, so that one origin cannot open the circuit for
+ * all others. While the circuit is open, an origin that has failed waits 2 s longer for a trial, so that it cannot use
+ * up the trials of the others. Calls without an origin count one by one.
  */
 export class CircuitBreaker {
   readonly #now: () => number

@@ -46,8 +46,8 @@ export function isAddressRange(text: string): boolean {
 }
 
 /**
- * The networks of a client, the narrowest first. An IPv4 address is its own network. With IPv6, one client usually has a /64,
- * and a customer of a provider often has a whole /56 or /48.
+ * The networks of a client, the narrowest first. An IPv4 address is its own network. With IPv6, one client usually has
+ * a /64, and a customer of a provider often has a whole /56 or /48.
  */
 export function networksOf(address: string): readonly string[] {
   if (isIP(address) !== 6) return [address]

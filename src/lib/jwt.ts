@@ -71,8 +71,8 @@ function isSound({ sub, exp }: { readonly sub?: unknown; readonly exp?: unknown 
   return (sub === undefined || typeof sub === 'string') && Number.isFinite(exp)
 }
 
-// The decoder of the library ignores spaces. RFC 7515, 2: "without the addition of any line breaks, whitespace, or other
-// additional characters".
+// The decoder of the library ignores spaces. RFC 7515, 2: "without the addition of any line breaks, whitespace, or
+// other additional characters".
 const compactShape = /^[\w-]+\.[\w-]+\.[\w-]*$/
 
 export function hasJwtShape(token: string): boolean {

@@ -4,9 +4,9 @@ const closingMs = 1_000
 const closingPollMs = 10
 
 /**
- * Writes lines to standard output without blocking. Lines are buffered, so that one system call writes many. If the reader is
- * slow or the disk is full, up to `bufferBytes` of text wait, and further lines are dropped. As soon as the output accepts
- * text again, the number of dropped lines is written in their place.
+ * Writes lines to standard output without blocking. Lines are buffered, so that one system call writes many. If the
+ * reader is slow or the disk is full, up to `bufferBytes` of text wait, and further lines are dropped. As soon as the
+ * output accepts text again, the number of dropped lines is written in their place.
  */
 export class LogOutput {
   readonly #bufferBytes: number

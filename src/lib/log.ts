@@ -28,8 +28,8 @@ const defaultBufferBytes = 1024 * 1024
 const severities: Readonly<Record<LogLevel | 'silent', number>> = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 }
 
 /**
- * Opens the log: JSON lines, or text lines for a terminal. This is own code because a line cost three times as much with
- * the usual library (`docs/decisions/0008-log-lines.md`).
+ * Opens the log: JSON lines, or text lines for a terminal. This is own code because a line cost three times as much
+ * with the usual library (`docs/decisions/0008-log-lines.md`).
  */
 export function openLog({ format, level, bufferBytes = defaultBufferBytes, textLayouts = {} }: LogOptions): Log {
   const toLine = format === 'json' ? toJson : toText.bind(undefined, textLayouts)

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 
 /**
- * How many file descriptors this process has open. Undefined if the system does not tell. Infinity if no descriptor is left to
- * list them. Since Linux 6.2 the size of the folder is their number, which is fast. With an older kernel the folder must be
- * listed, which needs a descriptor and takes milliseconds for each thousand.
+ * How many file descriptors this process has open. Undefined if the system does not tell. Infinity if no descriptor is
+ * left to list them. Since Linux 6.2 the size of the folder is their number, which is fast. With an older kernel the
+ * folder must be listed, which needs a descriptor and takes milliseconds for each thousand.
  */
 export function countOpenFiles(folder = '/proc/self/fd'): number | undefined {
   try {

@@ -15,8 +15,8 @@ interface PendingGroup {
 const waitingMax = 1_000
 
 /**
- * The attempts whose results are not known yet. Any of them may fail, so at most as many of a group are pending at once as may
- * still fail; others wait for a result. Attempts with the same label count as one.
+ * The attempts whose results are not known yet. Any of them may fail, so at most as many of a group are pending at once
+ * as may still fail; others wait for a result. Attempts with the same label count as one.
  */
 export class PendingAttempts {
   readonly #groups = new Map<string, PendingGroup>()

@@ -7,7 +7,9 @@ export class NoSlot extends Error {
   }
 }
 
-/** Limits how many tasks run at once. Others wait in the order of their arrival: a limited number, for a limited time. */
+/**
+ * Limits how many tasks run at once. Others wait in the order of their arrival: a limited number, for a limited time.
+ */
 export class Slots {
   readonly #atOnceMax: number
   readonly #waitingMax: number
@@ -25,7 +27,10 @@ export class Slots {
     return this.#waiting.size
   }
 
-  /** The result of `work`. Rejects with `NoSlot`, without a call of `work`, if the queue is full or the wait is too long. */
+  /**
+   * The result of `work`. Rejects with `NoSlot`, without a call of `work`, if the queue is full or the wait is too
+   * long.
+   */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#begin()) await this.#wait()
     try {

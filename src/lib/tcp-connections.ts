@@ -7,8 +7,8 @@ const established = '01'
 const mappedPrefix = '0000000000000000FFFF0000'
 
 /**
- * For each connection to a local port, how many bytes wait in the kernel to be sent or acknowledged. The key is the remote end,
- * as `remoteKeyOf` formats it. Undefined if the kernel does not tell.
+ * For each connection to a local port, how many bytes wait in the kernel to be sent or acknowledged. The key is the
+ * remote end, as `remoteKeyOf` formats it. Undefined if the kernel does not tell.
  */
 export function listSendQueues(localPort: number): ReadonlyMap<string, number> | undefined {
   const texts = tables.map(readTable).filter((text) => text !== undefined)
@@ -16,8 +16,8 @@ export function listSendQueues(localPort: number): ReadonlyMap<string, number> |
 }
 
 /**
- * A client may use one port for connections to two addresses of this machine. Bun does not tell to which address a request
- * came, so the bytes of such connections are added up.
+ * A client may use one port for connections to two addresses of this machine. Bun does not tell to which address a
+ * request came, so the bytes of such connections are added up.
  */
 export function readSendQueues(texts: readonly string[], localPort: number): ReadonlyMap<string, number> {
   const wanted = toHex(localPort, 4)

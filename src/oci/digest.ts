@@ -4,8 +4,8 @@ import { RegistryRefusal } from './errors.ts'
 export type Digest = string & { readonly __brand: 'Digest' }
 
 /**
- * A digest with the right form. Its algorithm may not be supported (`blake3:...`). The subject of a manifest may have such a
- * digest, but no stored content has one.
+ * A digest with the right form. Its algorithm may not be supported (`blake3:...`). The subject of a manifest may have
+ * such a digest, but no stored content has one.
  */
 export type WellFormedDigest = Digest | (string & { readonly __brand: 'WellFormedDigest' })
 
@@ -39,7 +39,9 @@ export function isDigest(text: string): text is Digest {
   return isWellFormedDigest(text) && isSupported(text)
 }
 
-/** Refuses a text that is no digest. For a supported algorithm, the encoding must have the right length and characters. */
+/**
+ * Refuses a text that is no digest. For a supported algorithm, the encoding must have the right length and characters.
+ */
 export function parseWellFormedDigest(text: string): WellFormedDigest {
   if (isWellFormedDigest(text)) return text
   throw new RegistryRefusal('digest-invalid', { digest: text.slice(0, digestLengthMax) })

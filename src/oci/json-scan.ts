@@ -1,7 +1,7 @@
 /**
- * Faults of a JSON text that `JSON.parse` accepts and a registry must not: nesting that is too deep, a duplicate key (some
- * parsers use the first one, others the last one), and keys that differ only in case (the same field for a client in Go,
- * two for this program). With the last two, one document has two meanings.
+ * Faults of a JSON text that `JSON.parse` accepts and a registry must not: nesting that is too deep, a duplicate key
+ * (some parsers use the first one, others the last one), and keys that differ only in case (the same field for a client
+ * in Go, two for this program). With the last two, one document has two meanings.
  */
 export type JsonFault =
   | { readonly kind: 'too deep' | 'not JSON' }

@@ -1,6 +1,8 @@
 import { isRepositoryName, type RepositoryName } from './names.ts'
 
-/** A repository name, or a name with `*` for any text, also with slashes: `team/*`. Only the functions here create it. */
+/**
+ * A repository name, or a name with `*` for any text, also with slashes: `team/*`. Only the functions here create it.
+ */
 export type RepositoryPattern = string & { readonly __brand: 'RepositoryPattern' }
 
 // Each star multiplies the work of a matcher that backtracks, such as LIKE in SQL.

@@ -26,22 +26,28 @@ export interface Accounts {
   /** May be answered from memory if nothing else can change the row. Otherwise it reads the row. */
   find(name: string): Promise<Account | undefined>
 
-  /** Inside a transaction. As `find`; `state` and `isReadOnly` cannot change before the transaction ends. */
+  /**
+   * Inside a transaction. As `find`. `setState` with `disabled`, `suspend` and `Marks.lockExclusively` resolve only after
+   * this transaction has ended.
+   */
   findLocked(id: RowId): Promise<Account | undefined>
 
   /** Returns the account. Creates it in the state `enabled` if it has no row. An existing state does not change. */
   ensure(name: string): Promise<Account>
 
   /**
-   * Sets the state. Creates the account if it has no row. Idempotent. Returns the account as it is afterwards. A suspended
-   * account stays suspended: `enabled` changes nothing, and `disabled` becomes its state when the suspension ends.
+   * Sets the state. Creates the account if it has no row. Idempotent. Returns the account as it is afterwards. A
+   * suspended account stays suspended: `enabled` changes nothing, and `disabled` becomes its state when the suspension
+   * ends. With `disabled`, waits for the transactions that have called `findLocked` for the account.
    */
   setState(name: string, state: 'enabled' | 'disabled'): Promise<Account>
 
-  /** Suspends the account. Creates it if it has no row. Idempotent. */
+  /** Suspends the account. Creates it if it has no row. Idempotent. Waits as `setState` with `disabled` does. */
   suspend(name: string): Promise<void>
 
-  /** Ends the suspension: the account has its earlier state again. Idempotent. Undefined if there is no such account. */
+  /**
+   * Ends the suspension: the account has its earlier state again. Idempotent. Undefined if there is no such account.
+   */
   resume(name: string): Promise<Account | undefined>
 
   /** At most `limit` accounts with names after `after`, in byte order of the names. */

@@ -1,6 +1,6 @@
 /**
- * The name of a stored object. It is random, is created once, and is never used again; it does not depend on the digest. So
- * a late or repeated removal of old bytes can never hit new ones.
+ * The name of a stored object. It is random, is created once, and is never used again; it does not depend on the
+ * digest. So a late or repeated removal of old bytes can never hit new ones.
  */
 export type StorageKey = string & { readonly __brand: 'StorageKey' }
 
@@ -31,8 +31,8 @@ export interface RemovableObject {
 /** An object that is complete and durable. It never changes again. */
 export interface CompleteObject {
   /**
-   * The key of the object. It is the key of `openWriter`, or a new key that no other writer gets. A store whose writes can
-   * arrive late needs a new key, so that a late write of an aborted writer cannot change acknowledged bytes.
+   * The key of the object. It is the key of `openWriter`, or a new key that no other writer gets. A store whose writes
+   * can arrive late needs a new key, so that a late write of an aborted writer cannot change acknowledged bytes.
    */
   readonly key: StorageKey
   /** False if an answer of the store was lost. Then the bytes must be read and verified before they are used. */
@@ -61,15 +61,15 @@ export interface BlobStore {
   openWriter(key: StorageKey, from: UnfinishedObject): Promise<BlobWriter>
 
   /**
-   * The bytes of a complete object, or a part of them, for a client. Undefined if there is no object, or if its size is not
-   * `sizeBytes`: then the bytes are lost. A store says this only if the owner's name of `claim` is still in it. If it is not,
-   * such as with a disk that is not mounted or another bucket, the method rejects with `Unavailable`.
+   * The bytes of a complete object, or a part of them, for a client. Undefined if there is no object, or if its size is
+   * not `sizeBytes`: then the bytes are lost. A store says this only if the owner's name of `claim` is still in it. If
+   * it is not, such as with a disk that is not mounted or another bucket, the method rejects with `Unavailable`.
    */
   open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined>
 
   /**
-   * All bytes of a complete object, for this process, which reads them as fast as they arrive. Undefined as for `open`. The
-   * iteration too rejects with `Unavailable`. The caller must read to the end or call `return`.
+   * All bytes of a complete object, for this process, which reads them as fast as they arrive. Undefined as for `open`.
+   * The iteration too rejects with `Unavailable`. The caller must read to the end or call `return`.
    */
   read(key: StorageKey, sizeBytes: number): Promise<AsyncIterable<Uint8Array> | undefined>
 
@@ -77,27 +77,27 @@ export interface BlobStore {
   has(key: StorageKey, sizeBytes: number): Promise<boolean>
 
   /**
-   * Removes an object in any state, complete or not. With the key of an upload, removes everything that its writers left.
-   * Idempotent: to remove an object that does not exist is a success.
+   * Removes an object in any state, complete or not. With the key of an upload, removes everything that its writers
+   * left. Idempotent: to remove an object that does not exist is a success.
    */
   remove(key: StorageKey, notes: string | undefined): Promise<void>
 
   /**
-   * A URL under which any client can download the bytes from the store itself, for so many seconds. Undefined if the store
-   * has no such URLs.
+   * A URL under which any client can download the bytes from the store itself, for so many seconds. Undefined if the
+   * store has no such URLs.
    */
   presignDownload(key: StorageKey, lifetimeSeconds: number): string | undefined
 
   /**
-   * All objects that are at least `ageMs` old by the clock of the store, in pages, complete or not. The caller finds out
-   * which of them belong to no row.
+   * All objects that are at least `ageMs` old by the clock of the store, in pages, complete or not. The caller finds
+   * out which of them belong to no row.
    */
   listOlderThan(ageMs: number): AsyncIterable<readonly OrphanedObject[]>
 
   /**
-   * Writes the owner's name into the store if it has no name and `mayBeNew` is true, or if its name is `formerOwner`. Returns
-   * the name that is in the store afterwards. The name keeps two registries from sharing one store, where each would remove
-   * the other's objects as orphaned. The store object remembers the name, for `open`.
+   * Writes the owner's name into the store if it has no name and `mayBeNew` is true, or if its name is `formerOwner`.
+   * Returns the name that is in the store afterwards. The name keeps two registries from sharing one store, where each
+   * would remove the other's objects as orphaned. The store object remembers the name, for `open`.
    */
   claim(owner: string, as: { readonly mayBeNew: boolean; readonly formerOwner?: string }): Promise<string | undefined>
 
@@ -109,14 +109,14 @@ export interface BlobStore {
 }
 
 /**
- * Appends to one object, from `openWriter` to `close`. Methods run one at a time. They reject with `Spoiled` if the object
- * can never become complete, and with `Unavailable` if a later attempt may succeed.
+ * Appends to one object, from `openWriter` to `close`. Methods run one at a time. They reject with `Spoiled` if the
+ * object can never become complete, and with `Unavailable` if a later attempt may succeed.
  */
 export interface BlobWriter {
   /**
-   * Appends a chunk, which the caller must not change afterwards. The promise gives backpressure: memory is bounded if the
-   * caller awaits it. Rejects with the refusal `disk-low`, and appends nothing of the chunk, if the chunk would use the
-   * reserve of a local disk. Earlier chunks can still be flushed then.
+   * Appends a chunk, which the caller must not change afterwards. The promise gives backpressure: memory is bounded if
+   * the caller awaits it. Rejects with the refusal `disk-low`, and appends nothing of the chunk, if the chunk would use
+   * the reserve of a local disk. Earlier chunks can still be flushed then.
    */
   write(chunk: Uint8Array): Promise<void>
 
@@ -127,8 +127,9 @@ export interface BlobWriter {
   complete(): Promise<CompleteObject>
 
   /**
-   * Drops the bytes since the last `flush`, or since `openWriter`, and frees their space. If the store cannot do so now, the
-   * next `openWriter` does. After `complete`, only a caller that knows that no row names the object may call this.
+   * Drops the bytes since the last `flush`, or since `openWriter`, and frees their space. If the store cannot do so
+   * now, the next `openWriter` does. After `complete`, only a caller that knows that no row names the object may call
+   * this.
    */
   rollBack(): Promise<void>
 

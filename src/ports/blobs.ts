@@ -30,15 +30,15 @@ export interface BlobRow {
 }
 
 /**
- * The blobs of an account and the links of its repositories to them. An account has each blob once. A link has a lease: while
- * it runs, the collector does not remove the link, although no manifest needs the blob yet.
+ * The blobs of an account and the links of its repositories to them. An account has each blob once. A link has a lease:
+ * while it runs, the collector does not remove the link, although no manifest needs the blob yet.
  */
 export interface Blobs {
   find(scope: Scope, digest: Digest): Promise<LinkedBlob | undefined>
 
   /**
-   * At most `limit` repositories of the account that link the blob. Empty for a damaged blob. The caller must check the right
-   * to pull from the repository that it chooses.
+   * At most `limit` repositories of the account that link the blob. Empty for a damaged blob. The caller must check the
+   * right to pull from the repository that it chooses.
    */
   listHolders(accountId: RowId, digest: Digest, limit: number): Promise<RepositoryName[]>
 
@@ -63,15 +63,15 @@ export interface Blobs {
   add(accountId: RowId, digest: Digest, sizeBytes: number, key: StorageKey): Promise<BlobRow | undefined>
 
   /**
-   * Gives a damaged blob a new object, which is complete, durable and verified. Removes the mark and moves the old key to the
-   * trash. Undefined, without a change, if the account has no damaged blob with this digest. Of several concurrent calls, one
-   * succeeds.
+   * Gives a damaged blob a new object, which is complete, durable and verified. Removes the mark and moves the old key
+   * to the trash. Undefined, without a change, if the account has no damaged blob with this digest. Of several
+   * concurrent calls, one succeeds.
    */
   replaceDamaged(accountId: RowId, digest: Digest, sizeBytes: number, key: StorageKey): Promise<BlobRow | undefined>
 
   /**
-   * Links the blob, or renews its lease if it is linked. Queues it for the collector. Manifest entries of the repository that
-   * wait for this digest point to the blob afterwards.
+   * Links the blob, or renews its lease if it is linked. Queues it for the collector. Manifest entries of the
+   * repository that wait for this digest point to the blob afterwards.
    */
   link(repository: RepositoryRow, blobId: RowId, digest: Digest): Promise<void>
 

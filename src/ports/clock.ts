@@ -1,6 +1,6 @@
 /**
- * Time and unique ids for this process, so that tests can control them. Times that several replicas compare (leases, expiry,
- * quarantine) are not taken from this clock: the metadata store compares them with its own.
+ * Time and unique ids for this process, so that tests can control them. Times that several replicas compare (leases,
+ * expiry, quarantine) are not taken from this clock: the metadata store compares them with its own.
  */
 export interface Clock {
   /** Milliseconds since 1970. Setting the clock of the machine changes it. */

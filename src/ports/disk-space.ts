@@ -1,6 +1,6 @@
 /**
- * The free space of the disks of this machine. The last `storage.min_free` bytes of each disk are a reserve. Pushes stop
- * there, so that an operator can still revoke keys, move tags, delete and collect.
+ * The free space of the disks of this machine. The last `storage.min_free` bytes of each disk are a reserve. Pushes
+ * stop there, so that an operator can still revoke keys, move tags, delete and collect.
  *
  * The methods are synchronous. Each may make one short system call.
  */
@@ -12,8 +12,8 @@ export interface DiskSpace {
   isVeryLow(): boolean
 
   /**
-   * Reserves space for bytes that the caller writes next. They count as written from now on. Throws the refusal `disk-low`,
-   * and reserves nothing, if the bytes would use the reserve of a disk.
+   * Reserves space for bytes that the caller writes next. They count as written from now on. Throws the refusal
+   * `disk-low`, and reserves nothing, if the bytes would use the reserve of a disk.
    */
   reserve(bytes: number): void
 

@@ -56,44 +56,47 @@ export interface GarbageForecast {
 }
 
 /**
- * The rows of the collector: a queue of blobs that may be unused, and the trash, the keys of objects whose bytes are to be
- * removed. Several collectors can run at once, in one process or in several.
+ * The rows of the collector: a queue of blobs that may be unused, and the trash, the keys of objects whose bytes are to
+ * be removed. Several collectors can run at once, in one process or in several.
  *
- * The collector removes a blob in this order: lock it, then check in a second statement that nothing uses it, then remove its
- * rows and put its key into the trash, all in one transaction. The foreign keys refuse the removal of a blob that is in use.
+ * The collector removes a blob in this order: lock it, then check in a second statement that nothing uses it, then
+ * remove its rows and put its key into the trash, all in one transaction. The foreign keys refuse the removal of a blob
+ * that is in use.
  */
 export interface Garbage {
   // The following methods are for transactions.
 
   /**
-   * The next queued blob whose lease time is over. Locks it: no other transaction can start to use it before this one ends.
-   * Skips blobs that other transactions hold, and those that were queued before `queuedFrom`, which is where the last call
-   * ended.
+   * The next queued blob whose lease time is over. Locks it: no other transaction can start to use it before this one
+   * ends. Skips blobs that other transactions hold, and those that were queued before `queuedFrom`, which is where the
+   * last call ended.
    */
   lockNextDue(leaseMs: number, queuedFrom: number, linksMax: number): Promise<DueBlob | undefined>
 
   /** Locks the blob again. False if its place in the queue has changed, or another transaction holds it. */
   lockDue(blob: DueBlob): Promise<boolean>
 
-  /** Moves the blob to the end of the queue. Returns its new place; undefined if its place had changed. Needs no lock. */
+  /**
+   * Moves the blob to the end of the queue. Returns its new place; undefined if its place had changed. Needs no lock.
+   */
   requeue(blob: DueBlob): Promise<number | undefined>
 
   /**
-   * Whether a manifest names the blob, or a link to it has a running lease. Must be a statement of its own after the lock, so
-   * that it sees what other transactions committed while this one waited for the lock.
+   * Whether a manifest names the blob, or a link to it has a running lease. Must be a statement of its own after the
+   * lock, so that it sees what other transactions committed while this one waited for the lock.
    */
   isInUse(candidate: BlobCandidate, leaseMs: number): Promise<boolean>
 
   /**
-   * Looks at the next `limit` links of the blob, in the order of the repositories, after `after`. Removes those whose lease is
-   * over and whose repository has no manifest that names the blob. Needs no lock of the blob. Skips links that other
-   * transactions hold.
+   * Looks at the next `limit` links of the blob, in the order of the repositories, after `after`. Removes those whose
+   * lease is over and whose repository has no manifest that names the blob. Needs no lock of the blob. Skips links that
+   * other transactions hold.
    */
   removeUnusedLinks(candidate: BlobCandidate, leaseMs: number, after: RowId, limit: number): Promise<LinkBatch>
 
   /**
-   * Keeps a blob that is in use. Takes it off the queue if a manifest names it, because removing that manifest queues it
-   * again. Otherwise moves it to the end of the queue.
+   * Keeps a blob that is in use. Takes it off the queue if a manifest names it, because removing that manifest queues
+   * it again. Otherwise moves it to the end of the queue.
    */
   keep(candidate: BlobCandidate): Promise<void>
 
@@ -101,28 +104,31 @@ export interface Garbage {
   moveToTrash(candidate: BlobCandidate): Promise<void>
 
   /**
-   * Removes at most `limit` upload sessions: open ones that are idle or too old, whose keys go to the trash, and committed
-   * ones. Returns their number.
+   * Removes at most `limit` upload sessions: open ones that are idle or too old, whose keys go to the trash, and
+   * committed ones. Returns their number.
    */
   expireUploads(ages: GarbageAges, limit: number): Promise<number>
 
   /** Puts an object into the trash that no row names. Rejects if a blob or an upload names its key. */
   trash(object: RemovableObject): Promise<void>
 
-  /** Puts those objects into the trash that no blob, no unfinished upload and no row of the trash names. Returns their number. */
+  /**
+   * Puts those objects into the trash that no blob, no unfinished upload and no row of the trash names. Returns their
+   * number.
+   */
   trashOrphans(objects: readonly OrphanedObject[]): Promise<number>
 
   /**
-   * Looks at the next repositories after `after`, in a fixed order. Removes those that have no manifests, links and uploads,
-   * are at least `minAgeMs` old, and belong to an enabled account.
+   * Looks at the next repositories after `after`, in a fixed order. Removes those that have no manifests, links and
+   * uploads, are at least `minAgeMs` old, and belong to an enabled account.
    */
   removeEmptyRepositories(minAgeMs: number, after: RepositoryRow | undefined): Promise<RepositoryBatch>
 
   // Each of the following methods is atomic and is called outside of transactions.
 
   /**
-   * Claims at most `limit` trashed objects whose quarantine is over. For `holdMs` no other caller gets them. If the caller
-   * dies, they can be claimed again afterwards.
+   * Claims at most `limit` trashed objects whose quarantine is over. For `holdMs` no other caller gets them. If the
+   * caller dies, they can be claimed again afterwards.
    */
   claimTrashed(quarantineMs: number, holdMs: number, limit: number): Promise<RemovableObject[]>
 
@@ -130,8 +136,9 @@ export interface Garbage {
   removeTrashed(key: StorageKey): Promise<void>
 
   /**
-   * Claims a piece of periodic work for `everyMs`. False, without a change, while an earlier claim lasts, also by the same caller. So
-   * one of many processes does the work in each period. With `everyMs` 0 it only tests whether the earlier claim is over.
+   * Claims a piece of periodic work for `everyMs`. False, without a change, while an earlier claim lasts, also by the
+   * same caller. So one of many processes does the work in each period. With `everyMs` 0 it only tests whether the
+   * earlier claim is over.
    */
   claimWork(work: string, everyMs: number): Promise<boolean>
 

@@ -29,8 +29,8 @@ export interface Principal {
   /** Everything that the caller may do. What no grant allows is refused. */
   readonly grants: readonly Grant[]
   /**
-   * When the caller's API key expires, in milliseconds since 1970. No credential that the caller creates may last longer.
-   * Undefined for a token, because its user can log in again.
+   * When the caller's API key expires, in milliseconds since 1970. No credential that the caller creates may last
+   * longer. Undefined for a token, because its user can log in again.
    */
   readonly keyExpiresAt?: number | undefined
   /** Identifies the credential in the log without revealing it. */
@@ -59,8 +59,8 @@ export interface Origin {
 /** Checks credentials. */
 export interface Identity {
   /**
-   * The principal. Undefined if the credential is wrong, expired or revoked: the caller gets 401 only then. Rejects with
-   * `Unavailable` if this cannot be found out now.
+   * The principal. Undefined if the credential is wrong, expired or revoked: the caller gets 401 only then. Rejects
+   * with `Unavailable` if this cannot be found out now.
    */
   authenticate(credential: Credential, origin?: Origin): Promise<Principal | undefined>
 }
@@ -70,8 +70,8 @@ export interface CachingIdentity extends Identity {
   /** Synchronous, from the cache only. Undefined says nothing about the credential. */
   findCached(credential: Credential): Principal | undefined
   /**
-   * Whether this process created the credential, and it cannot be guessed. The check of such a credential costs one signature
-   * or one row.
+   * Whether this process created the credential, and it cannot be guessed. The check of such a credential costs one
+   * signature or one row.
    */
   isUnguessable(credential: Credential): boolean
   /** Empties the cache, because users or keys have changed. Also drops the results of checks that are running. */

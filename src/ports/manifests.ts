@@ -47,8 +47,8 @@ export interface ReferrerQuery {
   readonly after: string | undefined
   readonly limit: number
   /**
-   * About how many bytes of JSON the batch may have. The store reads no more than that into memory. A batch always has one
-   * referrer, however large it is.
+   * About how many bytes of JSON the batch may have. The store reads no more than that into memory. A batch always has
+   * one referrer, however large it is.
    */
   readonly bytesMax: number
 }
@@ -75,7 +75,9 @@ export interface Manifests {
   /** Adds the manifest if the repository does not have it. Otherwise sets its media type. */
   save(repository: RepositoryRow, manifest: NewManifest): Promise<{ readonly id: RowId; readonly isNew: boolean }>
 
-  /** Adds the entries. If the manifest was pushed before, sets the blob or child of entries that were missing content. */
+  /**
+   * Adds the entries. If the manifest was pushed before, sets the blob or child of entries that were missing content.
+   */
   saveEntries(repository: RepositoryRow, manifestId: RowId, entries: readonly ManifestEntry[]): Promise<void>
 
   /** Entries of other manifests that wait for this digest point to this manifest afterwards. */

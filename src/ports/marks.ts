@@ -1,8 +1,10 @@
 /**
  * - `store-id`: the random id of this metadata store.
- * - `has-blobs`: this metadata store has claimed a blob store (`BlobStore.claim`). A blob store without an owner is not it.
+ * - `has-blobs`: this metadata store has claimed a blob store (`BlobStore.claim`). A blob store without an owner is not
+ *   it.
  * - `read-only`: the registry is being or was moved to other stores, and takes no changes here. The text says where to.
- * - `move-from`: the `store-id` of the registry that is being moved to here. No server starts until the move is finished.
+ * - `move-from`: the `store-id` of the registry that is being moved to here. No server starts until the move is
+ *   finished.
  * - `moved-from`: the id of the move that brought the rows.
  * - `empty-repositories`: where the collector continues its search for empty repositories.
  */
@@ -18,9 +20,10 @@ export interface Marks {
   findLocked(name: MarkName): Promise<string | undefined>
 
   /**
-   * Takes an exclusive lock against all transactions that call `findLocked` of a mark or an account: waits for those that run,
-   * and delays new ones until this transaction ends. All of them see afterwards what this one has changed. Reads without a
-   * lock are not delayed. To prevent deadlocks, a transaction that locks both locks the mark before the account.
+   * Takes an exclusive lock against all transactions that call `findLocked` of a mark or an account: waits for those
+   * that run, and delays new ones until this transaction ends. All of them see afterwards what this one has changed.
+   * Reads without a lock are not delayed. To prevent deadlocks, a transaction that locks both locks the mark before the
+   * account.
    */
   lockExclusively(): Promise<void>
 

@@ -9,7 +9,9 @@ import type { Tags } from './tags.ts'
 import type { Uploads } from './uploads.ts'
 import type { Users } from './users.ts'
 
-/** All metadata, by concept. Methods return undefined for what does not exist; the use cases decide whether to refuse. */
+/**
+ * All metadata, by concept. Methods return undefined for what does not exist. The use cases decide whether to refuse.
+ */
 export interface Tables {
   readonly accounts: Accounts
   readonly repositories: Repositories
@@ -24,9 +26,9 @@ export interface Tables {
 }
 
 /**
- * The metadata store. A method outside of `transaction` is one atomic statement, and durable when it resolves. All replicas
- * see the same data: a read that begins after a write has resolved sees the write. If the engine fails, a method rejects with
- * `Unavailable`, with the engine's error as the cause.
+ * The metadata store. A change by a method outside of `transaction` is atomic, and durable when the method resolves. All
+ * replicas see the same data: a read that begins after a write has resolved sees the write. If the engine fails, a
+ * method rejects with `Unavailable`, with the engine's error as the cause.
  *
  * Every implementation guarantees the following, whatever the use cases do:
  *  - a storage key is in at most one row of uploads, blobs and trash;
@@ -35,12 +37,13 @@ export interface Tables {
  */
 export interface MetadataStore extends Tables {
   /**
-   * Runs `work` in a transaction: all of its changes happen, or none. Durable when it resolves. `work` sees its own changes;
-   * others see them after the end. If `work` rejects, the transaction is rolled back and the error is passed on.
+   * Runs `work` in a transaction: all of its changes happen, or none. Durable when it resolves. `work` sees its own
+   * changes; others see them after the end. If `work` rejects, the transaction is rolled back and the error is passed
+   * on.
    *
-   * `work` may run several times, because an engine can ask for a repetition. So it must have no effects except on the tables
-   * that it gets, and must wait for nothing else: no blob store, no network, no clock. After a lost connection it may be
-   * unknown whether the transaction was committed; then this rejects with `Unavailable`.
+   * `work` may run several times, because an engine can ask for a repetition. So it must have no effects except on the
+   * tables that it gets, and must wait for nothing else: no blob store, no network, no clock. After a lost connection
+   * it may be unknown whether the transaction was committed; then this rejects with `Unavailable`.
    */
   transaction<T>(work: (tables: Tables) => Promise<T>): Promise<T>
 

@@ -22,8 +22,8 @@ export interface Repositories {
   ensure(scope: Scope): Promise<RepositoryRow>
 
   /**
-   * At most `limit` names after `after`, in byte order, of repositories that have a manifest. With `patterns`: only those
-   * that match one of them.
+   * At most `limit` names after `after`, in byte order, of repositories that have a manifest. With `patterns`: only
+   * those that match one of them.
    */
   list(
     accountId: RowId,

@@ -12,15 +12,17 @@ export interface Upload {
   readonly storageKey: StorageKey
   /** The durable bytes. After a crash, the upload continues behind them. */
   readonly object: UnfinishedObject
-  /** The SHA-256 digest of these bytes, if an unbroken chain of writers computed it. Then they need not be read again. */
+  /**
+   * The SHA-256 digest of these bytes, if an unbroken chain of writers computed it. Then they need not be read again.
+   */
   readonly receivedDigest: Digest | undefined
   /** The fencing token. It increases with each claim. */
   readonly epoch: number
 }
 
 /**
- * `open`: bytes can be appended. `closing`: the digest with which the present writer closes the session. `done`: the session
- * was committed with this digest.
+ * `open`: bytes can be appended. `closing`: the digest with which the present writer closes the session. `done`: the
+ * session was committed with this digest.
  */
 export type UploadState = { readonly open: Upload; readonly closing?: Digest | undefined } | { readonly done: Digest }
 
@@ -59,10 +61,11 @@ export interface ListedUpload {
 /**
  * Upload sessions.
  *
- * A turn is the exclusive, time-limited right to write to a session: a lease with a fencing token, the epoch. A claim succeeds
- * only if the last turn has ended, by the clock of the store, and it increases the epoch. `renewTurn`, `releaseTurn`, `commit`
- * and `holdsTurn` compare the epoch of the given `Upload` with the row, so a writer that has lost its turn changes nothing.
- * They do not compare the time: an expired turn that no other request has claimed is still held.
+ * A turn is the exclusive, time-limited right to write to a session: a lease with a fencing token, the epoch. A claim
+ * succeeds only if the last turn has ended, by the clock of the store, and it increases the epoch. `renewTurn`,
+ * `releaseTurn`, `commit` and `holdsTurn` compare the epoch of the given `Upload` with the row, so a writer that has
+ * lost its turn changes nothing. They do not compare the time: an expired turn that no other request has claimed is
+ * still held.
  */
 export interface Uploads {
   /** Creates an open session. With `turnMs` above 0 the caller has the first turn. */
@@ -71,23 +74,26 @@ export interface Uploads {
   find(owner: UploadOwner, id: UploadId): Promise<UploadState | undefined>
 
   /**
-   * Claims the turn for `turnMs`. Undefined if there is no such open session, or another request has the turn. Other requests
-   * can read `closing` from the state of the session.
+   * Claims the turn for `turnMs`. Undefined if there is no such open session, or another request has the turn. Other
+   * requests can read `closing` from the state of the session.
    */
   claimTurn(owner: UploadOwner, id: UploadId, turnMs: number, closing?: Digest): Promise<Upload | undefined>
 
   /** Lets the turn last `turnMs` from now. False, without a change, if the turn is lost or the session is not open. */
   renewTurn(upload: Upload, turnMs: number): Promise<boolean>
 
-  /** Records the durable bytes and ends the turn. False, without a change, if the turn is lost or the session is not open. */
+  /**
+   * Records the durable bytes and ends the turn. False, without a change, if the turn is lost or the session is not
+   * open.
+   */
   releaseTurn(upload: Upload, object: UnfinishedObject, receivedDigest: Digest | undefined): Promise<boolean>
 
   /** Ends all turns. For a server that has just started, and is the only one of its stores: all writers are dead. */
   releaseAllTurns(): Promise<void>
 
   /**
-   * Whether the session is open and the turn is not lost. Waits for a running transaction that may commit the session, because
-   * the caller may have lost the answer of that transaction.
+   * Whether the session is open and the turn is not lost. Waits for a running transaction that may commit the session,
+   * because the caller may have lost the answer of that transaction.
    */
   holdsTurn(upload: Upload): Promise<boolean>
 
@@ -100,8 +106,9 @@ export interface Uploads {
   // The following methods are for transactions.
 
   /**
-   * Ends the session as committed with `digest`. The row stays for a while, so that a repeated closing request gets the same
-   * answer. It no longer names the storage key. False, without a change, if the turn is lost or the session is not open.
+   * Ends the session as committed with `digest`. The row stays for a while, so that a repeated closing request gets the
+   * same answer. It no longer names the storage key. False, without a change, if the turn is lost or the session is not
+   * open.
    */
   commit(upload: Upload, digest: Digest): Promise<boolean>
 

@@ -26,8 +26,9 @@ export interface Users {
   findLocked(name: string): Promise<User | undefined>
 
   /**
-   * Inside a transaction. Takes an exclusive lock of the account's users until the transaction ends, and waits for another
-   * transaction that has it. Later reads see what that one has changed. Does nothing if the account has no users.
+   * Inside a transaction. Takes an exclusive lock of the account's users until the transaction ends, and waits for
+   * another transaction that has it. Later reads see what that one has changed. Does nothing if the account has no
+   * users.
    */
   lockAccount(account: string): Promise<void>
 

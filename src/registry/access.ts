@@ -13,8 +13,8 @@ export function isAllowed(principal: Principal, right: Right, repository?: Repos
 }
 
 /**
- * A grant for some repositories gives no right over the whole account. It does allow the catalog, which then shows only the
- * repositories that the caller may pull.
+ * A grant for some repositories gives no right over the whole account. It does allow the catalog, which then shows only
+ * the repositories that the caller may pull.
  */
 function covers({ repositories }: Grant, right: Right, repository: RepositoryName | undefined): boolean {
   if (repositories === undefined) return true

@@ -28,8 +28,8 @@ type ChangeNeeds = { readonly metadata: Pick<MetadataStore, 'blobs' | 'transacti
 const holdersMax = 100
 
 /**
- * The blob's size. The client will not upload a blob that exists, so the blob must not be collected soon: a lease that is
- * half over is renewed before the answer.
+ * The blob's size. The client will not upload a blob that exists, so the blob must not be collected soon: a lease that
+ * is half over is renewed before the answer.
  */
 export async function describeBlob(needs: DescribeNeeds, scope: Scope, digest: Digest): Promise<number> {
   const blob = await findBlob(needs, scope, digest)
@@ -110,8 +110,8 @@ async function findBlob({ metadata }: FindNeeds, scope: Scope, digest: Digest): 
 }
 
 /**
- * Links the blob from a repository that the caller may pull: `from`, or any. False if there is no such repository. The result
- * does not tell whether the blob exists where the caller may not pull.
+ * Links the blob from a repository that the caller may pull: `from`, or any. False if there is no such repository. The
+ * result does not tell whether the blob exists where the caller may not pull.
  */
 export async function mountBlob(
   { metadata, disk }: MountNeeds,

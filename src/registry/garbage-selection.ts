@@ -3,8 +3,8 @@ import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryRow } from '../ports/repositories.ts'
 import type { RowId } from '../ports/row-id.ts'
 
-// Selects the rows that are not used and removes them. The keys of their objects go to the trash; `garbage.ts` removes the
-// bytes.
+// Selects the rows that are not used and removes them. The keys of their objects go to the trash; `garbage.ts` removes
+// the bytes.
 
 type Needs = { readonly metadata: Pick<MetadataStore, 'transaction'> }
 type Ages = Pick<GarbageAges, 'leaseMs'>
@@ -87,9 +87,9 @@ async function checkLocked(garbage: Garbage, blob: DueBlob, leaseMs: number): Pr
 }
 
 /**
- * Checks a blob that many repositories link, such as a base layer. Its links are checked first, in batches, without a lock of
- * the blob. Then the blob is locked and checked. It stays in the queue until the end, so a crash loses nothing. If other
- * transactions hold the blob or a link of it, it is checked again a lease later.
+ * Checks a blob that many repositories link, such as a base layer. Its links are checked first, in batches, without a
+ * lock of the blob. Then the blob is locked and checked. It stays in the queue until the end, so a crash loses nothing.
+ * If other transactions hold the blob or a link of it, it is checked again a lease later.
  */
 async function checkInBatches(
   { metadata }: Needs,

@@ -47,15 +47,16 @@ const keptMax = 10
 const removalsAtOnce = 8
 
 /**
- * Removes content that is not used, while the registry serves requests. Reads are not locked, and there is no leader: several
- * processes may collect at once. Rows go first, in transactions that lock a blob and then check that it is not used. Its key
- * goes to the trash. After the quarantine, the bytes of trashed keys are removed. So a manifest that can be pulled always has
- * all its blobs.
+ * Removes content that is not used, while the registry serves requests. Reads are not locked, and there is no leader:
+ * several processes may collect at once. Rows go first, in transactions that lock a blob and then check that it is not
+ * used. Its key goes to the trash. After the quarantine, the bytes of trashed keys are removed. So a manifest that can
+ * be pulled always has all its blobs.
  *
- * An object that cannot be removed does not stop the removal of others; in the end this rejects with `ObjectsUnremoved`.
+ * An object that cannot be removed does not stop the removal of others; in the end this rejects with
+ * `ObjectsUnremoved`.
  *
- * Only this file removes bytes that a row may have named. It does nothing while the store takes no changes, because after a
- * move the rows of another store may name the same bytes.
+ * Only this file removes bytes that a row may have named. It does nothing while the store takes no changes, because
+ * after a move the rows of another store may name the same bytes.
  */
 export async function collectGarbage(
   needs: CollectNeeds,
@@ -99,8 +100,8 @@ interface Purged {
 }
 
 /**
- * Removes the bytes first and the row of the trash second. After a crash in between, the next collection removes the bytes
- * again, which is no error. Several processes share the work: each claims a batch.
+ * Removes the bytes first and the row of the trash second. After a crash in between, the next collection removes the
+ * bytes again, which is no error. Several processes share the work: each claims a batch.
  */
 async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: () => boolean): Promise<Purged> {
   let purged = 0
@@ -139,8 +140,9 @@ async function purge({ metadata, blobs }: CollectNeeds, { storageKey, notes }: R
 }
 
 /**
- * Searches the whole blob store for orphaned objects, which no row names, and puts them into the trash. A writer leaves them
- * if it dies before it records what it has created. Objects younger than `ageMs` are skipped. Bytes are not removed here.
+ * Searches the whole blob store for orphaned objects, which no row names, and puts them into the trash. A writer leaves
+ * them if it dies before it records what it has created. Objects younger than `ageMs` are skipped. Bytes are not
+ * removed here.
  */
 export async function sweepOrphans(needs: CollectNeeds, ageMs: number): Promise<number> {
   return (await sweep(needs, ageMs, async () => true)).trashed
@@ -169,10 +171,10 @@ async function sweep(needs: CollectNeeds, ageMs: number, mayGoOn: () => Promise<
 const sweepClaimMs = 1_800_000
 
 /**
- * Sweeps once in each `everyMs`, however many servers call this. Undefined if no sweep is due. There are two claims. `sweep`
- * is short, and is claimed again at each page: after a sweep that failed, was stopped or died, another starts when it is
- * over, and not earlier, because the store may be unavailable. `whole sweep` lasts for `everyMs`, and only a sweep that
- * reached the end claims it.
+ * Sweeps once in each `everyMs`, however many servers call this. Undefined if no sweep is due. There are two claims.
+ * `sweep` is short, and is claimed again at each page: after a sweep that failed, was stopped or died, another starts
+ * when it is over, and not earlier, because the store may be unavailable. `whole sweep` lasts for `everyMs`, and only a
+ * sweep that reached the end claims it.
  */
 export async function sweepOrphansOnce(
   needs: CollectNeeds,

@@ -37,9 +37,9 @@ export interface PushedManifest {
 }
 
 /**
- * Stores a manifest and points its tags to it, in one transaction. The content that the manifest names must exist, and is
- * locked until the transaction ends. If the collector has removed a blob before, the push is refused and names it. Otherwise
- * the foreign keys protect the blobs from the collector.
+ * Stores a manifest and points its tags to it, in one transaction. The content that the manifest names must exist, and
+ * is locked until the transaction ends. If the collector has removed a blob before, the push is refused and names it.
+ * Otherwise the foreign keys protect the blobs from the collector.
  */
 export async function pushManifest(
   { metadata, disk, settings }: Needs,
@@ -84,8 +84,8 @@ export async function pushManifest(
 }
 
 /**
- * While the disk is low, a push may only point tags to a manifest that exists. While it is very low, the tags must exist too:
- * each new tag is a row, and a client could fill the reserve of the disk with them.
+ * While the disk is low, a push may only point tags to a manifest that exists. While it is very low, the tags must
+ * exist too: each new tag is a row, and a client could fill the reserve of the disk with them.
  */
 async function checkAddsNothing(
   tables: Tables,
@@ -112,9 +112,9 @@ function checkDigest(reference: Reference, bytes: Uint8Array): Digest {
 }
 
 /**
- * Finds the content that the manifest names. An index may list blobs too (build caches do), so its entries are looked up as
- * manifests first, and then as blobs. A damaged blob counts as missing. If missing content is allowed, the entry still points
- * to the damaged blob, so that its link stays.
+ * Finds the content that the manifest names. An index may list blobs too (build caches do), so its entries are looked
+ * up as manifests first, and then as blobs. A damaged blob counts as missing. If missing content is allowed, the entry
+ * still points to the damaged blob, so that its link stays.
  */
 async function resolveEntries(
   tables: Tables,

@@ -29,8 +29,8 @@ async function refuseUnknown({ metadata }: ReadNeeds, scope: Scope, reference: R
 }
 
 /**
- * Removes the manifest with all its tags. Its blobs get a new lease and are queued for the collector. Refuses if an index
- * lists the manifest, because the index would lose one of its platforms.
+ * Removes the manifest with all its tags. Its blobs get a new lease and are queued for the collector. Refuses if an
+ * index lists the manifest, because the index would lose one of its platforms.
  */
 export async function deleteManifest({ metadata, settings }: DeleteNeeds, scope: Scope, digest: Digest): Promise<void> {
   await metadata.transaction(async (tables) => {

@@ -11,8 +11,8 @@ export async function isReadOnly({ metadata }: Needs): Promise<boolean> {
 }
 
 /**
- * Makes a change that locks no account. The first check avoids useless work. The second check decides: the move may have
- * read the rows before the change, so a change is acknowledged only if the mark does not exist after it.
+ * Makes a change that locks no account. The first check avoids useless work. The second check decides: the move may
+ * have read the rows before the change, so a change is acknowledged only if the mark does not exist after it.
  */
 export async function changeUnlessReadOnly<T>(needs: Needs, change: () => Promise<T>): Promise<T> {
   await requireWritable(needs)

@@ -16,8 +16,8 @@ const batchRowsMax = 500
 const batchBytesMax = 1024 * 1024
 
 /**
- * The manifests of the repository that have this subject, in the order of their digests. Empty for an unknown subject or
- * repository, because a subject may be pushed after its referrers.
+ * The manifests of the repository that have this subject, in the order of their digests. Empty for an unknown subject
+ * or repository, because a subject may be pushed after its referrers.
  */
 export async function* listReferrers(
   { metadata }: Needs,

@@ -23,7 +23,9 @@ export async function listTags(
   return toPage(await needs.metadata.tags.list(repository, after, limit + 1), limit)
 }
 
-/** All tags after `after`, in pages, so that a list of any length needs little memory. Each page is one consistent read. */
+/**
+ * All tags after `after`, in pages, so that a list of any length needs little memory. Each page is one consistent read.
+ */
 export async function* readTagPages(
   needs: ListNeeds,
   scope: Scope,

@@ -15,9 +15,9 @@ interface WrittenBytes {
 }
 
 /**
- * The digest of a complete object, in the algorithm of `expected`. The hash that was computed while the bytes arrived counts
- * only if an unbroken chain of writers computed it, on this replica or, except for the last chunk, on another. Otherwise the
- * stored bytes are read. `checkNotLost` throws if the turn is lost, to end the reading early.
+ * The digest of a complete object, in the algorithm of `expected`. The hash that was computed while the bytes arrived
+ * counts only if an unbroken chain of writers computed it, on this replica or, except for the last chunk, on another.
+ * Otherwise the stored bytes are read. `checkNotLost` throws if the turn is lost, to end the reading early.
  */
 export async function computeDigest(
   { blobs }: { readonly blobs: Pick<BlobStore, 'read'> },
@@ -61,10 +61,10 @@ interface VerifiedUpload {
 const attemptsMax = 10
 
 /**
- * Turns the session into a blob that the repository links. A blob that is new to the account needs one transaction. If the
- * account has the blob, the new bytes are a duplicate and go to the trash, but only if the object of the blob is still in
- * the store. This is looked up between two transactions, because a store may be slow. If the store cannot answer, the commit
- * fails: the new bytes may be the only copy.
+ * Turns the session into a blob that the repository links. A blob that is new to the account needs one transaction. If
+ * the account has the blob, the new bytes are a duplicate and go to the trash, but only if the object of the blob is
+ * still in the store. This is looked up between two transactions, because a store may be slow. If the store cannot
+ * answer, the commit fails: the new bytes may be the only copy.
  */
 export async function commitUpload(needs: CommitNeeds, verified: VerifiedUpload): Promise<void> {
   let presentKey: StorageKey | undefined

@@ -1,8 +1,8 @@
 import { type Refusal, RegistryRefusal, Spoiled } from '../oci/errors.ts'
 
 /**
- * The states in which a turn can end. `docs/design/uploads.md` explains them and shows the table below. A generated test
- * provokes every cell.
+ * The states in which a turn can end. `docs/design/uploads.md` explains them and shows the table below. A generated
+ * test provokes every cell.
  *
  * - `opening`: the turn is claimed, and the object is opened for writing.
  * - `appending`: the body of a PATCH arrives.
@@ -15,7 +15,8 @@ export type TurnState = 'opening' | 'appending' | 'recording' | 'closing' | 'com
 
 /**
  * - `done`: the step succeeded.
- * - `cut`: the body ended early or was too slow, or the disk has no room for the next bytes. The earlier bytes are sound.
+ * - `cut`: the body ended early or was too slow, or the disk has no room for the next bytes. The earlier bytes are
+ *   sound.
  * - `refused`: the request is refused for another reason.
  * - `store failed`: a store failed, and may succeed later.
  * - `spoiled`: the blob store says that the object can never become complete.
@@ -26,8 +27,8 @@ export type TurnEvent = 'done' | 'cut' | 'refused' | 'store failed' | 'spoiled' 
 
 export interface Ending {
   /**
-   * `grown`: open with the new size. `blob`: committed. `as before`: open with the size before the turn. `removed`: gone.
-   * `untouched`: this writer must not change it.
+   * `grown`: open with the new size. `blob`: committed. `as before`: open with the size before the turn. `removed`:
+   * gone. `untouched`: this writer must not change it.
    */
   readonly session: 'grown' | 'blob' | 'as before' | 'removed' | 'untouched'
   /** The bytes of this turn. `removed`: they go to the trash with all other bytes of the session. */

@@ -35,14 +35,14 @@ export interface IncomingChunk {
 export const turnMs = 30_000
 
 /**
- * A turn: the exclusive, time-limited right to write to an upload (a lease with a fencing token, its epoch). This object
- * owns one turn from the claim to the end: the blob writer, the running hash, and a heartbeat that renews the turn while
- * bytes arrive, while the store completes the object, and while stored bytes are read again.
+ * A turn: the exclusive, time-limited right to write to an upload (a lease with a fencing token, its epoch). This
+ * object owns one turn from the claim to the end: the blob writer, the running hash, and a heartbeat that renews the
+ * turn while bytes arrive, while the store completes the object, and while stored bytes are read again.
  *
  *   await using turn = await UploadTurn.claim(...)
  *   await turn.append(chunk)   or   await turn.commit(digest, chunk)
  *
- * A fault aborts the turn: `upload-endings.ts` says what becomes of the session and the bytes and what the caller is told.
+ * A fault aborts the turn. `upload-endings.ts` says how.
  */
 export class UploadTurn implements AsyncDisposable {
   readonly #needs: TurnNeeds
@@ -71,14 +71,14 @@ export class UploadTurn implements AsyncDisposable {
     this.#heartbeat = needs.clock.every(turnMs / 3, () => this.#beat())
   }
 
-  /** The turn at a session that this request has just created with its first turn. No other request knows the session. */
+  /** The turn at a session that this request has just created. No other request knows the session. */
   static ofNewUpload(needs: TurnNeeds, owner: UploadOwner, upload: Upload): UploadTurn {
     return new UploadTurn(needs, owner, upload, undefined)
   }
 
   /**
-   * Claims the turn at an open session; undefined if another writer has it. Most chunks that are out of order are refused
-   * before the claim. `closing`: the digest with which this request will commit the upload.
+   * Claims the turn at an open session; undefined if another writer has it. Most chunks that are out of order are
+   * refused before the claim. `closing`: the digest with which this request will commit the upload.
    */
   static async claim(
     needs: TurnNeeds,
@@ -93,8 +93,8 @@ export class UploadTurn implements AsyncDisposable {
     if (handle === undefined) return undefined
     const { uploads } = needs.metadata
     const upload = await uploads.claimTurn(owner, seen.id, turnMs, closing).catch(async (error: unknown) => {
-      // The claim may have succeeded although its answer was lost. A renewal for no time releases such a turn. `releaseTurn`
-      // would also record a size, which could be wrong if another writer had this turn.
+      // The claim may have succeeded although its answer was lost. A renewal for no time releases such a turn.
+      // `releaseTurn` would also record a size, which could be wrong if another writer had this turn.
       await uploads.renewTurn({ ...seen, epoch: seen.epoch + 1 }, 0).catch(() => false)
       handle.release()
       throw error
@@ -104,8 +104,8 @@ export class UploadTurn implements AsyncDisposable {
   }
 
   /**
-   * Appends a chunk and records it; returns the new size. If the chunk ends early, the bytes that arrived are recorded too,
-   * so that the client can continue behind them. Then the fault is thrown.
+   * Appends a chunk and records it; returns the new size. If the chunk ends early, the bytes that arrived are recorded
+   * too, so that the client can continue behind them. Then the fault is thrown.
    */
   async append(chunk: IncomingChunk): Promise<number> {
     let cut: unknown
@@ -123,8 +123,8 @@ export class UploadTurn implements AsyncDisposable {
   }
 
   /**
-   * Appends the last bytes, if there are any, completes the object, verifies its digest, and turns the session into a blob
-   * of the repository in one transaction.
+   * Appends the last bytes, if there are any, completes the object, verifies its digest, and turns the session into a
+   * blob of the repository in one transaction.
    */
   async commit(digest: Digest, chunk: IncomingChunk): Promise<void> {
     try {
@@ -147,8 +147,9 @@ export class UploadTurn implements AsyncDisposable {
   }
 
   /**
-   * Ends the turn after a fault as the table says. Returns the error for the caller: `earlier` if the request had a fault
-   * before this one. A failure of the clean-up changes nothing in the answer; an unreleased turn expires by itself.
+   * Ends the turn after a fault as the table says. Returns the error for the caller: `earlier` if the request had a
+   * fault before this one. A failure of the clean-up changes nothing in the answer; an unreleased turn expires by
+   * itself.
    */
   async abort(fault: unknown, earlier?: unknown): Promise<unknown> {
     const ending = endingOf(this.#state, eventOf(fault))
@@ -224,7 +225,8 @@ export class UploadTurn implements AsyncDisposable {
     const upload = this.#upload
     const object = await this.#writer?.flush()
     await this.#stopHeartbeat()
-    // The next writer may be on another replica. Most uploads are committed with SHA-256, so only that hash is recorded.
+    // The next writer may be on another replica. Most uploads are committed with SHA-256, so only that hash is
+    // recorded.
     const digest = this.#hash?.algorithm === 'sha256' ? (`sha256:${this.#hash.hex()}` as Digest) : undefined
     if (object === undefined || !(await this.#needs.metadata.uploads.releaseTurn(upload, object, digest))) {
       throw new RegistryRefusal('upload-unknown', { id: upload.id })
@@ -235,8 +237,8 @@ export class UploadTurn implements AsyncDisposable {
 
   /**
    * Rolls the bytes back and releases the turn, or removes the session; returns whether the session was removed. A lost
-   * answer may hide that the rows were written, or that the turn was lost. Only `holdsTurn` proves that no row names the
-   * bytes and that no other writer uses them.
+   * answer may hide that the rows were written, or that the turn was lost. Only `holdsTurn` proves that no row names
+   * the bytes and that no other writer uses them.
    */
   async #rollBack(removesSession: boolean): Promise<boolean> {
     const { uploads } = this.#needs.metadata

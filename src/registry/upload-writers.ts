@@ -68,8 +68,8 @@ export class UploadWriters {
   }
 
   /**
-   * Registers a writer. Undefined if the upload has a writer that is alive. A writer that looks dead is aborted, and one
-   * request waits for its end to take its place.
+   * Registers a writer. Undefined if the upload has a writer that is alive. A writer that looks dead is aborted, and
+   * one request waits for its end to take its place.
    */
   async enter(id: UploadId, abort: Writer['abort'], closing?: Digest): Promise<WriterHandle | undefined> {
     const present = this.#writers.get(id)
@@ -97,15 +97,18 @@ export class UploadWriters {
     }
   }
 
-  /** The writer of the upload in this process. `closing`: the digest with which it closes the upload, if it is alive. */
+  /**
+   * The writer of the upload in this process. `closing`: the digest with which it closes the upload, if it is alive.
+   */
   find(id: UploadId): { readonly closing: Digest | undefined } | undefined {
     const writer = this.#writers.get(id)
     return writer && { closing: this.#looksDead(writer) ? undefined : writer.closing }
   }
 
   /**
-   * Takes the only waiting slot of the upload, to wait for the request that closes it with `digest`. Undefined if the slot
-   * is taken. There is one slot, because a waiting request keeps its connection and the part of its body that has arrived.
+   * Takes the only waiting slot of the upload, to wait for the request that closes it with `digest`. Undefined if the
+   * slot is taken. There is one slot, because a waiting request keeps its connection and the part of its body that has
+   * arrived.
    */
   waitFor(id: UploadId, digest: Digest, signal: AbortSignal | undefined): WaitingSlot | undefined {
     if (this.#waiting.has(id)) return undefined

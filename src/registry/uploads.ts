@@ -18,8 +18,8 @@ import type { RegistrySettings } from './settings.ts'
 import { type IncomingChunk, type TurnNeeds, turnMs, UploadTurn } from './upload-turn.ts'
 import type { WaitingSlot } from './upload-writers.ts'
 
-// Upload sessions, as docs/design/uploads.md describes them. The parts: this file, the use cases; `upload-turn.ts`, the right
-// to write, as a state machine; `upload-endings.ts`, its table; `upload-commit.ts`, from the bytes to a blob;
+// Upload sessions, as docs/design/uploads.md describes them. The parts: this file, the use cases; `upload-turn.ts`, the
+// right to write, as a state machine; `upload-endings.ts`, its table; `upload-commit.ts`, from the bytes to a blob;
 // `upload-writers.ts`, the requests of this process that write or wait.
 
 export interface UploadNeeds extends TurnNeeds {
@@ -55,8 +55,8 @@ export async function startUpload(needs: UploadNeeds, owner: UploadOwner, turn: 
 }
 
 /**
- * Transactions that run at the same time do not see each other's sessions. Far below the limits this does not matter. Near a
- * limit the transactions count one after the other, under a lock, so that the limits hold exactly.
+ * Transactions that run at the same time do not see each other's sessions. Far below the limits this does not matter.
+ * Near a limit the transactions count one after the other, under a lock, so that the limits hold exactly.
  */
 async function checkSessionLimits(
   tables: Tables,
@@ -77,9 +77,9 @@ async function checkSessionLimits(
 }
 
 /**
- * How near to a limit the lock is needed: at least as many sessions as transactions can run at the same time, which is 100
- * with PostgreSQL's default. For a limit below 200 the margin is half of it, so that the first sessions need no lock, and at
- * least 40, the connections of several servers.
+ * How near to a limit the lock is needed: at least as many sessions as transactions can run at the same time, which is
+ * 100 with PostgreSQL's default. For a limit below 200 the margin is half of it, so that the first sessions need no
+ * lock, and at least 40, the connections of several servers.
  */
 function lockMarginOf(max: number): number {
   return Math.max(40, Math.min(100, max / 2))
@@ -149,9 +149,9 @@ export async function uploadAtOnce(
 const repeatWaitMs = 300_000
 
 /**
- * Closes an upload: appends the last bytes and commits it as `digest`. A client that lost the answer repeats the request. If
- * the session was committed with the same digest, the repeated request succeeds. If another request closes the session with
- * the same digest, the repeated request waits for its end, and takes over if it fails.
+ * Closes an upload: appends the last bytes and commits it as `digest`. A client that lost the answer repeats the
+ * request. If the session was committed with the same digest, the repeated request succeeds. If another request closes
+ * the session with the same digest, the repeated request waits for its end, and takes over if it fails.
  */
 export async function finishUpload(
   needs: UploadNeeds,
@@ -185,7 +185,10 @@ export async function finishUpload(
   }
 }
 
-/** Whether the writer that claimed the turn just before this request closes the session with this digest, or has done so. */
+/**
+ * Whether the writer that claimed the turn just before this request closes the session with this digest, or has done
+ * so.
+ */
 async function isClosedAs(needs: UploadNeeds, owner: UploadOwner, id: UploadId, digest: Digest): Promise<boolean> {
   const state = await needs.metadata.uploads.find(owner, id)
   if (state !== undefined && 'done' in state) return state.done === digest
