@@ -61,7 +61,7 @@ export function errorXml(code: string): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code><Message>no</Message></Error>`
 }
 
-export async function faultOf(promise: Promise<unknown>): Promise<S3Error> {
+export async function s3ErrorOf(promise: Promise<unknown>): Promise<S3Error> {
   const error = await errorOf(promise)
   if (error instanceof S3Error) return error
   throw error

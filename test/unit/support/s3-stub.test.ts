@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { sendRaw } from '../../support/clients/raw-socket.ts'
 import { until } from '../../support/clocks/until.ts'
-import { askS3, readS3, type S3Answer, type S3Request, xmlField, xmlFields } from '../../support/s3/s3-server.ts'
+import { askS3, readS3, type S3Answer, type S3Request, xmlField } from '../../support/s3/s3-server.ts'
 import { signHeaders } from '../../support/s3/s3-signature.ts'
 import { startS3Stub } from '../../support/s3/s3-stub.ts'
 import { crc32Of } from '../../support/s3/s3-stub-calls.ts'
@@ -32,45 +32,6 @@ function complete(name: string, id: string, parts: readonly (readonly [number, s
 }
 
 describe('objects', () => {
-  test('are kept, shown and removed', async () => {
-    const put = await ask('PUT', 'a/b', { body: 'hello' })
-    expect([put.status, put.headers.get('etag')]).toEqual([200, '"5d41402abc4b2a76b9719d911017c592"'])
-    const head = await ask('HEAD', 'a/b')
-    expect([head.status, head.headers.get('content-length'), head.headers.get('etag')]).toEqual([
-      200,
-      '5',
-      put.headers.get('etag'),
-    ])
-    expect((await ask('GET', 'a/b')).text).toBe('hello')
-    expect(new TextDecoder().decode(stub.objects().get('a/b'))).toBe('hello')
-    expect((await ask('DELETE', 'a/b')).status).toBe(204)
-    expect((await ask('DELETE', 'a/b')).status).toBe(204)
-    expect((await ask('GET', 'a/b')).code).toBe('404 NoSuchKey')
-    expect((await ask('HEAD', 'a/b')).status).toBe(404)
-    expect(stub.objects().has('a/b')).toBe(false)
-  })
-
-  test('are read in ranges', async () => {
-    stub.plant('ranged', new TextEncoder().encode('0123456789'))
-    const read = async (range: string) => {
-      const { status, headers, text } = await ask('GET', 'ranged', { headers: { range } })
-      return `${status} ${headers.get('content-range')} ${status < 300 ? text : xmlField(text, 'Code')}`
-    }
-    expect(await read('bytes=2-4')).toBe('206 bytes 2-4/10 234')
-    expect(await read('bytes=7-')).toBe('206 bytes 7-9/10 789')
-    expect(await read('bytes=-3')).toBe('206 bytes 7-9/10 789')
-    expect(await read('bytes=8-99')).toBe('206 bytes 8-9/10 89')
-    expect(await read('bytes=10-')).toBe('416 bytes */10 InvalidRange')
-    expect(await read('bytes=0-1,3-4')).toBe('200 null 0123456789')
-  })
-
-  test('are written once where If-None-Match says so', async () => {
-    const headers = { 'if-none-match': '*' }
-    expect((await ask('PUT', 'once', { headers, body: 'first' })).status).toBe(200)
-    expect((await ask('PUT', 'once', { headers, body: 'second' })).code).toBe('412 PreconditionFailed')
-    expect((await ask('GET', 'once')).text).toBe('first')
-  })
-
   test('are refused when their sums are wrong', async () => {
     const put = async (headers: Record<string, string>) => (await ask('PUT', 'summed', { headers, body: 'abc' })).code
     const crc32 = crc32Of(new TextEncoder().encode('abc'))
@@ -127,21 +88,6 @@ describe('objects', () => {
 })
 
 describe('multipart uploads', () => {
-  test('join their parts in order', async () => {
-    const id = await begin('joined')
-    expect(stub.uploads()).toContainEqual({ name: 'joined', id: decodeURIComponent(id) })
-    const second = await putPart('joined', id, 7, 'second')
-    const first = await putPart('joined', id, 2, 'the first ')
-    const { status, text } = await complete('joined', id, [
-      [2, first],
-      [7, second],
-    ])
-    expect([status, xmlField(text, 'ETag')]).toEqual([200, '&quot;a3152dec8e9b4329dec318aaa71e2722-2&quot;'])
-    expect((await ask('GET', 'joined')).text).toBe('the first second')
-    expect(stub.uploads().some(({ name }) => name === 'joined')).toBe(false)
-    expect((await complete('joined', id, [[2, first]])).code).toBe('404 NoSuchUpload')
-  })
-
   test('are not completed with parts in disorder, twice, changed, unknown or too small', async () => {
     const id = await begin('refused')
     const old = await putPart('refused', id, 1, 'before it was changed')
@@ -158,22 +104,6 @@ describe('multipart uploads', () => {
     expect(await codeOf()).toBe('400 MalformedXML')
     expect(stub.objects().has('refused')).toBe(false)
     expect(await codeOf([1, first], [2, small])).toBe('200')
-  })
-
-  test('take numbers from 1 to 10000', async () => {
-    const id = await begin('numbers')
-    expect(await putPart('numbers', id, 0, 'x')).toBe('400 InvalidArgument')
-    expect(await putPart('numbers', id, 10_001, 'x')).toBe('400 InvalidArgument')
-    expect(await putPart('numbers', id, 10_000, 'x')).toStartWith('"')
-    expect(await putPart('numbers', 'another', 1, 'x')).toBe('404 NoSuchUpload')
-    expect(await putPart('another', id, 1, 'x')).toBe('404 NoSuchUpload')
-  })
-
-  test('are forgotten when they are aborted', async () => {
-    const id = await begin('aborted')
-    expect((await ask('DELETE', `aborted?uploadId=${id}`)).status).toBe(204)
-    expect((await ask('DELETE', `aborted?uploadId=${id}`)).code).toBe('404 NoSuchUpload')
-    expect(stub.uploads().some(({ name }) => name === 'aborted')).toBe(false)
   })
 
   test('have their parts summed as they said at the beginning', async () => {
@@ -198,56 +128,6 @@ describe('multipart uploads', () => {
   })
 })
 
-describe('lists', () => {
-  test('of objects come in pages, whatever is asked for', async () => {
-    for (const name of ['l/1', 'l/2', 'l/3', 'l/4', 'l/a b&c', 'm']) stub.plant(name, new Uint8Array(3))
-    const pages: string[][] = []
-    for (let token: string | undefined = ''; token !== undefined; ) {
-      const next: string = token === '' ? '' : `&continuation-token=${encodeURIComponent(token)}`
-      const { text } = await ask('GET', `?list-type=2&prefix=l%2F&max-keys=1000${next}`)
-      pages.push(xmlFields(text, 'Key'))
-      token = xmlField(text, 'NextContinuationToken')
-      expect(xmlField(text, 'IsTruncated')).toBe(String(token !== undefined))
-    }
-    expect(pages).toEqual([['l/1', 'l/2'], ['l/3', 'l/4'], ['l/a b&amp;c']])
-    expect((await ask('GET', '?list-type=2&max-keys=1')).text.match(/<Key>/g)).toHaveLength(1)
-    expect((await ask('GET', '?list-type=2&continuation-token=guessed')).code).toBe('400 InvalidArgument')
-    expect((await ask('GET', '')).code).toBe('501 NotImplemented')
-  })
-
-  test('of uploads come in pages, two of one name in the order in which they began', async () => {
-    const ids: string[] = []
-    for (const name of ['u/b', 'u/a', 'u/b', 'u/c', 'v']) ids.push(decodeURIComponent(await begin(name)))
-    const seen: string[][] = []
-    let markers = ''
-    for (;;) {
-      const { text } = await ask('GET', `?uploads&prefix=u%2F${markers}`)
-      seen.push(xmlFields(text, 'UploadId'))
-      const key = xmlField(text, 'NextKeyMarker')
-      if (key === undefined) break
-      const id = encodeURIComponent(xmlField(text, 'NextUploadIdMarker') ?? '')
-      markers = `&key-marker=${encodeURIComponent(key)}&upload-id-marker=${id}`
-    }
-    expect(seen).toEqual([
-      [ids[1] ?? '', ids[0] ?? ''],
-      [ids[2] ?? '', ids[3] ?? ''],
-    ])
-  })
-
-  test('of parts come in pages', async () => {
-    const id = await begin('listed')
-    for (const number of [3, 1, 2]) await putPart('listed', id, number, 'x'.repeat(number))
-    const { text } = await ask('GET', `listed?uploadId=${id}`)
-    expect([xmlFields(text, 'PartNumber'), xmlFields(text, 'Size')]).toEqual([
-      ['1', '2'],
-      ['1', '2'],
-    ])
-    const marker = xmlField(text, 'NextPartNumberMarker')
-    const rest = await ask('GET', `listed?uploadId=${id}&part-number-marker=${marker}`)
-    expect(xmlFields(rest.text, 'PartNumber')).toEqual(['3'])
-  })
-})
-
 describe('the bucket', () => {
   test('is there, and no other is', async () => {
     expect((await ask('HEAD', '')).status).toBe(200)
@@ -268,18 +148,5 @@ describe('the bucket', () => {
   test('takes no parameter and no header that it does not know', async () => {
     expect((await ask('GET', 'x?acl')).code).toBe('501 NotImplemented')
     expect((await ask('PUT', 'x', { headers: { 'x-amz-copy-source': 'y' }, body: '' })).code).toBe('501 NotImplemented')
-  })
-
-  test('remembers what it was asked', async () => {
-    const before = stub.requests().length
-    await ask('GET', 'nothing/here', { headers: { range: 'bytes=0-1' } })
-    const { method, target, operation, headers, status } = stub.requests()[before] ?? {}
-    expect([method, target, operation, headers?.['range'], status]).toEqual([
-      'GET',
-      `/${stub.bucket}/nothing/here`,
-      'GetObject',
-      'bytes=0-1',
-      404,
-    ])
   })
 })

@@ -17,28 +17,28 @@ beforeEach(() => {
   nowMs = 0
 })
 
-function openPlaces(more: Partial<DownloadSlotSettings> = {}): DownloadSlots {
+function openSlots(more: Partial<DownloadSlotSettings> = {}): DownloadSlots {
   return new DownloadSlots({ slotsMax: 2, queueMax: 10, waitMaxMs: 60_000, pace, ...more }, () => nowMs)
 }
 
-/** A download that has begun, and writes down whether it was cut. */
-interface Begun {
-  readonly place: DownloadSlot
+/** A download that has started, and writes down whether it was cut. */
+interface StartedDownload {
+  readonly slot: DownloadSlot
   isCut: boolean
 }
 
-async function begin(places: DownloadSlots): Promise<Begun> {
-  const begun: Begun = { place: await places.take(), isCut: false }
-  begun.place.begin(() => {
-    begun.isCut = true
+async function begin(slots: DownloadSlots): Promise<StartedDownload> {
+  const started: StartedDownload = { slot: await slots.take(), isCut: false }
+  started.slot.begin(() => {
+    started.isCut = true
   })
-  return begun
+  return started
 }
 
 /** The reader takes so many bytes at once, and is busy with them for so long. */
-function take({ place }: Begun, bytes: number, ms: number): void {
-  place.requested()
-  place.delivered(bytes)
+function take({ slot }: StartedDownload, bytes: number, ms: number): void {
+  slot.requested()
+  slot.delivered(bytes)
   nowMs += ms
 }
 
@@ -49,36 +49,36 @@ async function isStillWaiting(waiting: Promise<unknown>): Promise<boolean> {
   return Promise.race([waiting.then(() => false), Bun.sleep(lookMs).then(() => true)])
 }
 
-describe('where all places are taken', () => {
-  test('the reader that took least is cut for who waits, if that was too little', async () => {
-    const places = openPlaces()
-    const [one, other] = [await begin(places), await begin(places)]
+describe('while all slots are taken', () => {
+  test('the slowest reader is cut if it is too slow', async () => {
+    const slots = openSlots()
+    const [one, other] = [await begin(slots), await begin(slots)]
     take(one, enough / 2, 0)
     take(other, enough / 4, 1_000)
-    await places.take()
+    await slots.take()
 
     expect([one.isCut, other.isCut]).toEqual([false, true])
   })
 
-  test('one is cut for each that waits, and no more', async () => {
-    const places = openPlaces({ slotsMax: 4 })
-    const all = [await begin(places), await begin(places), await begin(places), await begin(places)]
+  test('one reader is cut for each that waits, and no more', async () => {
+    const slots = openSlots({ slotsMax: 4 })
+    const all = [await begin(slots), await begin(slots), await begin(slots), await begin(slots)]
     for (const [index, one] of all.entries()) take(one, index, 0)
     nowMs += 1_000
-    await Promise.all([places.take(), places.take()])
+    await Promise.all([slots.take(), slots.take()])
 
     expect(all.map(({ isCut }) => isCut)).toEqual([true, true, false, false])
   })
 
-  test('nobody is who took enough', async () => {
-    const places = openPlaces({ slotsMax: 1 })
-    const one = await begin(places)
+  test('no reader is cut that is fast enough', async () => {
+    const slots = openSlots({ slotsMax: 1 })
+    const one = await begin(slots)
     take(one, enough, 1_000)
-    const waiting = places.take()
+    const waiting = slots.take()
 
     expect(await isStillWaiting(waiting)).toBe(true)
     expect(one.isCut).toBe(false)
-    one.place.release()
+    one.slot.release()
     expect(await isStillWaiting(waiting)).toBe(false)
   })
 
@@ -86,109 +86,109 @@ describe('where all places are taken', () => {
     [enough - 1, true],
     [enough, false],
   ])('who has taken %d bytes in the last window is cut: %p', async (bytes, isCut) => {
-    const places = openPlaces({ slotsMax: 1 })
-    const one = await begin(places)
+    const slots = openSlots({ slotsMax: 1 })
+    const one = await begin(slots)
     take(one, bytes, 1_000)
-    const waiting = places.take()
+    const waiting = slots.take()
 
     expect(one.isCut).toBe(isCut)
-    one.place.release()
+    one.slot.release()
     await waiting
   })
 
-  test('nobody is whose first window is not over; then it is, at the next look', async () => {
-    const places = openPlaces({ slotsMax: 1 })
-    const one = await begin(places)
+  test('no reader is cut in its first window; afterwards it is', async () => {
+    const slots = openSlots({ slotsMax: 1 })
+    const one = await begin(slots)
     take(one, 1, 999)
-    const waiting = places.take()
+    const waiting = slots.take()
 
     expect(await isStillWaiting(waiting)).toBe(true)
     expect(one.isCut).toBe(false)
     nowMs += 1
-    await until('a place is free', () => one.isCut)
+    await until('a slot is free', () => one.isCut)
     await waiting
   })
 
-  test('nobody is whose download has not begun', async () => {
-    const places = openPlaces({ slotsMax: 1 })
-    const place = await places.take()
-    place.delivered(1)
+  test('no reader is cut whose download has not started', async () => {
+    const slots = openSlots({ slotsMax: 1 })
+    const slot = await slots.take()
+    slot.delivered(1)
     nowMs += 10_000
-    const waiting = places.take()
+    const waiting = slots.take()
 
     expect(await isStillWaiting(waiting)).toBe(true)
-    place.release()
+    slot.release()
     await waiting
   })
 
-  test('the time in which the store is waited for is not the reader’s', async () => {
-    const places = openPlaces({ slotsMax: 1 })
-    const one = await begin(places)
+  test('the time in which S3 is slow does not count', async () => {
+    const slots = openSlots({ slotsMax: 1 })
+    const one = await begin(slots)
     take(one, 1, 999)
-    one.place.requested()
+    one.slot.requested()
     nowMs += 60_000
-    const waiting = places.take()
+    const waiting = slots.take()
 
     expect(await isStillWaiting(waiting)).toBe(true)
-    one.place.delivered(1)
+    one.slot.delivered(1)
     nowMs += 1
-    await until('a place is free', () => one.isCut)
+    await until('a slot is free', () => one.isCut)
     await waiting
   })
 
-  test('who took little once, and much since, is not cut', async () => {
-    const places = openPlaces({ slotsMax: 1 })
-    const one = await begin(places)
+  test('a reader that was slow and became fast is not cut', async () => {
+    const slots = openSlots({ slotsMax: 1 })
+    const one = await begin(slots)
     take(one, 1, 1_000)
     take(one, enough, 1)
-    const waiting = places.take()
+    const waiting = slots.take()
 
     expect(await isStillWaiting(waiting)).toBe(true)
-    one.place.release()
+    one.slot.release()
     await waiting
   })
 
-  test('who took much once, and nothing for long, is', async () => {
-    const places = openPlaces({ slotsMax: 1 })
-    const one = await begin(places)
+  test('a reader that was fast and became slow is cut', async () => {
+    const slots = openSlots({ slotsMax: 1 })
+    const one = await begin(slots)
     take(one, 100 * enough, 2_000)
-    await places.take()
+    await slots.take()
 
     expect(one.isCut).toBe(true)
   })
 
-  test('nobody is cut where no pace is asked for', async () => {
-    const places = openPlaces({ slotsMax: 1, pace: undefined })
-    const one = await begin(places)
+  test('no reader is cut if no pace is set', async () => {
+    const slots = openSlots({ slotsMax: 1, pace: undefined })
+    const one = await begin(slots)
     take(one, 0, 1_000_000)
-    const waiting = places.take()
+    const waiting = slots.take()
 
     expect(await isStillWaiting(waiting)).toBe(true)
-    one.place.release()
+    one.slot.release()
     await waiting
   })
 
-  test('so many wait and no more, each only so long, and those who gave up get nothing', async () => {
-    const places = openPlaces({ slotsMax: 1, queueMax: 1, waitMaxMs: 10, pace: undefined })
-    const place = await places.take()
-    const late = errorOf(places.take())
-    expect(await errorOf(places.take())).toBeInstanceOf(NoSlot)
+  test('the queue and the wait are limited, and a reader that gave up gets no slot', async () => {
+    const slots = openSlots({ slotsMax: 1, queueMax: 1, waitMaxMs: 10, pace: undefined })
+    const slot = await slots.take()
+    const late = errorOf(slots.take())
+    expect(await errorOf(slots.take())).toBeInstanceOf(NoSlot)
     expect(await late).toBeInstanceOf(NoSlot)
-    place.release()
-    place.release()
+    slot.release()
+    slot.release()
 
-    await places.take()
-    expect(await errorOf(places.take())).toBeInstanceOf(NoSlot)
+    await slots.take()
+    expect(await errorOf(slots.take())).toBeInstanceOf(NoSlot)
   })
 
-  test('who came first goes first', async () => {
-    const places = openPlaces({ slotsMax: 1, pace: undefined })
-    const first = await places.take()
+  test('the reader that came first gets the first slot', async () => {
+    const slots = openSlots({ slotsMax: 1, pace: undefined })
+    const first = await slots.take()
     const order: number[] = []
     const waiting = [1, 2, 3].map(async (number) => {
-      const place = await places.take()
+      const slot = await slots.take()
       order.push(number)
-      place.release()
+      slot.release()
     })
     first.release()
     await Promise.all(waiting)
@@ -197,9 +197,9 @@ describe('where all places are taken', () => {
   })
 })
 
-test('as long as there are places, nobody is cut, however slow', async () => {
-  const places = openPlaces()
-  const [one, other] = [await begin(places), await begin(places)]
+test('while there are free slots, no reader is cut', async () => {
+  const slots = openSlots()
+  const [one, other] = [await begin(slots), await begin(slots)]
   take(one, 0, 1_000_000)
   take(other, 0, 1_000_000)
   await Bun.sleep(lookMs)

@@ -1,9 +1,9 @@
-// The doubtful Complete: whatever is heard of it, the object itself tells whether it is there.
+// The completion of a multipart upload: after every doubtful response, the object itself decides.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { MultipartUpload } from '../../../../src/adapters/blobs-s3/multipart-upload.ts'
 import { PartBufferPool, usualPlan } from '../../../../src/adapters/blobs-s3/part-buffers.ts'
 import type { StorageKey } from '../../../../src/ports/blob-store.ts'
-import { errorXml, faultOf, openS3Client, TestTime } from '../../../support/s3/s3-client.ts'
+import { errorXml, openS3Client, s3ErrorOf, TestTime } from '../../../support/s3/s3-client.ts'
 import { type Script, type ScriptedAnswer, startScriptedServer } from '../../../support/server/scripted-server.ts'
 
 const server = await startScriptedServer()
@@ -35,7 +35,7 @@ const error =
 const there = head(sizeBytes)
 const absent = head(undefined)
 
-/** Completes and looks go through these, each in its order; the last of each stands for all that follow. */
+/** The responses to POST and to HEAD, in order. The last of each is repeated. */
 function play(completes: readonly Step[], looks: readonly Step[]): void {
   const counts = { POST: 0, HEAD: 0 }
   const script: Script = ({ method }, answer) => {
@@ -72,14 +72,14 @@ function methods(): string {
   return server.requests.map(({ method }) => method).join(' ')
 }
 
-describe('a Complete', () => {
-  test('is looked after even when all is well', async () => {
+describe('a completion', () => {
+  test('is checked with a HEAD even if S3 confirms it', async () => {
     play([well], [there])
     expect(await complete()).toBe(true)
     expect(methods()).toBe('POST HEAD')
   })
 
-  test('names the parts with their ETags as they were given', async () => {
+  test('names the parts with their ETags unchanged', async () => {
     play([well], [there])
     await complete(['"a&b"', 'plain', '"c" crc32=AAAAAA=='])
     expect(server.requests[0]?.body.toString()).toBe(
@@ -95,17 +95,17 @@ describe('a Complete', () => {
   test.each([
     ['another size', head(999), 'wrong-size', 'the object has 999 bytes instead of 1000'],
     ['nothing', absent, 'absent', 'no object exists afterwards'],
-  ])('that says well and leaves %s has failed', async (_, look, code, words) => {
+  ])('that S3 confirms and that leaves %s has failed', async (_, look, code, words) => {
     play([well], [look])
-    const fault = await faultOf(complete())
-    expect([fault.code, fault.message, methods()]).toEqual([
+    const error = await s3ErrorOf(complete())
+    expect([error.code, error.message, methods()]).toEqual([
       code,
       `CompleteMultipartUpload: ${code} ${words}`,
       'POST HEAD',
     ])
   })
 
-  test('may send spaces for longer than an answer may take', async () => {
+  test('may send spaces for longer than a response may take', async () => {
     const spaces = async (answer: ScriptedAnswer) => {
       answer.begin(200, { connection: 'close' })
       for (let n = 0; n < 5; n += 1) {
@@ -145,107 +145,107 @@ describe.each(doubts)('after %s', (words, doubt) => {
   const attemptTimeoutMs = words === 'silence' ? shortMs : 5_000
   const run = () => complete(undefined, attemptTimeoutMs)
 
-  test('the object is looked for, and is enough', async () => {
+  test('an existing object is enough', async () => {
     play([doubt], [there])
     expect(await run()).toBe(false)
     expect(methods()).toBe('POST HEAD')
     expect(time.sleeps).toEqual([])
   })
 
-  test('it is done again where there is no object', async () => {
+  test('the completion is repeated if there is no object', async () => {
     play([doubt, well], [absent, there])
     await run()
     expect(methods()).toBe('POST HEAD POST HEAD')
     expect(time.sleeps).toEqual([100])
   })
 
-  test('the upload may be gone because the first one worked', async () => {
+  test('the upload may not exist because the first attempt worked', async () => {
     play([doubt, error(404, 'NoSuchUpload')], [absent, there])
     await run()
     expect(methods()).toBe('POST HEAD POST HEAD')
   })
 
-  test('an upload that is gone is waited for: the first one may be at work still', async () => {
+  test('the object is awaited if the upload does not exist: the first attempt may still run', async () => {
     play([doubt, error(404, 'NoSuchUpload')], [absent, absent, there])
     await run()
     expect(methods()).toBe('POST HEAD POST HEAD POST HEAD')
   })
 
-  test('an object of another size is a fault', async () => {
+  test('an object of another size is an error', async () => {
     play([doubt], [head(1_001)])
-    expect((await faultOf(run())).code).toBe('wrong-size')
+    expect((await s3ErrorOf(run())).code).toBe('wrong-size')
     expect(methods()).toBe('POST HEAD')
   })
 
-  test('it ends some time', async () => {
+  test('the attempts end', async () => {
     play([doubt], [absent])
-    await faultOf(run())
+    await s3ErrorOf(run())
     expect(methods()).toBe('POST HEAD POST HEAD POST HEAD POST HEAD')
     expect(time.sleeps).toEqual([100, 200, 400])
   })
 })
 
-describe('an upload that is gone', () => {
-  test('was completed before, where its object stands', async () => {
+describe('an upload that does not exist', () => {
+  test('was completed before if its object exists', async () => {
     play([error(404, 'NoSuchUpload')], [there])
     await complete()
     expect(methods()).toBe('POST HEAD')
   })
 
-  test('has ended for good, where there is none and nothing was in doubt', async () => {
+  test('has ended if there is no object and nothing was in doubt', async () => {
     play([error(404, 'NoSuchUpload')], [absent])
-    expect((await faultOf(complete())).code).toBe('ended')
+    expect((await s3ErrorOf(complete())).code).toBe('ended')
     expect(methods()).toBe('POST HEAD')
   })
 
-  test('may still become an object, where there is none and an earlier Complete was in doubt', async () => {
+  test('may still become an object if an earlier completion was in doubt', async () => {
     play([reset, error(404, 'NoSuchUpload')], [absent])
-    expect((await faultOf(complete())).code).toBe('NoSuchUpload')
+    expect((await s3ErrorOf(complete())).code).toBe('NoSuchUpload')
     expect(methods()).toBe('POST HEAD POST HEAD POST HEAD POST HEAD')
   })
 
-  test('is not asked for where a part was found in the object already', async () => {
+  test('is not requested if a part was found in the object', async () => {
     play([well], [there])
     expect(await complete(['"one"', ''])).toBe(false)
     expect(methods()).toBe('HEAD')
 
     play([well], [absent])
-    expect((await faultOf(complete(['"one"', '']))).code).toBe('NoSuchUpload')
+    expect((await s3ErrorOf(complete(['"one"', '']))).code).toBe('NoSuchUpload')
     expect(methods()).toBe('HEAD')
   })
 })
 
-describe('what is refused', () => {
+describe('a rejection', () => {
   test.each([
     [400, 'InvalidPart'],
     [400, 'EntityTooSmall'],
     [400, 'InvalidPartOrder'],
     [403, 'AccessDenied'],
-  ])('stays so: %d %s', async (status, code) => {
+  ])('is final: %d %s', async (status, code) => {
     play([error(status, code)], [there])
-    expect((await faultOf(complete())).code).toBe(code)
+    expect((await s3ErrorOf(complete())).code).toBe(code)
     expect(methods()).toBe('POST')
   })
 
-  test('within a 200 for good is not done again', async () => {
+  test('with status 200 is not repeated', async () => {
     play([error(200, 'InvalidPart')], [there])
-    const fault = await faultOf(complete())
-    expect([fault.status, fault.code, methods()]).toEqual([200, 'InvalidPart', 'POST'])
+    const found = await s3ErrorOf(complete())
+    expect([found.status, found.code, methods()]).toEqual([200, 'InvalidPart', 'POST'])
   })
 
-  test('after a doubt is looked after all the same', async () => {
+  test('after a doubt is checked with a HEAD', async () => {
     play([reset, error(400, 'InvalidPart')], [absent, there])
     await complete()
     expect(methods()).toBe('POST HEAD POST HEAD')
   })
 })
 
-test('a look that fails is tried again, and its fault is told', async () => {
+test('a HEAD that fails is repeated, and its error is thrown', async () => {
   play([well], [(answer) => answer.send(500), there])
   await complete()
   expect(methods()).toBe('POST HEAD HEAD')
 
   play([well], [(answer) => answer.send(403)])
-  const fault = await faultOf(complete())
-  expect([fault.status, fault.message]).toEqual([403, 'HeadObject: 403 unexplained'])
+  const error = await s3ErrorOf(complete())
+  expect([error.status, error.message]).toEqual([403, 'HeadObject: 403 unexplained'])
 })

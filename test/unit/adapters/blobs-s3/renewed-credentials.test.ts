@@ -109,7 +109,7 @@ describe('credentials', () => {
     expect(await errorOf(source.get())).toMatchObject({ message: 'failure 2' })
   })
 
-  test('that cannot be had are a fault, and asked for every second', async () => {
+  test('that cannot be fetched are an error, and are fetched again every second', async () => {
     const { source, state } = setUp()
     state.answer = 'fail'
     for (let third = 0; third < 7; third += 1) {

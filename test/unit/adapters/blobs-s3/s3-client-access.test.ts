@@ -4,7 +4,7 @@ import { FixedCredentials } from '../../../../src/adapters/blobs-s3/credentials.
 import type { CredentialSource } from '../../../../src/adapters/blobs-s3/request-sender.ts'
 import type { S3Client, S3ClientSettings } from '../../../../src/adapters/blobs-s3/s3-client.ts'
 import type { S3Credentials } from '../../../../src/adapters/blobs-s3/signature-v4.ts'
-import { bodyOf, faultOf, openS3Client, readAll, TestTime } from '../../../support/s3/s3-client.ts'
+import { bodyOf, openS3Client, readAll, s3ErrorOf, TestTime } from '../../../support/s3/s3-client.ts'
 import { startS3Stub } from '../../../support/s3/s3-stub.ts'
 
 const stub = startS3Stub()
@@ -48,7 +48,7 @@ describe('encryption', () => {
   test('by the store has no key, and none is not asked for', async () => {
     await at({ encryption: 'AES256', kmsKeyId: 'the-key' }).put('three', bodyOf('bytes'))
     expect(strict.requests().at(-1)?.headers['x-amz-server-side-encryption-aws-kms-key-id']).toBeUndefined()
-    expect((await faultOf(at({}).put('four', bodyOf('bytes')))).status).toBe(403)
+    expect((await s3ErrorOf(at({}).put('four', bodyOf('bytes')))).status).toBe(403)
   })
 })
 
@@ -168,15 +168,15 @@ describe('what went wrong with time and tokens', () => {
 
     const before = own.requests().length
     own.changeKeys({ accessKey: 'A3', secretKey: 'S3', sessionToken: 'T3' })
-    const fault = await faultOf(client.put('token', bodyOf('bytes')))
-    expect([fault.status, renewed, own.requests().length - before]).toEqual([400, 2, 2])
+    const error = await s3ErrorOf(client.put('token', bodyOf('bytes')))
+    expect([error.status, renewed, own.requests().length - before]).toEqual([400, 2, 2])
     await own.stop()
   })
 
   test('a wrong secret is refused, and asked once', async () => {
     const credentials = new FixedCredentials(stub.accessKey, 'wrong', undefined)
     const before = stub.requests().length
-    expect((await faultOf(open({ credentials }).put('x', bodyOf('x')))).code).toBe('SignatureDoesNotMatch')
+    expect((await s3ErrorOf(open({ credentials }).put('x', bodyOf('x')))).code).toBe('SignatureDoesNotMatch')
     expect(stub.requests().length).toBe(before + 1)
   })
 })

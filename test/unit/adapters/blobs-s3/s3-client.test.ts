@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { FixedCredentials } from '../../../../src/adapters/blobs-s3/credentials.ts'
 import type { S3Client, S3ClientSettings } from '../../../../src/adapters/blobs-s3/s3-client.ts'
-import { bodyOf, faultOf, openS3Client, readAll, TestTime } from '../../../support/s3/s3-client.ts'
+import { bodyOf, openS3Client, readAll, s3ErrorOf, TestTime } from '../../../support/s3/s3-client.ts'
 import { startS3Stub } from '../../../support/s3/s3-stub.ts'
 
 const mebi = 1024 * 1024
@@ -76,7 +76,7 @@ describe.each(['sha256', 'crc32', 'none'] as const)('with the checksum %s', (che
     const proofs = { sha256: checksum === 'sha256' ? sha256 : undefined, crc32 }
     const sent = client.put(`${folder}bent`, { bytes: Buffer.from('bytes'), ...proofs })
     if (checksum === 'none') await sent
-    else expect((await faultOf(sent)).status).toBe(400)
+    else expect((await s3ErrorOf(sent)).status).toBe(400)
     expect(stub.objects().has(`${folder}bent`)).toBe(checksum === 'none')
   })
 
@@ -118,14 +118,14 @@ describe('what is not there', () => {
     const id = await client.createUpload('aborted')
     await client.abortUpload('aborted', id)
     await client.abortUpload('aborted', id)
-    expect((await faultOf(client.uploadPart('aborted', id, 1, bodyOf('bytes')))).code).toBe('NoSuchUpload')
-    expect((await faultOf(client.completeUpload('aborted', id, ['"x"'], 5))).code).toBe('NoSuchUpload')
+    expect((await s3ErrorOf(client.uploadPart('aborted', id, 1, bodyOf('bytes')))).code).toBe('NoSuchUpload')
+    expect((await s3ErrorOf(client.completeUpload('aborted', id, ['"x"'], 5))).code).toBe('NoSuchUpload')
   })
 
   test('is trouble, where it is the bucket', async () => {
     const lost = open({ bucket: 'another-bucket' })
     const calls = [lost.probe(), lost.open('x', 1), lost.remove('x'), lost.put('x', bodyOf('x'))]
-    const faults = await Promise.all(calls.map(faultOf))
+    const faults = await Promise.all(calls.map(s3ErrorOf))
     expect(faults.map(({ code }) => code)).toEqual(Array(4).fill('NoSuchBucket'))
   })
 })
@@ -134,10 +134,10 @@ test('an upload is completed once, and only of the parts that were sent', async 
   const client = open()
   const id = await client.createUpload('once')
   const etag = await client.uploadPart('once', id, 1, bodyOf('bytes'))
-  expect((await faultOf(client.completeUpload('once', id, ['"other"'], 5))).code).toBe('InvalidPart')
+  expect((await s3ErrorOf(client.completeUpload('once', id, ['"other"'], 5))).code).toBe('InvalidPart')
   await client.completeUpload('once', id, [etag], 5)
   expect(await client.findSize('once')).toBe(5)
-  expect((await faultOf(client.completeUpload('once', id, [etag], 5))).code).toBe('NoSuchUpload')
+  expect((await s3ErrorOf(client.completeUpload('once', id, [etag], 5))).code).toBe('NoSuchUpload')
 })
 
 describe('lists', () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { NoSlot } from '../../../../src/lib/slots.ts'
 import { errorOf } from '../../../support/basics/outcomes.ts'
 import { until } from '../../../support/clocks/until.ts'
-import { errorXml, faultOf, openS3Client, readAll, TestTime } from '../../../support/s3/s3-client.ts'
+import { errorXml, openS3Client, readAll, s3ErrorOf, TestTime } from '../../../support/s3/s3-client.ts'
 import { type Script, type ScriptedAnswer, startScriptedServer } from '../../../support/server/scripted-server.ts'
 
 const server = await startScriptedServer()
@@ -82,8 +82,8 @@ describe.each(breaks)('after %s', (words, then) => {
 
   test('so many without one are not', async () => {
     server.follow((request, answer, nth) => answerPart(nth === 1 ? 10 : 0, then)(request, answer, nth))
-    const fault = await faultOf(readAll(await open()))
-    expect(['connection', 'timeout']).toContain(fault.code)
+    const error = await s3ErrorOf(readAll(await open()))
+    expect(['connection', 'timeout']).toContain(error.code)
     expect(ranges()).toEqual([undefined, ...Array.from({ length: 3 }, () => 'bytes=10-49999')])
     expect(time.sleeps).toEqual([100, 200, 400])
   })
@@ -98,26 +98,26 @@ describe('a download that goes on', () => {
 
   test('ends where the object is gone', async () => {
     server.follow(goOn((_, answer) => answer.send(404, errorXml('NoSuchKey'))))
-    const fault = await faultOf(readAll(await open()))
-    expect(fault.message).toBe('GetObject: NoSuchKey removed while it was read')
+    const error = await s3ErrorOf(readAll(await open()))
+    expect(error.message).toBe('GetObject: NoSuchKey removed while it was read')
     expect(server.requests.length).toBe(2)
   })
 
   test('ends where another object is there', async () => {
     server.follow(goOn((_, answer) => answer.send(206, 'x'.repeat(40), { 'content-range': 'bytes 10-49/50' })))
-    expect((await faultOf(readAll(await open()))).code).toBe('NoSuchKey')
+    expect((await s3ErrorOf(readAll(await open()))).code).toBe('NoSuchKey')
   })
 
   test('ends where S3 gives it from another slot', async () => {
     server.follow(
       goOn((_, answer) => answer.send(206, content.subarray(9), { 'content-range': 'bytes 9-49999/50000' })),
     )
-    expect((await faultOf(readAll(await open()))).code).toBe('malformed')
+    expect((await s3ErrorOf(readAll(await open()))).code).toBe('malformed')
   })
 
   test('ends where it is refused', async () => {
     server.follow(goOn((_, answer) => answer.send(403, errorXml('AccessDenied'))))
-    expect((await faultOf(readAll(await open()))).code).toBe('AccessDenied')
+    expect((await s3ErrorOf(readAll(await open()))).code).toBe('AccessDenied')
     expect(server.requests.length).toBe(2)
   })
 
@@ -128,7 +128,7 @@ describe('a download that goes on', () => {
       void answer.write('x'.repeat(60))
     })
     const download = openS3Client(server.url, {}, time).open(name, content.length, { first: 49_990, last: 49_999 })
-    expect((await faultOf(readAll(await download))).code).toBe('malformed')
+    expect((await s3ErrorOf(readAll(await download))).code).toBe('malformed')
     expect(server.requests.length).toBe(1)
   })
 
@@ -161,7 +161,7 @@ describe('there is nothing to open', () => {
 
   test('but no bucket is trouble', async () => {
     server.follow((_, answer) => answer.send(404, errorXml('NoSuchBucket')))
-    expect((await faultOf(openS3Client(server.url, {}, time).open(name, 5))).code).toBe('NoSuchBucket')
+    expect((await s3ErrorOf(openS3Client(server.url, {}, time).open(name, 5))).code).toBe('NoSuchBucket')
   })
 
   test.each([
@@ -172,7 +172,7 @@ describe('there is nothing to open', () => {
   ])('and an answer %s is trouble', async (_, status, headers) => {
     server.follow((_, answer) => answer.begin(status, { ...headers, connection: 'close' }))
     const opened = openS3Client(server.url, {}, time).open(name, content.length, { first: 0, last: 9 })
-    expect((await faultOf(opened)).code).toBe('malformed')
+    expect((await s3ErrorOf(opened)).code).toBe('malformed')
   })
 })
 
@@ -247,7 +247,7 @@ describe('downloads', () => {
 
   test.each([
     ['read', async (stream: ReadableStream<Uint8Array> | undefined) => void (await readAll(stream)), answerWhole],
-    ['broken', async (stream) => void (await faultOf(readAll(stream))), answerPart(0, (answer) => answer.close())],
+    ['broken', async (stream) => void (await s3ErrorOf(readAll(stream))), answerPart(0, (answer) => answer.close())],
     ['cancelled', async (stream) => stream?.cancel(), held],
     ['not there', async () => undefined, (_, answer) => answer.send(404)],
     ['refused', async () => undefined, (_, answer) => answer.send(403)],

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { FixedCredentials, RenewedCredentials } from '../../../../src/adapters/blobs-s3/credentials.ts'
 import type { CredentialSource } from '../../../../src/adapters/blobs-s3/request-sender.ts'
 import type { S3Client } from '../../../../src/adapters/blobs-s3/s3-client.ts'
-import { bodyOf, errorXml, faultOf, openS3Client, TestTime } from '../../../support/s3/s3-client.ts'
+import { bodyOf, errorXml, openS3Client, s3ErrorOf, TestTime } from '../../../support/s3/s3-client.ts'
 import type { S3Keys } from '../../../support/s3/s3-signature.ts'
 import { type S3Stub, startS3Stub } from '../../../support/s3/s3-stub.ts'
 import { startScriptedServer } from '../../../support/server/scripted-server.ts'
@@ -118,7 +118,7 @@ describe('a machine whose clock is set right while a request is on its way', () 
     const server = await startScriptedServer()
     server.follow((_, answer) => answer.send(403, errorXml('AccessDenied'), { date: new Date(0).toUTCString() }))
 
-    expect((await faultOf(openS3Client(server.url).remove('x'))).code).toBe('AccessDenied')
+    expect((await s3ErrorOf(openS3Client(server.url).remove('x'))).code).toBe('AccessDenied')
 
     expect(server.requests.length).toBe(1)
     await server.stop()

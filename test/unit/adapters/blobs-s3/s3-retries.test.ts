@@ -6,9 +6,9 @@ import { errorOf } from '../../../support/basics/outcomes.ts'
 import {
   bodyOf,
   errorXml,
-  faultOf,
   openS3Client,
   readAll,
+  s3ErrorOf,
   TestTime,
   testSecret,
 } from '../../../support/s3/s3-client.ts'
@@ -90,9 +90,9 @@ describe.each(repeatable)('%s', (operation, call) => {
 
   test('is done so often and no more, ever more slowly', async () => {
     server.follow(saying(503, 'SlowDown'))
-    const fault = await faultOf(call(openS3Client(server.url, {}, time)))
+    const error = await s3ErrorOf(call(openS3Client(server.url, {}, time)))
 
-    expect(fault.message).toStartWith(`${operation}: 503 `)
+    expect(error.message).toStartWith(`${operation}: 503 `)
     expect(server.requests.length).toBe(4)
     expect(time.sleeps).toEqual([100, 200, 400])
   })
@@ -105,9 +105,9 @@ describe.each(repeatable)('%s', (operation, call) => {
     [301, 'PermanentRedirect'],
   ])('is not done again after %d', async (status, code) => {
     server.follow(saying(status, code, { location: `${server.url}/elsewhere` }))
-    const fault = await faultOf(call(openS3Client(server.url, {}, time)))
+    const error = await s3ErrorOf(call(openS3Client(server.url, {}, time)))
 
-    expect(fault.status).toBe(status)
+    expect(error.status).toBe(status)
     expect([server.requests.length, time.sleeps]).toEqual([1, []])
   })
 })
@@ -119,23 +119,23 @@ describe('an error whose body never comes', () => {
   ])('is what its status says: %d is asked for %d times', async (status, tries) => {
     server.follow((_, answer) => answer.begin(status, { 'content-length': '100' }))
     const client = openS3Client(server.url, { attemptTimeoutMs: shortMs }, time)
-    const fault = await faultOf(client.put(name, bodyOf('bytes')))
+    const error = await s3ErrorOf(client.put(name, bodyOf('bytes')))
 
-    expect([fault.status, fault.code, server.requests.length]).toEqual([status, 'unexplained', tries])
+    expect([error.status, error.code, server.requests.length]).toEqual([status, 'unexplained', tries])
   })
 })
 
 test('a bucket that is elsewhere is not followed, and where it is is told', async () => {
   const client = openS3Client(server.url, {}, time)
   server.follow(saying(301, 'PermanentRedirect', { 'x-amz-bucket-region': 'eu-west-1', location: server.url }))
-  const told = await faultOf(client.remove(name))
+  const told = await s3ErrorOf(client.remove(name))
   expect([told.code, told.message]).toEqual([
     'redirect',
     'DeleteObject: 301 redirect the bucket is in region eu-west-1',
   ])
 
   server.follow(saying(307, 'TemporaryRedirect', { 'x-amz-bucket-region': '<b>', location: server.url }))
-  expect((await faultOf(client.remove(name))).message).toBe(
+  expect((await s3ErrorOf(client.remove(name))).message).toBe(
     'DeleteObject: 307 redirect the bucket is at another endpoint',
   )
   expect(server.requests.length).toBe(1)
@@ -158,8 +158,8 @@ describe('what a store wants once only', () => {
   test('is asked for again where nobody was there', async () => {
     const gone = await startScriptedServer()
     await gone.stop()
-    const fault = await faultOf(begin(openS3Client(gone.url, {}, time)))
-    expect([fault.code, fault.message, time.sleeps.length]).toEqual([
+    const error = await s3ErrorOf(begin(openS3Client(gone.url, {}, time)))
+    expect([error.code, error.message, time.sleeps.length]).toEqual([
       'refused',
       'CreateMultipartUpload: refused ECONNREFUSED',
       3,
@@ -171,8 +171,8 @@ describe('what a store wants once only', () => {
     async (words, fail, code) => {
       server.follow(fail)
       const attemptTimeoutMs = words === 'silence' ? shortMs : 5_000
-      const fault = await faultOf(begin(openS3Client(server.url, { attemptTimeoutMs }, time)))
-      expect([fault.code, server.requests.length, time.sleeps]).toEqual([code, 1, []])
+      const error = await s3ErrorOf(begin(openS3Client(server.url, { attemptTimeoutMs }, time)))
+      expect([error.code, server.requests.length, time.sleeps]).toEqual([code, 1, []])
     },
   )
 
@@ -206,7 +206,7 @@ describe('the wait', () => {
 
   test('does not grow for ever', async () => {
     server.follow(saying(500, 'InternalError'))
-    await faultOf(openS3Client(server.url, { triesMax: 12 }, time).remove(name))
+    await s3ErrorOf(openS3Client(server.url, { triesMax: 12 }, time).remove(name))
     expect(time.sleeps.slice(-5)).toEqual([6_400, 10_000, 10_000, 10_000, 10_000])
   })
 
@@ -224,8 +224,8 @@ describe('the wait', () => {
 
   test('is not made where the store asks for more patience than there is', async () => {
     server.follow(failOnce({ 'retry-after': '3600' }))
-    const fault = await faultOf(openS3Client(server.url, {}, time).remove(name))
-    expect([fault.code, server.requests.length, time.sleeps]).toEqual(['SlowDown', 1, []])
+    const error = await s3ErrorOf(openS3Client(server.url, {}, time).remove(name))
+    expect([error.code, server.requests.length, time.sleeps]).toEqual(['SlowDown', 1, []])
   })
 })
 
@@ -251,7 +251,7 @@ describe('a body', () => {
     server.follow((_, answer) => void setTimeout(() => answer.send(200), shortMs * 3))
     const client = openS3Client(server.url, { attemptTimeoutMs: shortMs, triesMax: 1 }, time)
     await client.put(name, bodyOf(bytes))
-    expect((await faultOf(client.remove(name))).code).toBe('timeout')
+    expect((await s3ErrorOf(client.remove(name))).code).toBe('timeout')
   })
 })
 
@@ -284,12 +284,12 @@ describe('so many at once', () => {
   })
 })
 
-test('no secret stands in a request or in a fault', async () => {
+test('no request and no error contains a secret', async () => {
   server.follow((_, answer) =>
     answer.send(403, `${errorXml('SignatureDoesNotMatch')}${testSecret}`, { 'x-amz-request-id': 'id-1' }),
   )
-  const fault = await faultOf(openS3Client(server.url, {}, time).put(name, bodyOf('bytes')))
-  expect(fault.message).toBe('PutObject: 403 unexplained (request id-1)')
-  expect(Bun.inspect([fault, server.requests], { depth: 20 })).not.toContain(testSecret)
+  const error = await s3ErrorOf(openS3Client(server.url, {}, time).put(name, bodyOf('bytes')))
+  expect(error.message).toBe('PutObject: 403 unexplained (request id-1)')
+  expect(Bun.inspect([error, server.requests], { depth: 20 })).not.toContain(testSecret)
   expect(Bun.inspect(server.requests)).toContain('AWS4-HMAC-SHA256 Credential=TESTKEY/')
 })
