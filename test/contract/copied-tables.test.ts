@@ -12,7 +12,7 @@ interface Column {
   readonly column: string
 }
 
-const questions: Readonly<Record<Database['engine'], string>> = {
+const queries: Readonly<Record<Database['engine'], string>> = {
   sqlite: `SELECT t.name AS "table", c.name AS "column" FROM sqlite_master t JOIN pragma_table_info(t.name) c
            WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'`,
   postgres: `SELECT table_name AS "table", column_name AS "column" FROM information_schema.columns
@@ -20,13 +20,13 @@ const questions: Readonly<Record<Database['engine'], string>> = {
 }
 
 async function schemaOf(database: Database): Promise<ReadonlyMap<string, readonly string[]>> {
-  const columns = await database.all<Column>(questions[database.engine], [])
+  const columns = await database.all<Column>(queries[database.engine], [])
   const byTable = Map.groupBy(columns, ({ table }) => table)
   return new Map([...byTable].map(([table, its]) => [table, its.map(({ column }) => column).sort()]))
 }
 
-describe('what a move takes along', () => {
-  engines.each('are all tables but those that have a reason, each with all of its columns', async ({ place }) => {
+describe('the tables that a move copies', () => {
+  engines.each('are all tables except those with a reason, each with all columns', async ({ place }) => {
     const database = (await place())()
     await migrate(database)
     const schema = await schemaOf(database)
@@ -38,7 +38,7 @@ describe('what a move takes along', () => {
     }
   })
 
-  engines.each('would lack a table and a column that somebody adds (control)', async ({ place }) => {
+  engines.each('would lack a new table and a new column (control)', async ({ place }) => {
     const database = (await place())()
     await migrate(database)
     await database.run('CREATE TABLE extra (id {id})', [])
@@ -50,7 +50,7 @@ describe('what a move takes along', () => {
     expect(copiedTables.find(({ name }) => name === 'tags')?.columns).not.toContain('extra')
   })
 
-  test('is read by columns that it has', () => {
+  test('have the columns that their entries name', () => {
     for (const { columns, key, resetTime = key[0], weight = key[0] } of copiedTables) {
       for (const column of [...key, resetTime, weight]) expect(columns).toContain(String(column))
     }

@@ -1,4 +1,4 @@
-// All rows of one metadata store taken to another: from each engine to each, and what stops it.
+// Copying all rows of one metadata store to another, between all engines, and what prevents it.
 import { describe, expect, test } from 'bun:test'
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
@@ -14,7 +14,7 @@ import { freshKey } from '../support/stores/stored-objects.ts'
 
 const engines = useEngines('rows-move')
 
-/** A store, and its database for looks behind the port; each look through a connection of its own. */
+/** A store, and a way to open its database again past the port. */
 async function openAt(engine: Engine) {
   const open = await engine.place()
   return { metadata: await SqlMetadataStore.open(open()), look: open }
@@ -49,16 +49,16 @@ async function moveAndCompare(from: Engine, to: Engine): Promise<void> {
   expect(Object.values(after).every((rows) => rows.length > 0)).toBe(true)
   const byTable = Object.fromEntries(Object.entries(after).map(([table, rows]) => [table, rows.length]))
   expect(counts).toEqual(byTable)
-  // Nothing of the old store's own; and no server may begin here before the old place has been told.
+  // The mark `move-from` stays until the move is confirmed at the source.
   expect(await marksOf(target.look())).toEqual(['move-from: somewhere', 'moved-from: move 1'])
   expect(await target.metadata.copiedObjects().measure()).toEqual({ blobs: 0, bytes: 0 })
   expect(await trashOf(target.look())).toEqual([])
   expect((await target.look().all('SELECT 1 AS found FROM uploads', [])).length).toBe(0)
-  await goOn(target.metadata)
+  await addNewRows(target.metadata)
 }
 
-/** New rows get numbers behind those that came. */
-async function goOn(metadata: SqlMetadataStore): Promise<void> {
+/** New rows get ids after the copied ones. */
+async function addNewRows(metadata: SqlMetadataStore): Promise<void> {
   const shelf = await openShelf(metadata, 'new account', 'new/app')
   const blob = await addBlob(shelf, 'new layer')
   expect((await addManifest(shelf, 'new image', { blobs: [blob], tag: 'new' })).isNew).toBe(true)
@@ -76,7 +76,7 @@ async function goOn(metadata: SqlMetadataStore): Promise<void> {
 }
 
 describe('a page of rows', () => {
-  test('has one row at least, however long the row is', async () => {
+  test('has at least one row, however long it is', async () => {
     const { metadata, look } = await openAt(engines.sqlite)
     const shelf = await openShelf(metadata)
     for (const text of ['one', 'two', 'three'])
@@ -91,17 +91,17 @@ describe('a page of rows', () => {
 })
 
 describe('all rows', () => {
-  test('go from SQLite to SQLite', () => moveAndCompare(engines.sqlite, engines.sqlite))
+  test('are copied from SQLite to SQLite', () => moveAndCompare(engines.sqlite, engines.sqlite))
 
   for (const [from, to] of [
     [engines.sqlite, engines.postgres],
     [engines.postgres, engines.sqlite],
     [engines.postgres, engines.postgres],
   ] as const) {
-    testNeeding(postgres, `go from ${from.name} to ${to.name}`, () => moveAndCompare(from, to))
+    testNeeding(postgres, `are copied from ${from.name} to ${to.name}`, () => moveAndCompare(from, to))
   }
 
-  testNeeding(postgres, 'are the same after a way there and back', async () => {
+  testNeeding(postgres, 'are the same after a move there and back', async () => {
     const [first, there, back] = [
       await openAt(engines.sqlite),
       await openAt(engines.postgres),
@@ -114,7 +114,7 @@ describe('all rows', () => {
     expect(await dumpRows(back.look())).toEqual(await dumpRows(first.look()))
   })
 
-  engines.each('come in pages: more than one of many rows, and of long ones', async (engine) => {
+  engines.each('are copied in pages of many short rows or a few long ones', async (engine) => {
     const source = await openAt(engines.sqlite)
     const target = await openAt(engine)
     const shelf = await openShelf(source.metadata)
@@ -131,7 +131,7 @@ describe('all rows', () => {
     expect(await dumpRows(target.look())).toEqual(await dumpRows(source.look()))
   })
 
-  engines.each('are those of one moment, whatever is written meanwhile', async (engine) => {
+  engines.each('are those of one snapshot, whatever is written meanwhile', async (engine) => {
     const source = await openAt(engine)
     const target = await openAt(engines.sqlite)
     await fillRegistry(source.metadata, 1)
@@ -143,7 +143,7 @@ describe('all rows', () => {
       ...kept('moment'),
       onRows: async () => {
         written += 1
-        // Not without end: where these were seen, they would make pages that make more of them.
+        // Limited, because rows that were visible would cause more pages, which would cause more rows.
         if (written < 100) await writer.accounts.ensure(`late ${written}`)
       },
     })
@@ -153,7 +153,7 @@ describe('all rows', () => {
     expect(await writer.accounts.find('late 1')).toBeDefined()
   })
 
-  engines.each('that keep their blob store take along what is to be removed from it', async (engine) => {
+  engines.each('bring the trash and the unfinished uploads along if the blob store is kept', async (engine) => {
     const source = await openAt(engines.sqlite)
     const target = await openAt(engine)
     const { trashed, unfinished } = await fillRegistry(source.metadata, 1)
@@ -163,27 +163,22 @@ describe('all rows', () => {
     expect(await trashOf(target.look())).toEqual([trashed, unfinished].toSorted())
   })
 
-  engines.each(
-    'of damaged blobs lose the mark where their bytes were copied, and keep it where they stay',
-    async (engine) => {
-      const source = await openAt(engine)
-      await fillRegistry(source.metadata, 1)
-      await source.look().run('UPDATE blobs SET damaged_at = 1', [])
-      const damaged = async (keeps: boolean) => {
-        const target = await openAt(engine)
-        if (!keeps) await addCopies(source.metadata, target.metadata)
-        await target.metadata.takeRowsOf(source.metadata, (keeps ? kept : changed)('move'))
-        const marks = await target
-          .look()
-          .all<{ damaged_at: number | null }>('SELECT DISTINCT damaged_at FROM blobs', [])
-        return marks.map((row) => row.damaged_at)
-      }
+  engines.each('of damaged blobs are no longer damaged if their bytes were copied', async (engine) => {
+    const source = await openAt(engine)
+    await fillRegistry(source.metadata, 1)
+    await source.look().run('UPDATE blobs SET damaged_at = 1', [])
+    const damaged = async (keeps: boolean) => {
+      const target = await openAt(engine)
+      if (!keeps) await addCopies(source.metadata, target.metadata)
+      await target.metadata.takeRowsOf(source.metadata, (keeps ? kept : changed)('move'))
+      const marks = await target.look().all<{ damaged_at: number | null }>('SELECT DISTINCT damaged_at FROM blobs', [])
+      return marks.map((row) => row.damaged_at)
+    }
 
-      expect([await damaged(true), await damaged(false)]).toEqual([[1], [null]])
-    },
-  )
+    expect([await damaged(true), await damaged(false)]).toEqual([[1], [null]])
+  })
 
-  engines.each('leave copies whose blobs were collected meanwhile to the collector', async (engine) => {
+  engines.each('put copies whose blobs were collected meanwhile into the trash', async (engine) => {
     const source = await openAt(engines.sqlite)
     const target = await openAt(engine)
     const gone = freshKey()
@@ -197,7 +192,7 @@ describe('all rows', () => {
   })
 })
 
-describe('nothing is taken, and the target is as it was,', () => {
+describe('nothing is copied, and the target is unchanged,', () => {
   async function refused(
     engine: Engine,
     spoil: (source: SqlMetadataStore, target: SqlMetadataStore, behind: Database) => Promise<unknown>,
@@ -218,23 +213,23 @@ describe('nothing is taken, and the target is as it was,', () => {
     return String(fault)
   }
 
-  engines.each('when something is there already', async (engine) => {
+  engines.each('if the target has rows', async (engine) => {
     const spoil = (_: SqlMetadataStore, target: SqlMetadataStore) => target.accounts.ensure('mine')
     expect(await refused(engine, spoil)).toContain('the target is not empty: it has accounts')
   })
 
-  engines.each('when the bytes of a blob have not been copied', async (engine) => {
+  engines.each('if the bytes of a blob have not been copied', async (engine) => {
     const spoil = async (source: SqlMetadataStore) => addBlob(await openShelf(source), 'late')
     expect(await refused(engine, spoil)).toContain('have not been copied')
   })
 
-  engines.each('when a manifest is not what its digest says', async (engine) => {
+  engines.each('if a manifest does not have its digest', async (engine) => {
     const spoil = (_: SqlMetadataStore, __: SqlMetadataStore, behind: Database) =>
       behind.run("UPDATE manifests SET payload = x'00' WHERE id = 3", [])
     expect(await refused(engine, spoil)).toMatch(/the manifest sha256:[0-9a-f]{64} is damaged/)
   })
 
-  engines.each('when a row names what is not there', async (engine) => {
+  engines.each('if a row names a row that does not exist', async (engine) => {
     const spoil = async (_: SqlMetadataStore, __: SqlMetadataStore, behind: Database) => {
       await behind.run('PRAGMA foreign_keys = OFF', [])
       await behind.run('DELETE FROM repositories WHERE id = 1', [])

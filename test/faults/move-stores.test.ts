@@ -1,5 +1,5 @@
-// A registry that is moved while clients push and pull: nothing acknowledged is lost, no read fails, and whoever could get
-// in before can get in afterwards. Real servers, real commands.
+// The command and real servers: a registry is moved while clients push and pull. No acknowledged push is lost, no pull
+// fails, and every credential is still valid.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { testNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
@@ -16,7 +16,7 @@ const identity = '/api/2021-02-21'
 const service = '/api/2023-12-28'
 const running: BerthProcess[] = []
 
-// By itself a test ends what it started; this is for one that failed.
+// For tests that failed.
 afterAll(async () => {
   for (const server of running) await server.kill()
 })
@@ -42,7 +42,7 @@ function logIn(server: Target, username: string, password: string): Promise<Resp
 
 const password = 'a password of ann'
 
-/** A user with a key and a token, who is there before the move. */
+/** Adds a user with an API key and a token. */
 async function addReader(server: BerthProcess) {
   const user = { name: 'ann', roles: ['reader'], password }
   await expectStatus(201, ask(server, 'POST', `${identity}/users`, json(user)))
@@ -52,7 +52,7 @@ async function addReader(server: BerthProcess) {
   return { key, token }
 }
 
-/** With his key, with the token of before, by his password; and with a key that is none. */
+/** The answers to the key, the token, the password and a wrong key. */
 async function statusesOf(server: Target, { key, token }: { key: string; token: string }): Promise<readonly number[]> {
   const pull = (headers: Record<string, string>) => fetch(`${server.url}/v2/read/app/tags/list`, { headers })
   const answers = await Promise.all([
@@ -64,7 +64,7 @@ async function statusesOf(server: Target, { key, token }: { key: string; token: 
   return answers.map((answer) => answer.status)
 }
 
-/** Pulls the same image over and over, until told to stop; every answer that is not 200 is a failure. */
+/** Pulls the same image until it is stopped. Every status but 200 is a failure. */
 function pullAllTheTime(server: Target, paths: readonly string[]) {
   let isOver = false
   let pulls = 0
@@ -107,7 +107,7 @@ async function moveUnderLoad(from: Place, to: Place): Promise<void> {
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining('takes no changes')])
   expect(stdout).toMatch(/^moved \d+ manifests, \d+ tags, \d+ blobs and 2 users\n/)
 
-  // Whatever is acknowledged now would be lost; so nothing is.
+  // A push that was acknowledged from now on would be lost.
   const atTheEnd = ledger.size.manifests
   await Bun.sleep(200)
   expect(ledger.size.manifests).toBe(atTheEnd)
@@ -121,7 +121,7 @@ async function moveUnderLoad(from: Place, to: Place): Promise<void> {
   expect(await statusesOf(old, reader)).toEqual([200, 200, 200, 401])
   expect(await statusesOf(moved, reader)).toEqual([200, 200, 200, 401])
   for (const path of reading) await expectSame(old, moved, path)
-  // It goes on: new content, and the collector.
+  // The target takes pushes.
   await pushImage(moved, 'read/app', 'v2', [new TextEncoder().encode('a layer that came later')])
   expect(await jsonOf(ask(moved, 'GET', '/v2/read/app/tags/list'))).toMatchObject({ tags: ['v1', 'v2'] })
   await stop(old)
@@ -155,7 +155,7 @@ describe('a registry under load is moved', () => {
   )
 })
 
-test('what is pushed after a move, at the old place, is seen missing at the new one (control)', async () => {
+test('a push to the source after a forced abort is missing at the target (control)', async () => {
   const [from, to] = [placeIn(newFolder()), placeIn(newFolder())]
   const old = await serve(from)
   const ledger = new PushingClients({ triesMax: 1, seed: 8 })
@@ -177,32 +177,14 @@ test('what is pushed after a move, at the old place, is seen missing at the new 
   await stop(moved)
 })
 
-describe('the metadata alone', () => {
-  testNeeding(postgres, 'are moved to PostgreSQL, and the files stay where they are', async () => {
-    const folder = newFolder()
-    const [from, to] = [placeIn(folder), await placeOnServers(folder, 'files')]
-    const old = await serve(from)
-    const image = await pushImage(old, 'read/app', 'v1', [new TextEncoder().encode('a layer that stays')])
-    await stop(old)
-
-    const { exitCode, stderr } = await runMove(from, to)
-
-    expect([exitCode, stderr.includes('copying blobs')]).toEqual([0, false])
-    const moved = await serve(to)
-    for (const blob of image.blobs) await expectStatus(200, ask(moved, 'GET', `/v2/read/app/blobs/${blob}`))
-    await expectStatus(200, ask(moved, 'GET', '/v2/read/app/manifests/v1'))
-    await stop(moved)
-  })
-})
-
-describe('a registry that takes no changes', () => {
+describe('a registry that is closed for changes', () => {
   interface Change {
     readonly method: string
     readonly path: string
     readonly body?: string
   }
 
-  test('refuses each with 503 and says when to come again, serves reads, and after --abort takes them', async () => {
+  test('refuses each change with 503 and Retry-After, answers reads, and takes changes after --abort', async () => {
     const from = placeIn(newFolder())
     const to = placeIn(newFolder())
     const server = await serve(from)
@@ -239,7 +221,7 @@ describe('a registry that takes no changes', () => {
       await expectStatus(200, ask(server, 'GET', path))
     }
     await expectStatus(200, ask(server, 'HEAD', `/v2/read/app/blobs/${blobs[1]}`))
-    // Who is known can still come in.
+    // Users can still log in.
     expect((await logIn(server, 'admin', testAdminPassword)).status).toBe(200)
 
     expect(await runMove(from, undefined, '--abort')).toMatchObject({ exitCode: 1 })

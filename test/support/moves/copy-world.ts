@@ -1,4 +1,4 @@
-// Two ends of a move in this process: SQLite and memory, with blobs at one of them.
+// The two ends of a move in this process: SQLite and memory, with blobs at the source.
 import { afterAll, expect } from 'bun:test'
 import { join } from 'node:path'
 import { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
@@ -85,7 +85,7 @@ async function lookInto({ to }: CopyWorld) {
   return { notes, trash: trash.map((row) => row.storage_key) }
 }
 
-/** Every note names bytes that are what it says. */
+/** Every record names an object with its digest. */
 async function expectSound(world: CopyWorld): Promise<void> {
   for (const { storage_key, digest, size_bytes } of (await lookInto(world)).notes) {
     const bytes = await readAll(await world.to.blobs.open(storage_key, size_bytes))

@@ -1,4 +1,4 @@
-// `berth migrate-store` as an operator runs it, and the stores that it goes between.
+// Runs `berth migrate-store` as an operator does, between stores that it creates.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database } from '../../../src/adapters/metadata-sql/database.ts'
@@ -9,11 +9,11 @@ import { freshPrefix, sharedS3 } from '../s3/test-s3.ts'
 import { type CommandRun, runBerth } from '../server/berth-command.ts'
 import { limits, s3Variables, sharedPostgres } from '../stores/test-stores.ts'
 
-/** A pair of stores: what a server on them has to be told. */
+/** A pair of stores, by the settings of a server on them. */
 export interface Place {
   readonly settings: Readonly<Record<string, string>>
   readonly dataDir: string
-  /** Its metadata, past any port: a connection of its own each time. */
+  /** Opens the database, past any port. */
   look(): Database
 }
 
@@ -46,7 +46,7 @@ function toTarget(variable: string): string {
   return variable.replace(/^BERTH_/, 'BERTH_TO_')
 }
 
-/** The whole of it is in the environment; the file of the target has to be there, and may be empty. */
+/** All settings are in the environment. The settings file of the target must exist, and may be empty. */
 function argumentsFor(from: Place, to: Place | undefined, more: readonly string[]): string[] {
   if (to === undefined) return ['migrate-store', ...more]
   const file = join(from.dataDir, 'target.yaml')
@@ -58,7 +58,7 @@ export function runMove(from: Place, to: Place | undefined, ...more: readonly st
   return runBerth(argumentsFor(from, to, more), environmentOf(from, to), from.dataDir)
 }
 
-/** Killed as soon as `isTime`, unless it has ended by then: then its exit code. */
+/** Kills the command as soon as `isTime`. Gives its exit code if it ends before that. */
 export async function killMove(
   from: Place,
   to: Place,

@@ -11,8 +11,8 @@ function watch(isTTY: boolean) {
 const mebi = 1024 * 1024
 const all = { blobs: 100, bytes: 1000 * mebi }
 
-describe('how far a move has come', () => {
-  test('is a line every five seconds where nobody sits', () => {
+describe('the progress of a move', () => {
+  test('is a line every five seconds if the output is not a terminal', () => {
     const { clock, written, progress } = watch(false)
     for (let second = 0; second <= 12; second += 1) {
       clock.at = second * 1_000
@@ -28,7 +28,7 @@ describe('how far a move has come', () => {
     expect(written.at(-1)).toStartWith('berth: 12 of 100 blobs, 120.0 MiB of 1000.0 MiB, 10.0 MiB/s, 88 s left')
   })
 
-  test('is one line that is written over on a terminal, and left before the next step', () => {
+  test('is one line that is rewritten on a terminal, and ended before the next step', () => {
     const { clock, written, progress } = watch(true)
     progress.begin('copying')
     progress.show({ blobs: 0, bytes: 0 }, all)
@@ -59,7 +59,7 @@ describe('how far a move has come', () => {
     expect(written.slice(1)).toEqual(['berth: 500 rows\n', 'berth: 1500 rows\n', 'berth: 2000 rows\n'])
   })
 
-  test('goes on where an earlier run was: its rate is that of this run', () => {
+  test('measures the rate of this run, not of an earlier one', () => {
     const { clock, written, progress } = watch(false)
     progress.show({ blobs: 50, bytes: 500 * mebi }, all)
     clock.at = 10_000

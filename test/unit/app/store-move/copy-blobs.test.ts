@@ -1,4 +1,4 @@
-// The bytes of a move: what is copied, what is noted, and what happens when the bytes are bad.
+// Copying blobs: what is copied and recorded, and what happens to missing and damaged bytes.
 import { describe, expect, test } from 'bun:test'
 import { SqliteDatabase } from '../../../../src/adapters/metadata-sql/sqlite-database.ts'
 import type { BlobStore } from '../../../../src/ports/blob-store.ts'
@@ -8,7 +8,7 @@ import { store, useCopyWorlds } from '../../../support/moves/copy-world.ts'
 const { openWorld, copy, lookInto, expectSound } = useCopyWorlds()
 
 describe('copying the blobs', () => {
-  test('brings all bytes under new keys, each noted with the key that it had', async () => {
+  test('copies all bytes to new keys, and records each with its old key', async () => {
     const world = await openWorld(25)
 
     const { copied, damaged, seen } = await copy(world)
@@ -41,7 +41,7 @@ describe('copying the blobs', () => {
     expect(read).toHaveLength(1)
   })
 
-  test.each([1, 3])('reads and writes %d at a time, and no more', async (atOnce) => {
+  test.each([1, 3])('copies at most %d at the same time', async (atOnce) => {
     const world = await openWorld(12)
     let running = 0
     let most = 0
@@ -65,7 +65,7 @@ describe('copying the blobs', () => {
     expect([most, running]).toEqual([atOnce, 0])
   })
 
-  test('takes SHA-512 and blobs of no bytes', async () => {
+  test('copies blobs with SHA-512 digests and empty blobs', async () => {
     const world = await openWorld()
     const bytes = generatedBytes(3_000)
     await store(world.from, world.shelf, bytes, digestOf(bytes, 'sha512'))
@@ -75,8 +75,8 @@ describe('copying the blobs', () => {
   })
 })
 
-describe('bytes that are bad', () => {
-  test('are named, copied nowhere, and do not keep the others', async () => {
+describe('missing and damaged bytes', () => {
+  test('are reported and not recorded, and the other blobs are copied', async () => {
     const world = await openWorld(5)
     const lie = generatedBytes(700, 70)
     const wrong = await store(world.from, world.shelf, lie, digestOf('something else'))
@@ -94,12 +94,12 @@ describe('bytes that are bad', () => {
     )
     const { notes, trash } = await lookInto(world)
     expect(notes.map((note) => note.source_key)).toEqual(world.stored.map(({ key }) => key).toSorted())
-    // What had been written of the wrong one, twice, because a network may have been at fault.
+    // Two partial copies of the damaged blob, which was read twice.
     expect(trash).toHaveLength(2)
     await expectSound(world)
   })
 
-  test('of a blob that was collected meanwhile are no loss', async () => {
+  test('of a blob that was collected meanwhile are not reported', async () => {
     const world = await openWorld(3)
     const [gone] = world.stored
     const source: Pick<BlobStore, 'read'> = {
@@ -116,7 +116,7 @@ describe('bytes that are bad', () => {
     expect(await copy(world, { source })).toMatchObject({ copied: 2, damaged: [] })
   })
 
-  test('on the way, once, are read again', async () => {
+  test('that are damaged on the network are read again', async () => {
     const world = await openWorld(2)
     let isFirst = true
     const source: Pick<BlobStore, 'read'> = {
