@@ -1,15 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { readConfig, readMoveConfigs } from '../app/config.ts'
 import { MoveAborted } from '../app/store-move/move-state.ts'
-import {
-  abortMoveOf,
-  type MoveListener,
-  type MoveResult,
-  type MoveStep,
-  moveStores,
-} from '../app/store-move/move-stores.ts'
+import { abortMoveOf, type MoveResult, moveStores } from '../app/store-move/move-stores.ts'
 import { formatBytes } from '../lib/quantities.ts'
-import { describeError } from './describe-error.ts'
 import { MoveProgress } from './move-progress.ts'
 import { tell, warn, withoutControls } from './printing.ts'
 import { configOption } from './stores.ts'
@@ -68,71 +61,15 @@ async function abort(options: Options): Promise<void> {
 async function move(options: Options, to: string): Promise<void> {
   const { source, target } = readMoveConfigs(options.config, to)
   const progress = new MoveProgress(process.stderr)
-  const listener = new TerminalListener(progress)
   try {
     const settings = { atOnce: options.atOnce, isPreparation: options.prepare === true }
-    const result = await moveStores(source, target, settings, listener)
+    const result = await moveStores(source, target, settings, progress)
     progress.end()
     report(result, to)
   } catch (error) {
     progress.end()
-    if (!(error instanceof MoveAborted)) listener.tellHowToContinue()
+    if (progress.hint !== undefined && !(error instanceof MoveAborted)) tell(progress.hint)
     throw error
-  }
-}
-
-const stepTexts: Readonly<Partial<Record<MoveStep, string>>> = {
-  copy: 'copying blobs; the registry still takes changes',
-  start: 'the registry takes no changes from now on; pulls go on',
-  'copy rest': 'copying the blobs that were pushed meanwhile',
-  'copy rows': 'copying all rows',
-}
-
-class TerminalListener implements MoveListener {
-  readonly #progress: MoveProgress
-  #isCopying = false
-  #isStarted = false
-  #lastFault: string | undefined
-
-  constructor(progress: MoveProgress) {
-    this.#progress = progress
-  }
-
-  onPlaces(...[source, target, keepsBlobStore]: Parameters<MoveListener['onPlaces']>): void {
-    this.#progress.begin(`from ${source.metadataPlace} and ${source.blobsPlace}`)
-    const stay = keepsBlobStore ? ': the blobs stay where they are' : ''
-    this.#progress.begin(`to ${target.metadataPlace} and ${target.blobsPlace}${stay}`)
-  }
-
-  onStep(step: MoveStep): void {
-    const text = stepTexts[step]
-    if (text !== undefined) this.#progress.begin(text)
-  }
-
-  onStarted(): void {
-    this.#isStarted = true
-  }
-
-  onProgress(...[done, all]: Parameters<MoveListener['onProgress']>): void {
-    this.#isCopying = true
-    this.#progress.show(done, all)
-  }
-
-  onRows(rows: number): void {
-    this.#progress.addRows(rows)
-  }
-
-  onRetry(error: unknown): void {
-    // All blobs that are being copied report the same fault.
-    const fault = withoutControls(describeError(error))
-    if (this.#lastFault === fault) return
-    this.#lastFault = fault
-    this.#progress.begin(`trying again: ${fault}`)
-  }
-
-  tellHowToContinue(): void {
-    if (this.#isStarted) tell('the registry takes no changes: run this again to continue, or with --abort to go back')
-    else if (this.#isCopying) tell('the registry still takes changes: run this again to continue')
   }
 }
 

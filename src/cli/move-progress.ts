@@ -1,17 +1,24 @@
+import type { MoveEnd } from '../app/store-move/move-ends.ts'
+import type { MoveListener, MoveStep } from '../app/store-move/move-stores.ts'
 import { formatBytes } from '../lib/quantities.ts'
+import { describeError } from './describe-error.ts'
+import { withoutControls } from './printing.ts'
 
-interface Amount {
-  readonly blobs: number
-  readonly bytes: number
-}
-
+type Amount = Parameters<MoveListener['onProgress']>[0]
 type Output = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>
 
 const terminalEveryMs = 500
 const otherEveryMs = 5_000
 
+const stepTexts: Readonly<Partial<Record<MoveStep, string>>> = {
+  copy: 'copying blobs; the registry still takes changes',
+  start: 'the registry takes no changes from now on; pulls go on',
+  'copy rest': 'copying the blobs that were pushed meanwhile',
+  'copy rows': 'copying all rows',
+}
+
 /** Prints the progress of a move: on a terminal one line that is rewritten, elsewhere a line every few seconds. */
-export class MoveProgress {
+export class MoveProgress implements MoveListener {
   readonly #output: Output
   readonly #now: () => number
   #start: { readonly at: number; readonly bytes: number } | undefined
@@ -20,27 +27,66 @@ export class MoveProgress {
   /** The newest line, if it has not been printed yet. */
   #pending: string | undefined
   #rows = 0
+  #hint: string | undefined
+  #lastFault: string | undefined
 
   constructor(output: Output, now: () => number = () => performance.now()) {
     this.#output = output
     this.#now = now
   }
 
-  begin(step: string): void {
-    this.end()
-    this.#output.write(`berth: ${step}\n`)
+  /** What the operator can do after an error. */
+  get hint(): string | undefined {
+    return this.#hint
   }
 
-  show(done: Amount, all: Amount): void {
+  onPlaces(source: MoveEnd, target: MoveEnd, keepsBlobStore: boolean): void {
+    this.#begin(`from ${source.metadataPlace} and ${source.blobsPlace}`)
+    const stay = keepsBlobStore ? ': the blobs stay where they are' : ''
+    this.#begin(`to ${target.metadataPlace} and ${target.blobsPlace}${stay}`)
+  }
+
+  onStep(step: MoveStep): void {
+    const text = stepTexts[step]
+    if (text !== undefined) this.#begin(text)
+    if (step === 'copy') this.#hint = 'the registry still takes changes: run this again to continue'
+  }
+
+  onStarted(): void {
+    this.#hint = 'the registry takes no changes: run this again to continue, or with --abort to go back'
+  }
+
+  onProgress(done: Amount, all: Amount): void {
     const now = this.#now()
     this.#start ??= { at: now, bytes: done.bytes }
     this.#update(describe(done, all, now - this.#start.at, done.bytes - this.#start.bytes), now)
   }
 
-  /** So many more rows. */
-  addRows(rows: number): void {
+  onRows(rows: number): void {
     this.#rows += rows
     this.#update(`berth: ${this.#rows} rows`, this.#now())
+  }
+
+  onRetry(error: unknown): void {
+    // All blobs that are being copied report the same fault.
+    const fault = withoutControls(describeError(error))
+    if (this.#lastFault !== fault) this.#begin(`trying again: ${fault}`)
+    this.#lastFault = fault
+  }
+
+  /** Ends the line that is rewritten. The next step measures its own rate. */
+  end(): void {
+    this.#print()
+    if (this.#isLineOpen) this.#output.write('\n')
+    this.#isLineOpen = false
+    this.#start = undefined
+    this.#printedAt = Number.NEGATIVE_INFINITY
+    this.#rows = 0
+  }
+
+  #begin(text: string): void {
+    this.end()
+    this.#output.write(`berth: ${text}\n`)
   }
 
   #update(line: string, now: number): void {
@@ -55,16 +101,6 @@ export class MoveProgress {
     this.#output.write(this.#output.isTTY ? `\r\x1b[K${this.#pending}` : `${this.#pending}\n`)
     this.#isLineOpen = this.#output.isTTY === true
     this.#pending = undefined
-  }
-
-  /** Ends the line that is rewritten. The next step measures its own rate. */
-  end(): void {
-    this.#print()
-    if (this.#isLineOpen) this.#output.write('\n')
-    this.#isLineOpen = false
-    this.#start = undefined
-    this.#printedAt = Number.NEGATIVE_INFINITY
-    this.#rows = 0
   }
 }
 

@@ -6,7 +6,7 @@ import type { Config } from '../settings.ts'
 import { openMovableStores, type Stores } from '../stores.ts'
 
 /** The stores at one end of a move. Their places are texts for people, without secrets; equal texts mean the same place. */
-export interface MoveEnd extends Stores {
+export interface MoveEnd extends Stores, AsyncDisposable {
   readonly metadataPlace: string
   readonly blobsPlace: string
 }
@@ -38,12 +38,15 @@ export async function openTarget(config: Config): Promise<MoveEnd> {
 
 async function openEnd(config: Config, mustBeThere: boolean): Promise<MoveEnd> {
   const stores = await openMovableStores({ ...config, databaseStatementMs: statementMs }, { mustBeThere })
-  return { ...stores, metadataPlace: describeMetadata(config), blobsPlace: describeBlobs(config) }
-}
-
-export async function closeEnd({ metadata, blobs }: MoveEnd): Promise<void> {
-  await metadata.close()
-  await blobs.close()
+  return {
+    ...stores,
+    metadataPlace: describeMetadata(config),
+    blobsPlace: describeBlobs(config),
+    async [Symbol.asyncDispose]() {
+      await stores.metadata.close()
+      await stores.blobs.close()
+    },
+  }
 }
 
 /** Requires that both blob stores can be used, before anything is changed. */

@@ -5,7 +5,7 @@ import type { Amount } from '../../ports/store-move.ts'
 import { claimBlobStore, nameStore } from '../blob-owner.ts'
 import type { Config } from '../settings.ts'
 import { type CopyOutcome, copyBlobs, type DamagedBlob } from './copy-blobs.ts'
-import { closeEnd, type MoveEnd, openSource, openTarget, probeBlobs } from './move-ends.ts'
+import { type MoveEnd, openSource, openTarget, probeBlobs } from './move-ends.ts'
 import {
   abortMove,
   confirmMove,
@@ -79,17 +79,9 @@ export async function moveStores(
   options: MoveOptions,
   listener: MoveListener,
 ): Promise<MoveResult> {
-  const from = await openSource(source)
-  try {
-    const to = await openTarget(target)
-    try {
-      return await moveBetween(from, to, options, listener)
-    } finally {
-      await closeEnd(to)
-    }
-  } finally {
-    await closeEnd(from)
-  }
+  await using from = await openSource(source)
+  await using to = await openTarget(target)
+  return await moveBetween(from, to, options, listener)
 }
 
 /** As `moveStores`, between stores that are open. */
@@ -101,7 +93,7 @@ export async function moveBetween(
 ): Promise<MoveResult> {
   const started = await findMove(source.metadata)
   if (started !== undefined) {
-    listener.onStarted()
+    if (started.state === 'moving') listener.onStarted()
     if (options.isPreparation && started.state === 'moving') {
       throw new Error('the move itself has been started: run this without --prepare, or with --abort')
     }
@@ -232,10 +224,6 @@ async function copySigningKeys(from: SigningKeys, to: SigningKeys): Promise<void
 
 /** Opens the source for changes again. Gives the move that was aborted, or undefined if none had been started. */
 export async function abortMoveOf(config: Config, isForced: boolean): Promise<StartedMove | undefined> {
-  const source = await openSource(config)
-  try {
-    return await abortMove(source.metadata, isForced)
-  } finally {
-    await closeEnd(source)
-  }
+  await using source = await openSource(config)
+  return await abortMove(source.metadata, isForced)
 }

@@ -2,7 +2,7 @@
 
 import { readConfig } from '../../../src/app/config.ts'
 import { runServer } from '../../../src/app/run.ts'
-import { closeEnd, type MoveEnd, openSource, openTarget } from '../../../src/app/store-move/move-ends.ts'
+import { type MoveEnd, openSource, openTarget } from '../../../src/app/store-move/move-ends.ts'
 import { abortMoveOf, type MoveListener, type MoveStep, moveBetween } from '../../../src/app/store-move/move-stores.ts'
 import type { Marks } from '../../../src/ports/marks.ts'
 import { digestOf, generatedBytes } from '../basics/generated-bytes.ts'
@@ -105,7 +105,8 @@ export interface MoveOptions {
 
 /** Runs a move. Gives `moved`, or the error. */
 export async function move(from: Place, to: Place, { at, isGuarded = true }: MoveOptions = {}): Promise<string> {
-  const [source, target] = [await openSource(configOf(from)), await openTarget(configOf(to))]
+  await using source = await openSource(configOf(from))
+  await using target = await openTarget(configOf(to))
   let hasRows = false
   const listener: MoveListener = {
     onPlaces: () => undefined,
@@ -118,13 +119,8 @@ export async function move(from: Place, to: Place, { at, isGuarded = true }: Mov
     },
     onRetry: () => undefined,
   }
-  try {
-    const ends = isGuarded ? ([source, target] as const) : withoutGuards(source, target)
-    return await textOf(moveBetween(...ends, { atOnce: 1, isPreparation: false }, listener).then(({ kind }) => kind))
-  } finally {
-    await closeEnd(target)
-    await closeEnd(source)
-  }
+  const ends = isGuarded ? ([source, target] as const) : withoutGuards(source, target)
+  return await textOf(moveBetween(...ends, { atOnce: 1, isPreparation: false }, listener).then(({ kind }) => kind))
 }
 
 /** To the move, the source's mark `read-only` is always as the move has written it. */

@@ -16,7 +16,7 @@ describe('the progress of a move', () => {
     const { clock, written, progress } = watch(false)
     for (let second = 0; second <= 12; second += 1) {
       clock.at = second * 1_000
-      progress.show({ blobs: second, bytes: second * 10 * mebi }, all)
+      progress.onProgress({ blobs: second, bytes: second * 10 * mebi }, all)
     }
 
     expect(written).toEqual([
@@ -30,29 +30,29 @@ describe('the progress of a move', () => {
 
   test('is one line that is rewritten on a terminal, and ended before the next step', () => {
     const { clock, written, progress } = watch(true)
-    progress.begin('copying')
-    progress.show({ blobs: 0, bytes: 0 }, all)
+    progress.onStep('copy')
+    progress.onProgress({ blobs: 0, bytes: 0 }, all)
     clock.at = 100
-    progress.show({ blobs: 1, bytes: 1 }, all)
+    progress.onProgress({ blobs: 1, bytes: 1 }, all)
     clock.at = 600
-    progress.show({ blobs: 2, bytes: 2 * mebi }, all)
-    progress.begin('next')
+    progress.onProgress({ blobs: 2, bytes: 2 * mebi }, all)
+    progress.onStep('copy rows')
 
     expect(written).toEqual([
-      'berth: copying\n',
+      'berth: copying blobs; the registry still takes changes\n',
       '\r\x1b[Kberth: 0 of 100 blobs, 0 B of 1000.0 MiB',
       '\r\x1b[Kberth: 2 of 100 blobs, 2.0 MiB of 1000.0 MiB',
       '\n',
-      'berth: next\n',
+      'berth: copying all rows\n',
     ])
   })
 
   test('counts rows in the last step', () => {
     const { clock, written, progress } = watch(false)
-    progress.begin('copying all rows')
+    progress.onStep('copy rows')
     for (const at of [0, 1_000, 6_000, 7_000]) {
       clock.at = at
-      progress.addRows(500)
+      progress.onRows(500)
     }
     progress.end()
 
@@ -61,9 +61,9 @@ describe('the progress of a move', () => {
 
   test('measures the rate of this run, not of an earlier one', () => {
     const { clock, written, progress } = watch(false)
-    progress.show({ blobs: 50, bytes: 500 * mebi }, all)
+    progress.onProgress({ blobs: 50, bytes: 500 * mebi }, all)
     clock.at = 10_000
-    progress.show({ blobs: 51, bytes: 510 * mebi }, all)
+    progress.onProgress({ blobs: 51, bytes: 510 * mebi }, all)
 
     expect(written.at(-1)).toBe('berth: 51 of 100 blobs, 510.0 MiB of 1000.0 MiB, 1.0 MiB/s, 9 min left\n')
   })
