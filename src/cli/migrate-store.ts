@@ -26,10 +26,10 @@ export function addMigrateStoreCommand(program: Command): void {
     .option(...configOption)
     .option('--to <file>', 'settings file that names the new stores')
     .addOption(
-      new Option('--prepare', 'only copy blobs; the registry still takes changes').conflicts(['abort', 'force']),
+      new Option('--prepare', 'only copy blobs; the registry still accepts changes').conflicts(['abort', 'force']),
     )
     .option('--at-once <number>', 'number of blobs to copy at the same time', parseAtOnce, 4)
-    .option('--abort', 'abort the move: the registry takes changes again at its old place')
+    .option('--abort', 'abort the move: the registry accepts changes again at its old place')
     .option('--force', 'with --abort: also after the move is finished')
     .action(run)
 }
@@ -50,10 +50,10 @@ async function run(options: Options, command: Command): Promise<void> {
 async function abort(options: Options): Promise<void> {
   const aborted = await abortMoveOf(readConfig(options.config), options.force === true)
   if (aborted === undefined) {
-    console.log('nothing to abort: the registry takes changes')
+    console.log('nothing to abort: the registry accepts changes')
     return
   }
-  console.log('the registry takes changes again')
+  console.log('the registry accepts changes again')
   if (aborted.state === 'moved')
     warn(`start no server on the copy in ${aborted.place}: it lacks what changes from now on`)
 }

@@ -11,8 +11,8 @@ const terminalEveryMs = 500
 const otherEveryMs = 5_000
 
 const stepTexts: Readonly<Partial<Record<MoveStep, string>>> = {
-  copy: 'copying blobs; the registry still takes changes',
-  start: 'the registry takes no changes from now on; pulls go on',
+  copy: 'copying blobs; the registry still accepts changes',
+  start: 'the registry accepts no changes from now on; pulls go on',
   'copy rest': 'copying the blobs that were pushed meanwhile',
   'copy rows': 'copying all rows',
 }
@@ -49,11 +49,11 @@ export class MoveProgress implements MoveListener {
   onStep(step: MoveStep): void {
     const text = stepTexts[step]
     if (text !== undefined) this.#begin(text)
-    if (step === 'copy') this.#hint = 'the registry still takes changes: run this again to continue'
+    if (step === 'copy') this.#hint = 'the registry still accepts changes: run this again to continue'
   }
 
   onStarted(): void {
-    this.#hint = 'the registry takes no changes: run this again to continue, or with --abort to go back'
+    this.#hint = 'the registry accepts no changes: run this again to continue, or with --abort to go back'
   }
 
   onProgress(done: Amount, all: Amount): void {

@@ -2,7 +2,7 @@ import { RegistryRefusal } from '../oci/errors.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RowId } from '../ports/row-id.ts'
 
-// While a registry is moved to other stores, and after that, the source takes no changes: the mark `read-only` exists.
+// While a registry is moved to other stores, and after that, the source accepts no changes: the mark `read-only` exists.
 
 type Needs = { readonly metadata: Pick<MetadataStore, 'marks'> }
 

@@ -1,4 +1,4 @@
-// A move that is killed or aborted at each of its points. Afterwards one place takes changes, never both, and that place has
+// A move that is killed or aborted at each of its points. Afterwards one place accepts changes, never both, and that place has
 // every image whose push was acknowledged.
 import { describe, expect, test } from 'bun:test'
 import { type Need, testNeeding } from '../support/basics/needs.ts'
@@ -81,12 +81,12 @@ const sourceIsOpen = { source: { outcome: 'pushed', missing: [] }, target: { out
 
 /** With a blob store of its own, the source still answers pulls. */
 function targetIsOpen({ keepsBlobStore }: Kind) {
-  const refusal = keepsBlobStore ? 'the blob store belongs to another registry' : 'takes no changes'
+  const refusal = keepsBlobStore ? 'the blob store belongs to another registry' : 'accepts no changes'
   const source = { outcome: expect.stringContaining(refusal), missing: [] }
   return { source, target: { outcome: 'pushed', missing: [] } }
 }
 
-/** Which place takes changes. */
+/** Which place accepts changes. */
 async function lookAtBoth(from: Place, to: Place, images: Images) {
   return { source: await pushAt(from, images, 'at-the-source'), target: await pushAt(to, images, 'at-the-target') }
 }
@@ -142,7 +142,7 @@ for (const [kindName, kind] of Object.entries(kinds)) {
 
           const end = await raceAbort(from, await other(), point, false)
 
-          // Both commands say that they succeeded. Where both places have their own blobs, both take changes.
+          // Both commands say that they succeeded. Where both places have their own blobs, both accept changes.
           expect([end.aborted, end.move, end.target.outcome]).toEqual(['aborted', 'moved', 'pushed'])
           if (!kind.keepsBlobStore) expect(end.source.outcome).toBe('pushed')
           const isAfterSnapshot = point === 'amid rows' || point === 'confirm'

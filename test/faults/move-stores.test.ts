@@ -104,7 +104,7 @@ async function moveUnderLoad(from: Place, to: Place): Promise<void> {
   const prepared = ledger.size.manifests
   await until('pushes go on after the preparation', () => ledger.size.manifests > prepared + 2)
   const { exitCode, stdout, stderr } = await runMove(from, to)
-  expect([exitCode, stderr]).toEqual([0, expect.stringContaining('takes no changes')])
+  expect([exitCode, stderr]).toEqual([0, expect.stringContaining('accepts no changes')])
   expect(stdout).toMatch(/^moved \d+ manifests, \d+ tags, \d+ blobs and 2 users\n/)
 
   // A push that was acknowledged from now on would be lost.
@@ -184,7 +184,7 @@ describe('a registry that is closed for changes', () => {
     readonly body?: string
   }
 
-  test('refuses each change with 503 and Retry-After, answers reads, and takes changes after --abort', async () => {
+  test('refuses each change with 503 and Retry-After, answers reads, and accepts changes after --abort', async () => {
     const from = placeIn(newFolder())
     const to = placeIn(newFolder())
     const server = await serve(from)

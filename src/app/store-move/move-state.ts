@@ -2,7 +2,7 @@ import type { MetadataStore } from '../../ports/metadata-store.ts'
 
 // How far a move has come is stored at both ends:
 //
-//   source  `read-only`: the move's id, its target and its state. While this mark exists the source takes no changes.
+//   source  `read-only`: the move's id, its target and its state. While this mark exists the source accepts no changes.
 //   target  `move-from`: the id of the source's metadata store. While this mark exists no server starts on the target.
 //           `moved-from`: the id of the move that brought the rows. Written in the transaction that writes the rows.
 //
@@ -18,7 +18,7 @@ export interface StartedMove {
   readonly place: string
   /** Both ends use the same blob store: no blob is copied. */
   readonly keepsBlobStore: boolean
-  /** `moving`: the source takes changes again after an abort. `moved`: the target is the registry. */
+  /** `moving`: the source accepts changes again after an abort. `moved`: the target is the registry. */
   readonly state: 'moving' | 'moved'
 }
 
@@ -139,6 +139,6 @@ function requireAbortable({ place, keepsBlobStore }: StartedMove, isForced: bool
   }
   if (isForced) return
   throw new Error(
-    `the registry was moved to ${place}: if no server has taken changes there, go back with --abort --force; otherwise move that registry back to empty stores`,
+    `the registry was moved to ${place}: if no server has accepted changes there, go back with --abort --force; otherwise move that registry back to empty stores`,
   )
 }

@@ -22,8 +22,8 @@ import {
 // `berth migrate-store`. The steps, each of which can be repeated:
 //
 //   reserve   the target: no server starts there
-//   copy      blobs, while the source takes changes
-//   start     the move: the source takes no more changes
+//   copy      blobs, while the source accepts changes
+//   start     the move: the source accepts no more changes
 //   copy rest the blobs that came meanwhile
 //   copy rows all rows, from one snapshot, in one transaction of the target
 //   confirm   in the source that the target is the registry
@@ -45,7 +45,7 @@ export interface MoveListener {
   onPlaces(source: MoveEnd, target: MoveEnd, keepsBlobStore: boolean): void
   /** The step begins. */
   onStep(step: MoveStep): void | Promise<void>
-  /** The source takes no changes from now on, until it is moved or the move is aborted. */
+  /** The source accepts no changes from now on, until it is moved or the move is aborted. */
   onStarted(): void
   onProgress(done: Amount, all: Amount): void
   /** So many more rows are in the target. */

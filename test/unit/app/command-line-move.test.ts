@@ -51,7 +51,7 @@ describe('berth migrate-store', () => {
     expect(first.exitCode).toBe(0)
     expect(first.stdout).toMatch(/^moved 0 manifests, 0 tags, 0 blobs and 1 users\n/)
     expect(first.stdout).toMatch(next)
-    expect(first.stderr).toContain('berth: copying blobs; the registry still takes changes\n')
+    expect(first.stderr).toContain('berth: copying blobs; the registry still accepts changes\n')
 
     const again = await runMove(from, to)
     expect([again.exitCode, again.stderr]).toEqual([0, ''])
@@ -117,10 +117,10 @@ describe('berth migrate-store', () => {
     expect([refused.exitCode, refused.stdout]).toEqual([1, ''])
     expect(refused.stderr).toContain(`was moved to ${join(to.dataDir, 'metadata.sqlite')}`)
     const forced = await runMove(from, undefined, '--abort', '--force')
-    expect([forced.exitCode, forced.stdout]).toEqual([0, 'the registry takes changes again\n'])
+    expect([forced.exitCode, forced.stdout]).toEqual([0, 'the registry accepts changes again\n'])
     expect(forced.stderr).toContain('start no server on the copy')
     expect((await run(from, 'user', 'disable', 'ann')).exitCode).toBe(0)
-    expect((await runMove(from, undefined, '--abort')).stdout).toBe('nothing to abort: the registry takes changes\n')
+    expect((await runMove(from, undefined, '--abort')).stdout).toBe('nothing to abort: the registry accepts changes\n')
     // The target has an old copy, which is not overwritten.
     expect((await runMove(from, to)).stderr).toContain('the target is not empty: it has users')
   })
@@ -229,7 +229,7 @@ describe('berth migrate-store', () => {
 
       expect(exitCode).toBe(1)
       expect(stderr).toMatch(/trying again: the (blob|metadata) store of the target is unavailable/)
-      expect(stderr).toContain('the registry still takes changes: run this again to continue')
+      expect(stderr).toContain('the registry still accepts changes: run this again to continue')
       expect(stderr).not.toContain('1 of 1 blobs')
       expect((await run(from, 'user', 'disable', 'ann')).exitCode).toBe(0)
       disk.grow(12)

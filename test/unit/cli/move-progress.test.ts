@@ -39,7 +39,7 @@ describe('the progress of a move', () => {
     progress.onStep('copy rows')
 
     expect(written).toEqual([
-      'berth: copying blobs; the registry still takes changes\n',
+      'berth: copying blobs; the registry still accepts changes\n',
       '\r\x1b[Kberth: 0 of 100 blobs, 0 B of 1000.0 MiB',
       '\r\x1b[Kberth: 2 of 100 blobs, 2.0 MiB of 1000.0 MiB',
       '\n',

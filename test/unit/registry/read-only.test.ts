@@ -1,4 +1,4 @@
-// The use cases while the source of a move takes no changes.
+// The use cases while the source of a move accepts no changes.
 import { describe, expect, test } from 'bun:test'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
 import { openAccount } from '../../../src/registry/accounts.ts'
