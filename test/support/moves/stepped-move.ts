@@ -128,9 +128,8 @@ function withoutGuards(source: MoveEnd, target: MoveEnd): readonly [MoveEnd, Mov
   let written: string | undefined
   const lying = (marks: Marks): Marks =>
     withMethods(marks, {
-      find: async (name: Parameters<Marks['find']>[0]) =>
-        name === 'read-only' ? (written ?? (await marks.find(name))) : marks.find(name),
-      put: async (...[name, text]: Parameters<Marks['set']>) => {
+      find: async (name) => (name === 'read-only' ? (written ?? (await marks.find(name))) : marks.find(name)),
+      set: async (name, text) => {
         // A mark that an abort has removed stays removed for everybody else.
         if (written === undefined || (await marks.find(name)) !== undefined) await marks.set(name, text)
         written = text
@@ -147,7 +146,7 @@ function withoutGuards(source: MoveEnd, target: MoveEnd): readonly [MoveEnd, Mov
   ]
 }
 
-function withMethods<T extends object>(whole: T, methods: object): T {
+function withMethods<T extends object>(whole: T, methods: Partial<T>): T {
   return new Proxy(whole, {
     get(target, key) {
       const own: unknown = Reflect.get(methods, key) ?? Reflect.get(target, key)
