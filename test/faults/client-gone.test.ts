@@ -86,7 +86,7 @@ describe.each(forms)('a client that goes away in the middle of a body, %s', (for
     expect(await checkBlob(server, repository, digestOf(bytes))).toBe('whole')
   })
 
-  test('of a PUT that was to bring all of it: the session is empty, and can be begun anew', async () => {
+  test('of a PUT that was to bring all of it: the session is empty, and accepts all bytes again', async () => {
     const bytes = generatedBytes(600_000, form === 'chunked' ? 6 : 7)
     const session = await openSession(server, repository)
     const request = await beginRequest(server, 'PUT', `${session}?digest=${digestOf(bytes)}`, form, bytes.length)

@@ -24,7 +24,6 @@ import { auditStores, countRows, fileOfBlob, listFiles } from '../support/stores
 import { damageMetadata } from '../support/stores/store-damage.ts'
 
 const atOnce = ['gc', '--lease', '0s', '--quarantine', '0s']
-const service = '/api/2023-12-28'
 
 const berth = useRunning(() => startBerth({ settings: { BERTH_GARBAGE__EVERY: '0s' } }))
 
@@ -105,21 +104,6 @@ describe('berth gc beside a server', () => {
     for (const digest of digests) expect(await checkBlob(berth, 'slow/app', digest)).toBe('whole')
   })
 
-  test('leaves the blobs of a disabled account alone', async () => {
-    const digest = await pushBlob(berth, 'off/app', generatedBytes(1_000, 40))
-    await expectStatus(200, ask(berth, 'POST', `${service}/disable`))
-    const before = everything()
-
-    const output = await gc()
-
-    expect(output).toContain('collected 0 blobs')
-    expect(everything().files).toEqual(before.files)
-    await expectStatus(200, ask(berth, 'POST', `${service}/enable`))
-    expect(await checkBlob(berth, 'off/app', digest)).toBe('whole')
-    await gc()
-    expect(await checkBlob(berth, 'off/app', digest)).toBe('status 404')
-  })
-
   test.each(['object', 'folder'])(
     'tells of the %s in whose place something else stands, and collects the others',
     async (place) => {
@@ -165,14 +149,6 @@ describe('berth gc beside a server', () => {
     expect(await checkBlob(berth, 'pulled/app', digest)).toBe('status 404')
     const answer = await download.readToEnd()
     expect(digestOf(answer.subarray(answer.length - large.length))).toBe(digestOf(large))
-  })
-
-  test('of a range, after the blob is gone, gives 404 and no bytes', async () => {
-    const digest = await pushBlob(berth, 'ranged/app', generatedBytes(100_000, 61))
-    await expectStatus(206, ask(berth, 'GET', `/v2/ranged/app/blobs/${digest}`, { headers: { range: 'bytes=0-9' } }))
-    await gc()
-
-    await expectStatus(404, ask(berth, 'GET', `/v2/ranged/app/blobs/${digest}`, { headers: { range: 'bytes=10-' } }))
   })
 
   test('without pause and without any lease, while images are pushed and deleted, breaks no image that was acknowledged', async () => {

@@ -9,9 +9,18 @@ import { digestOf } from '../support/basics/generated-bytes.ts'
 import { errorOf } from '../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { after, afterCommit, before, crash, SimulatedCrash } from '../support/clocks/gates.ts'
-import { bodyOf, collect, grow, openWorld, pull, scopeOf, upload, type World } from '../support/stores/deed-world.ts'
 import { hourMs } from '../support/stores/metadata-rows.ts'
 import { auditStores, countRows, listFiles } from '../support/stores/store-audit.ts'
+import {
+  bodyOf,
+  collect,
+  grow,
+  openWorld,
+  pull,
+  scopeOf,
+  upload,
+  type World,
+} from '../support/stores/use-case-world.ts'
 
 const temporaryFolder = useTemporaryFolders('crashes')
 const worlds: World[] = []

@@ -21,7 +21,7 @@ function open(berth: BerthProcess): Promise<Socket | undefined> {
   })
 }
 
-test('too many connections are refused, what runs goes on, and new ones are served when others have ended', async () => {
+test('too many connections are refused, open requests continue, and new connections are served when others have ended', async () => {
   await pushBlob(berth, 'a/app', large)
   const download = await beginDownload(berth, `/v2/a/app/blobs/${digestOf(large)}`)
   const idle: Socket[] = []

@@ -45,7 +45,7 @@ async function unconfirmedPerson(): Promise<Person> {
   return person
 }
 
-describe('who cannot be confirmed', () => {
+describe('a caller whom the identity service could not confirm', () => {
   test('buys tokens that live for a minute, and no longer', async () => {
     const person = await unconfirmedPerson()
     const at = world.now
@@ -57,7 +57,7 @@ describe('who cannot be confirmed', () => {
     expect(await statusOf(token)).toBe(401)
   })
 
-  test('control: buys tokens for a quarter of an hour when the service has confirmed him', async () => {
+  test('control: buys tokens for a quarter of an hour once the service has confirmed the caller', async () => {
     await unconfirmedPerson()
     await world.stub.set('good')
     const person = world.addPerson()
@@ -69,7 +69,7 @@ describe('who cannot be confirmed', () => {
     expect(await statusOf(token)).toBe(200)
   })
 
-  test('is not told who he is, lest the one who asks takes it for news; to pull he may', async () => {
+  test('gets 503 at /me, because a remembered answer could be taken for a fresh one; pulls are allowed', async () => {
     const person = await unconfirmedPerson()
     const { status, headers, text } = await me(person)
 
@@ -77,7 +77,7 @@ describe('who cannot be confirmed', () => {
     expect((await list(person)).status).toBe(200)
   })
 
-  test('control: is told who he is when the service has confirmed him', async () => {
+  test('control: gets an answer at /me when the service has confirmed the caller', async () => {
     await world.stub.set('good')
     const person = world.addPerson()
     await world.askWell(person, 'X-API-KEY', 'GET', '/v2/')
@@ -88,7 +88,7 @@ describe('who cannot be confirmed', () => {
   })
 })
 
-describe('whose credential ends, as the service says', () => {
+describe('a credential with an end that the identity service names', () => {
   /** Met while the credential is good, and the service silent ever after. */
   async function personUntil(expiresAt: unknown): Promise<Person> {
     await world.stub.set('good')

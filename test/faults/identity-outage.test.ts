@@ -40,14 +40,14 @@ describe('identity outage, afterwards', () => {
     expect(new Set(tried.map(({ carrier }) => carrier)).size).toBe(carrierNames.length)
   })
 
-  test('no credential stands in the log, which told of every request and every trouble', () => {
+  test('no credential is in the log, though each request and each failure of the service has its line', () => {
     for (const world of Object.values(worlds)) {
       expect(world.findLeaks()).toEqual([])
       expect(world.logged.filter((line) => line.includes('request failed')).length).toBeGreaterThan(50)
     }
   })
 
-  test('nobody followed a redirect with a credential', () => {
+  test('no credential was sent to the target of a redirect', () => {
     expect(worlds.patient.stub.strayCalls).toEqual([])
   })
 })

@@ -100,7 +100,7 @@ describe('a second Berth as the identity service', () => {
     expect(await statusOf(basic('apikey', writer), 'POST', '/api/2023-12-28/disable')).toBe(403)
   })
 
-  test('knows nobody else', async () => {
+  test('refuses all other credentials', async () => {
     const token = await tokenOf(second)
     const others = [
       basic('apikey', 'berth_nobody'),
@@ -157,7 +157,7 @@ describe('a second Berth as the identity service', () => {
     expect(await statusOf(key, 'POST', '/api/2023-12-28/disable')).toBe(403)
   })
 
-  test('counts failures by client of the first: strangers hold back neither keys nor passwords of others', async () => {
+  test('counts failures per client of the first server: bad guesses do not limit the keys and passwords of other clients', async () => {
     const bring = async (authorization: string, address: string) =>
       (await first.fetchAsStranger('/v2/', { headers: { authorization, 'x-forwarded-for': address } })).status
     const fresh: string[] = []
@@ -181,7 +181,7 @@ describe('a second Berth as the identity service', () => {
     expect(await bring(basic('apikey', 'another-guess'), '203.0.113.1')).not.toBe(200)
   })
 
-  test('that is gone leaves nobody in but those who are remembered, and calls nobody wrong', async () => {
+  test('that is gone admits remembered callers only, and answers all others with 503, not 401', async () => {
     const third = await startBerth()
     const here = await startTestServer({ BERTH_AUTH__URL: third.url, BERTH_AUTH__CACHE: '0s' })
     const ask = async (path: string, key: string, method = 'GET') =>

@@ -25,8 +25,8 @@ function strangersTurnedAway(status: number): readonly Person[] {
 
 const list = (person: Person) => world.ask(person, 'X-API-KEY', 'GET', '/v2/_catalog')
 
-describe.each([400, 404, 408, 429, 451])('strangers whom the identity service turns away with %i', (status) => {
-  test('are told to come again, and everybody else is served, whom nobody remembers', async () => {
+describe.each([400, 404, 408, 429, 451])('credentials that the identity service rejects with %i', (status) => {
+  test('are answered with 503 and Retry-After, and callers that are not remembered are served', async () => {
     const strangers = strangersTurnedAway(status)
     const seen: number[] = []
     for (let round = 0; round < rounds; round += 1) {
@@ -40,7 +40,7 @@ describe.each([400, 404, 408, 429, 451])('strangers whom the identity service tu
     expect(seen).toEqual(Array.from({ length: rounds }, () => 200))
   })
 
-  test('do not shut out those who come at the same time', async () => {
+  test('do not affect other callers at the same time', async () => {
     const strangers = strangersTurnedAway(status)
     const asked = Array.from({ length: rounds * strangers.length }, (_, at) => strangers[at % strangers.length])
     const [refused, served] = await Promise.all([
@@ -53,7 +53,7 @@ describe.each([400, 404, 408, 429, 451])('strangers whom the identity service tu
     expect(new Set(served.map((reply) => reply.status))).toEqual(new Set([200]))
   })
 
-  test('do not lengthen a real outage: the first of them who is answered ends it', async () => {
+  test('do not prolong a real outage: the first answer of the service ends it', async () => {
     const [stranger] = strangersTurnedAway(status)
     await breakDown(500)
     world.now += 3_000

@@ -182,7 +182,7 @@ for (const [kind, need] of tried) {
       }
     })
 
-    testNeeding(need, 'an upload whose bytes are lost has ended, for whoever asks', async () => {
+    testNeeding(need, 'an upload whose bytes are lost has ended, for every request', async () => {
       const session = await openSession(berth, app)
       await expectStatus(202, patch(berth, session, generatedBytes(1_000, 3)))
       for (const key of await stores.keysOfUploads()) await stores.remove(key)
@@ -204,7 +204,7 @@ for (const [kind, need] of tried) {
       })
     })
 
-    testNeeding(need, 'a store that is not there is trouble, and no blob is taken for lost', async () => {
+    testNeeding(need, 'an unavailable store is answered with 503, and marks no blob as lost', async () => {
       for (const layer of layers) {
         const digest = digestOf(layer)
         const before = countLostLines(berth.output(), digest)

@@ -129,7 +129,7 @@ function cuts(): void {
     expect(found.status).toBe(404)
   })
 
-  test('control: the audit sees a wrong count, bytes that nobody names, and a file that is gone', async () => {
+  test('control: the audit finds a wrong count, a file that no row names, and a missing file', async () => {
     await server.ask("UPDATE repositories SET manifest_count = manifest_count + 1 WHERE name = 'cuts/1'", 'berth_1')
     const [blob] = await server.ask<{ storage_key: string }>('SELECT storage_key FROM blobs LIMIT 1', 'berth_1')
     const key = blob?.storage_key ?? ''

@@ -96,7 +96,7 @@ function disabling(): void {
     expect([...statuses.keys()].toSorted()).toEqual([201, 403])
   }, 60_000)
 
-  test('control: what is pushed while nobody disables it is seen', async () => {
+  test('control: a push to an enabled account becomes visible', async () => {
     await underLoad(async (answered) => {
       const [seen, after] = await lookAround(answered, 201)
       expect(after).not.toBe(seen)

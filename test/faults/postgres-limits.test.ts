@@ -53,7 +53,7 @@ function limitsOfWork(world: TroubleWorld): void {
     expect(await countThings(database)).toBe(1)
   })
 
-  test('refuse who comes when so many wait already, and who waits for too long', async () => {
+  test('refuse a request when too many wait already, and a request that waits for too long', async () => {
     const database = await world.open({ statementTimeoutMs: 1_000 })
     const held = Promise.withResolvers<void>()
     const holding = [1, 2].map(() => database.transaction(() => held.promise))
@@ -119,7 +119,7 @@ function curedByNewConnections(world: TroubleWorld): void {
     expect(await Promise.all([1, 2, 3].map((id) => endOf(put(database, id))))).toEqual(['done', 'done', 'done'])
   })
 
-  test('more connections than the server has are trouble for who wanted one more', async () => {
+  test('more connections than the server allows make the one request fail that wanted another', async () => {
     const url = await world.server.newDatabase()
     const role = `limited_${nameOf(url)}`
     await world.server.ask(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 1`)

@@ -82,7 +82,7 @@ function outages(): void {
     await server.stop()
   })
 
-  test('slow, but within its time: nobody notices', async () => {
+  test('slow, but within the time limit: every request succeeds', async () => {
     client = new PatientClient(() => berth, true)
     await underLoad(async () => {
       for (let pulse = 0; pulse < 8; pulse += 1) {
@@ -144,7 +144,7 @@ function outages(): void {
     await expectSound()
   })
 
-  test('silent: 503 for everything that needs it, with nobody left waiting, and then all is as before', async () => {
+  test('silent: 503 for everything that needs it, no request hangs, and then all is as before', async () => {
     client = new PatientClient(() => berth, true)
     const usual = await askAll()
 

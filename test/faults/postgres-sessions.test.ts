@@ -35,7 +35,7 @@ function endedConnections(world: TroubleWorld): void {
     expect(await countThings(database)).toBe(1)
   })
 
-  test('within a statement ends it in trouble, and is replaced', async () => {
+  test('within a statement makes it fail as unavailable, and is replaced', async () => {
     const url = await world.server.newDatabase()
     const database = await world.open({ url, statementTimeoutMs: 20_000 })
     const sleeping = endOf(database.run('SELECT pg_sleep($1)', [15]))
@@ -80,7 +80,7 @@ function endedConnections(world: TroubleWorld): void {
   })
 
   for (const moment of ['before', 'after'] as const) {
-    test(`${moment} COMMIT was done leaves ${moment === 'before' ? 'nothing' : 'all'} of it, and trouble is told`, async () => {
+    test(`${moment} COMMIT was done leaves ${moment === 'before' ? 'nothing' : 'all'} of it, and the caller gets an error`, async () => {
       const { database, proxy } = await world.throughProxy()
       proxy.cutAt(3, moment)
 
@@ -96,7 +96,7 @@ function endedConnections(world: TroubleWorld): void {
 
 function serversThatGo(world: TroubleWorld): void {
   for (const how of ['killed', 'shut down fast', 'shut down at once'] as const) {
-    test(`is there again after it was ${how}`, async () => {
+    test(`is used again after it was ${how}`, async () => {
       const database = await world.open()
       await put(database, 1)
       const sleeping = endOf(database.run('SELECT pg_sleep($1)', [0.5]))
@@ -117,7 +117,7 @@ function serversThatGo(world: TroubleWorld): void {
 }
 
 function silentServers(world: TroubleWorld): void {
-  test('is given up by statements, look-ups, transactions and those who wait, and used again when it speaks', async () => {
+  test('fails statements, look-ups, transactions and waiting requests in time, and is used again when it answers', async () => {
     const database = await world.open()
     await useAllConnections(database)
     const reached = Promise.withResolvers<void>()
@@ -145,7 +145,7 @@ function silentServers(world: TroubleWorld): void {
     await useAllConnections(database)
   })
 
-  test('as one whose connections vanished without a word is asked anew, at once for all that were at rest', async () => {
+  test('and whose connections vanished is connected to again, at once for all idle connections', async () => {
     const { database, proxy } = await world.throughProxy()
     await useAllConnections(database)
     expect(proxy.connections).toBe(limits.connectionsMax)

@@ -99,7 +99,7 @@ describe('two PATCHes at once', () => {
 })
 
 describe('a PATCH and a PUT at once', () => {
-  test('whoever wins, a blob is either right or not there', async () => {
+  test('whichever wins, a blob is either right or not there', async () => {
     for (let round = 0; round < 10; round += 1) {
       const [whole, more] = [freshBytes(100_000), freshBytes(1_000)]
       const session = await openSession(server, repository)

@@ -22,8 +22,8 @@ import { startS3Stub } from '../support/s3/s3-stub.ts'
 import { listThere } from '../support/s3-faults/s3-audit.ts'
 import { startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
 import { openS3World, type S3World, tinyPlan } from '../support/s3-faults/s3-world.ts'
-import { bodyOf, openWorld, scopeOf } from '../support/stores/deed-world.ts'
 import { damageMetadata } from '../support/stores/store-damage.ts'
+import { bodyOf, openWorld, scopeOf } from '../support/stores/use-case-world.ts'
 
 const kibi = 1024
 const temporaryFolder = useTemporaryFolders('s3-ended')

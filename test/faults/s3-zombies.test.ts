@@ -17,9 +17,9 @@ import { openS3Store, s3StoreSettings } from '../support/s3/s3-store.ts'
 import { startS3Stub } from '../support/s3/s3-stub.ts'
 import { auditObjects, auditPromises, listThere } from '../support/s3-faults/s3-audit.ts'
 import { tinyPlan } from '../support/s3-faults/s3-world.ts'
-import { bodyOf, collect, openWorld, scopeOf, type World } from '../support/stores/deed-world.ts'
 import { damageMetadata } from '../support/stores/store-damage.ts'
 import { readAll } from '../support/stores/stored-objects.ts'
+import { bodyOf, collect, openWorld, scopeOf, type World } from '../support/stores/use-case-world.ts'
 
 const kibi = 1024
 const temporaryFolder = useTemporaryFolders('s3-zombies')

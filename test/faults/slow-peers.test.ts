@@ -114,7 +114,7 @@ describe('with a short idle time', () => {
 
   beforeAll(() => pushBlob(impatient, repository, large))
 
-  test('a reader that stops is cut off, and its file is let go', async () => {
+  test('a reader that stops is cut off, and its file is closed', async () => {
     const download = await beginDownload(impatient, path)
     await until('the file is being sent', () => openBlobFiles(impatient) > 0)
 

@@ -93,7 +93,7 @@ describe('the data folder', () => {
     ])
   })
 
-  testNeeding(ofNobody, 'that belongs to somebody else, or cannot be made', async () => {
+  testNeeding(ofNobody, 'that belongs to another user, or cannot be created', async () => {
     const folder = openFolder()
     for (const dataDir of [folder, join(folder, 'new')]) {
       const { exitCode, stderr } = serveAsNobody(dataDir)
@@ -105,7 +105,7 @@ describe('the data folder', () => {
     }
   })
 
-  testNeeding(ofNobody, 'whose files belong to somebody else', async () => {
+  testNeeding(ofNobody, 'whose files belong to another user', async () => {
     const dataDir = openFolder()
     expect((await runBerth(['migrate'], { BERTH_DATA_DIR: dataDir }, newFolder())).exitCode).toBe(0)
     chownSync(dataDir, nobody, nobody)

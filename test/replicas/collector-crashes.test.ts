@@ -67,7 +67,7 @@ describe('I10: a collector is killed, and another begins', () => {
 })
 
 describe('I11: bytes are removed', () => {
-  race('and the one who did it is killed before it can say so: another removes them again', async () => {
+  race('and the collector is killed before it records that: another one removes them again', async () => {
     await oldBlob()
     const hold = await pair.a.hold('before garbage.removeTrashed')
     pair.a.collect().catch(() => undefined)
@@ -114,7 +114,7 @@ race('I12: the removal is slow, and the same blob is pushed again and pulled mea
   ])
 })
 
-describe('I32: a repository in which there is nothing goes while somebody pushes to it', () => {
+describe('I32: an empty repository is removed during a push to it', () => {
   async function emptyRepository(): Promise<string> {
     serial += 1
     const repository = `crashes/empty-${serial}`
@@ -142,7 +142,7 @@ describe('I32: a repository in which there is nothing goes while somebody pushes
     expect((await ask(pair.a, 'POST', mount)).status).toBe(201)
   })
 
-  race('somebody is about to push to it: it is passed by', async () => {
+  race('a push to it has begun: the collector skips it', async () => {
     const repository = await emptyRepository()
     const hold = await pair.b.hold('after repositories.ensure')
     const pushing = pushBlob(pair.b, repository, new TextEncoder().encode('pushed'))

@@ -97,7 +97,7 @@ describe('a manifest is pushed on one replica while the other collects', () => {
     },
   )
 
-  race('I03: the push holds its blobs: the collector passes them by and waits for nobody', async () => {
+  race('I03: the push holds its blobs: the collector skips them and does not wait', async () => {
     const blob = await oldBlob()
     await pushBlob(pair.b, blob.repository, config)
     const hold = await pair.b.hold('before manifests.save')

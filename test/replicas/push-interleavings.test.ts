@@ -110,7 +110,7 @@ describe('I13: one manifest is deleted while another is pushed that shares its l
 })
 
 describe('I14: a manifest is deleted by its digest while a tag is put to it', () => {
-  race('the deletion is under way: the push waits, and makes it anew', async () => {
+  race('the deletion is under way: the push waits, and stores the manifest again', async () => {
     const repository = await freshRepository()
     await expectStatus(201, putManifest(pair.a, repository, 'old', image('one')))
     const goOn = await held(pair.a, 'after tags.removeAllOf', () => remove(pair.a, repository, digestOf(image('one'))))
@@ -244,7 +244,7 @@ describe('I31: an account is disabled on one replica while a push is under way o
     expect(await at(repository, 'it')).toBe('404')
   })
 
-  race('a blob that is on its way: it arrives, nobody gets it, and after enable it is there', async () => {
+  race('a blob that is being uploaded: it is stored, cannot be pulled, and can be after enable', async () => {
     const repository = await freshRepository()
     const bytes = encode(`on its way ${serial}`)
     const session = await openSession(pair.b, repository)

@@ -177,18 +177,21 @@ describe('I24: PATCH, PUT and DELETE at once', () => {
     await wholeAtBoth(bytes)
   })
 
-  race('PUT and PUT: the replica of the first dies, and the second goes on when its turn is over', async () => {
-    const bytes = fresh(1_000)
-    const session = await openSession(pair.a, repository)
-    await held(pair.a, 'before uploads.commit', () => finish(pair.a, session, digestOf(bytes), bytes))
-    const second = statusOf(finish(pair.b, session, digestOf(bytes), bytes))
+  race(
+    'PUT and PUT: the replica of the first is killed, and the second continues when the turn of the first expires',
+    async () => {
+      const bytes = fresh(1_000)
+      const session = await openSession(pair.a, repository)
+      await held(pair.a, 'before uploads.commit', () => finish(pair.a, session, digestOf(bytes), bytes))
+      const second = statusOf(finish(pair.b, session, digestOf(bytes), bytes))
 
-    await pair.killA()
-    await endTurns(pair.stores)
+      await pair.killA()
+      await endTurns(pair.stores)
 
-    expect(await second).toBe(201)
-    await wholeAtBoth(bytes)
-  })
+      expect(await second).toBe(201)
+      await wholeAtBoth(bytes)
+    },
+  )
 
   for (const [size, words] of [
     [1_000, 'of one piece'],

@@ -12,8 +12,8 @@ import {
 import { type ApiServer, api, startApi } from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
 import { askedBy } from '../../support/api/wired-registry.ts'
-import { collect, grow, openWorld } from '../../support/stores/deed-world.ts'
 import { auditStores, countRows } from '../../support/stores/store-audit.ts'
+import { collect, grow, openWorld } from '../../support/stores/use-case-world.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

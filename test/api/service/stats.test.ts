@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { imageOf, pushBlob, pushImage, putManifest } from '../../support/api/api-images.ts'
 import { api, ownHeaders, startApi } from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
-import { collect, openWorld } from '../../support/stores/deed-world.ts'
+import { collect, openWorld } from '../../support/stores/use-case-world.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

@@ -1,4 +1,4 @@
-// Somebody at an address who tries credentials, and what he is told.
+// A client at an address that tries credentials, and the answers that it gets.
 
 import type { MovedServer } from '../server/moved-server.ts'
 import { identity } from './api-server.ts'
@@ -6,10 +6,10 @@ import { type Carrier, carriers } from './carriers.ts'
 
 let count = 0
 
-/** A text that nobody has tried yet. */
+/** A text that was not tried before. */
 export const newGuess = () => `guess_number_${++count}`
 
-/** An address that nobody has used yet. */
+/** An address that was not used before. */
 export const newAddress = () => `198.18.${Math.floor(++count / 250) % 250}.${(count % 250) + 1}`
 
 export interface Told {

@@ -1,4 +1,4 @@
-// Two accounts under one roof, and every question that one could ask about what the other has.
+// Two accounts in one registry, and every request with which one could learn what the other has.
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
 import { digestOf, imageOf, indexOf, pushBlob, pushImage, putManifest } from './api-images.ts'
 import type { Question, Reply } from './api-server.ts'

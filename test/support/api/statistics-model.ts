@@ -1,6 +1,6 @@
 // What a registry should count, in a few lines, and the steps that can be taken on it and on a real one alike.
 
-import { collect, openWorld } from '../stores/deed-world.ts'
+import { collect, openWorld } from '../stores/use-case-world.ts'
 import { imageOf, indexOf, type Manifest, ociManifest, pushBlob, putManifest } from './api-images.ts'
 import { type ApiServer, api, type Reply } from './api-server.ts'
 

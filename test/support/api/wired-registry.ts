@@ -1,4 +1,4 @@
-// The whole registry in this process without a socket, its stores within the test's reach: to be wrapped and watched.
+// The whole registry in this process without a socket. The test can wrap its stores and read the statements.
 import { join } from 'node:path'
 import { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
@@ -67,7 +67,7 @@ async function readReply(response: Response): Promise<Reply> {
   return { status: response.status, headers: response.headers, bytes, text, json: <T>() => JSON.parse(text) as T }
 }
 
-/** The same server, asked by somebody else. */
+/** The same server with the API key of another caller. */
 export function askedBy<S extends ApiServer>(server: S, key: string): S {
   return {
     ...server,

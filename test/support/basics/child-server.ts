@@ -1,4 +1,4 @@
-// Servers of others, run as children: on ports that are free, in a folder that goes with them, and never left behind.
+// Child processes on free ports, each with a temporary folder; both are removed even if the test runner is killed.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer } from 'node:net'
 

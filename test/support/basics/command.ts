@@ -1,4 +1,4 @@
-// Programs of others, run with an environment of their own and a time limit.
+// Runs programs with an environment of their own and a time limit.
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// What an image consists of, read from wherever it lies and hashed byte by byte, so that two places can be compared.
+// The parts of an image with their hashes, read from a registry, a layout or a folder, so that two places can be compared.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Clients that pull the same images again and again, each request once and on a connection of its own: one that fails has
+// Clients that pull the same images again and again. Each request is sent once, on a connection of its own: one that fails has
 // failed, and what comes back is compared to the last byte.
 import { request } from 'node:http'
 import { authorization, type PushedImage } from './registry-client.ts'

@@ -166,7 +166,7 @@ export class PatientClient {
     throw new Error(`a pull did not succeed in ${triesMax} tries`)
   }
 
-  /** Asks for all that was acknowledged; gives what is lost or changed. */
+  /** Requests everything that was acknowledged; gives what is lost or changed. */
   async findLosses(): Promise<string[]> {
     const losses: string[] = []
     for (const image of this.#acknowledged) {

@@ -1,4 +1,4 @@
-// A client of a running registry: what a test needs of one, in one line each.
+// Requests to a running registry, in one line each.
 import type { Digest } from '../../../src/oci/digest.ts'
 import { digestOf } from '../basics/generated-bytes.ts'
 import { testApiKey } from '../basics/test-project.ts'
@@ -21,7 +21,7 @@ export function ask(target: Target, method: string, path: string, init: RequestI
   return fetch(target.url + path, { redirect: 'manual', ...init, method, headers })
 }
 
-/** As `ask`, but any other status ends the test with what the server said. */
+/** As `ask`. Any other status fails the test with the server's message. */
 export async function expectStatus(status: number, asked: Promise<Response>): Promise<Response> {
   const answer = await asked
   if (answer.status !== status) throw new Error(`expected ${status}, got ${answer.status}: ${await answer.text()}`)

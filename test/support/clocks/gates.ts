@@ -1,7 +1,7 @@
 // Points at which a test holds the code, or makes it fail, to force one interleaving out of the many.
 import type { MetadataStore, Tables } from '../../../src/ports/metadata-store.ts'
 
-/** A door that is shut: who comes to it waits, and the test knows that somebody stands there. */
+/** A closed gate: a caller waits at it, and the test knows when one has arrived. */
 export class Gate {
   #open = (): void => undefined
   #arrive = (): void => undefined

@@ -1,4 +1,4 @@
-// A request's body that stops half way until it is let go: the server has decided that the request may, and reads.
+// A request's body that stops half way until the test releases it. By then the server has checked rights and reads the body.
 import { Gate } from './gates.ts'
 
 export interface HeldBody {
@@ -23,7 +23,7 @@ export function holdBody(text: string): HeldBody {
         controller.close()
       },
     },
-    // Nothing is taken in advance: who pulls is reading.
+    // No chunk is taken in advance: a pull means that the server reads.
     { highWaterMark: 0 },
   )
   return { body, reached: gate.reached, letGo: () => gate.open() }

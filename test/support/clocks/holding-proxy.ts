@@ -1,4 +1,4 @@
-// A proxy that lets a request stand in front of its server for as long as a test likes, whoever still waits for the answer.
+// A proxy that holds a request in front of its server until the test releases it, even if the client is gone by then.
 import { connect, createServer, type Socket } from 'node:net'
 import { Gate } from './gates.ts'
 

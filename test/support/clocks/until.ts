@@ -1,7 +1,7 @@
 const patienceMs = 20_000
 const pollMs = 20
 
-/** Waits until `look` gives something; a long wait that ends in nothing ends the test, with `what` as its reason. */
+/** Waits until `look` gives a value. After 20 s it fails the test with `what` as the reason. */
 export async function until<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,

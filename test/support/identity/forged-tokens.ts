@@ -1,4 +1,4 @@
-// Tokens that look like ours and are not: each must be refused by whoever verifies ours.
+// Tokens that look like those of Berth and are forged: every verifier must refuse each of them.
 import { createPublicKey } from 'node:crypto'
 import { generateKeyPair, SignJWT } from 'jose'
 
@@ -17,7 +17,7 @@ function partsOf(token: string): {
   return { header: decode(header), claims: decode(claims), signature }
 }
 
-/** Everything that somebody may try who has one good token and the public key, by what he tries. */
+/** Every forgery that is possible with one good token and the public key, by name. */
 export async function forgedTokens(good: string, publicJwk: Record<string, unknown>): Promise<Record<string, string>> {
   return {
     ...(await signedByAnother(good)),

@@ -1,4 +1,4 @@
-// An identity service as others run them, on the loopback, in whatever state a test wants it to be.
+// An identity service on loopback, in the state that a test sets.
 import type { Server } from 'bun'
 
 /** `flapping`: fails, answers, fails, answers. `down`: the port is closed. */

@@ -32,7 +32,7 @@ export class CountedIdentity implements Identity {
   }
 }
 
-/** One who remembers, the one he asks, and a clock that stands still. */
+/** An identity with a cache, the service behind it, and a clock that does not move. */
 export class Memory {
   now = 1_000_000
   readonly service = new CountedIdentity()

@@ -1,4 +1,4 @@
-// A service that signs tokens and publishes its keys (JWKS), in whatever state a test wants it to be.
+// A service that signs tokens and publishes its keys (JWKS), in the state that a test sets.
 import type { Server } from 'bun'
 import { exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose'
 import { noon } from './remote-identity.ts'

@@ -27,7 +27,7 @@ export type FromReplica =
   | { readonly is: 'collected'; readonly run: number; readonly collected: Collected }
   | { readonly is: 'failed'; readonly run: number; readonly error: string }
 
-/** Whoever comes to the step first waits there. */
+/** The first call that reaches the step waits there. */
 export interface Hold {
   readonly reached: Promise<void>
   letGo(): void
@@ -98,7 +98,7 @@ export class GatedReplica {
     throw new Error(message.is === 'failed' ? message.error : 'an answer to something else')
   }
 
-  /** SIGKILL, wherever it stands. */
+  /** SIGKILL, at whatever step it is. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL')
     await this.#child.exited

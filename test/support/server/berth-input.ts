@@ -1,4 +1,4 @@
-// `berth <command>` that is told something: by standard input, or by somebody who types at a terminal.
+// `berth <command>` with input: on standard input, or typed at a terminal.
 import { join } from 'node:path'
 import type { Need } from '../basics/needs.ts'
 import { projectRoot } from '../basics/test-project.ts'

@@ -1,4 +1,4 @@
-// A server that does to each request what the test says, connection and all: for clients that must live with any answer.
+// A server that handles each request and its connection as the test says, to test clients against any answer.
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
 export interface ScriptedRequest {
@@ -64,7 +64,7 @@ export interface ScriptedServer {
   stop(): Promise<void>
 }
 
-/** Does nothing, and so lets everybody wait, until it is given a script. */
+/** Until it gets a script, it does not answer. */
 export async function startScriptedServer(): Promise<ScriptedServer> {
   const requests: ScriptedRequest[] = []
   const sockets = new Set<Socket>()

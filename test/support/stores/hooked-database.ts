@@ -1,4 +1,4 @@
-// A database with somebody beside it who sees each statement go by.
+// A database that calls a hook for each statement.
 import type { Database, Queryable, Row, Value } from '../../../src/adapters/metadata-sql/database.ts'
 
 /** Asks for the answer, and gives it back as it is. */

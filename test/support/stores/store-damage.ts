@@ -1,4 +1,4 @@
-// Harm done to a running server's stores from outside: what a broken disk or a careless operator would do.
+// Damages the stores of a running server from outside, as a broken disk or an operator's mistake would.
 import { Database } from 'bun:sqlite'
 import { closeSync, fstatSync, openSync, renameSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ export function damageMetadata(dataDir: string, sql: string): void {
   }
 }
 
-/** Overwrites the database of a running server, as a broken disk would: the metadata store can no longer be read. */
+/** Overwrites the database of a running server, as a broken disk would. The metadata store can no longer be read. */
 export function loseMetadata(dataDir: string): void {
   // A commit by another connection makes the server read the pages of the file again.
   damageMetadata(dataDir, 'CREATE TABLE overwritten (id INTEGER)')
@@ -29,7 +29,7 @@ export function loseMetadata(dataDir: string): void {
   }
 }
 
-/** Every user's record can be read but not understood: nothing that Berth foresees. */
+/** Makes every user's row unreadable as JSON: a fault that Berth does not foresee. */
 export function garbleUsers(dataDir: string): void {
   damageMetadata(dataDir, "UPDATE users SET roles = '[not JSON'")
 }

@@ -11,6 +11,8 @@ import { appendToUpload, describeUpload, finishUpload, startUpload } from '../..
 import { digestOf } from '../../support/basics/generated-bytes.ts'
 import { errorOf } from '../../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { noAges, tagged } from '../../support/stores/metadata-rows.ts'
+import { freshKey } from '../../support/stores/stored-objects.ts'
 import {
   bodyOf,
   collect,
@@ -22,9 +24,7 @@ import {
   scopeOf,
   upload,
   type World,
-} from '../../support/stores/deed-world.ts'
-import { noAges, tagged } from '../../support/stores/metadata-rows.ts'
-import { freshKey } from '../../support/stores/stored-objects.ts'
+} from '../../support/stores/use-case-world.ts'
 
 const newFolder = useTemporaryFolders('read-only')
 const encode = (text: string) => new TextEncoder().encode(text)

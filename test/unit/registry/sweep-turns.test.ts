@@ -5,9 +5,9 @@ import { sweepOrphansOnce } from '../../../src/registry/garbage.ts'
 import { errorOf } from '../../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { Gate } from '../../support/clocks/gates.ts'
-import { openWorld } from '../../support/stores/deed-world.ts'
 import { damageMetadata } from '../../support/stores/store-damage.ts'
 import { freshKey } from '../../support/stores/stored-objects.ts'
+import { openWorld } from '../../support/stores/use-case-world.ts'
 
 const temporaryFolder = useTemporaryFolders('sweep-turns')
 const minuteMs = 60_000

@@ -8,9 +8,9 @@ import { appendToUpload, finishUpload, startUpload, uploadAtOnce } from '../../.
 import { digestOf, generatedBytes } from '../../support/basics/generated-bytes.ts'
 import { errorOf } from '../../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import { bodyOf, collect, grow, openWorld, scopeOf, type World } from '../../support/stores/deed-world.ts'
 import { named } from '../../support/stores/metadata-rows.ts'
 import { auditStores } from '../../support/stores/store-audit.ts'
+import { bodyOf, collect, grow, openWorld, scopeOf, type World } from '../../support/stores/use-case-world.ts'
 
 const temporaryFolder = useTemporaryFolders('uncertain')
 const bytes = generatedBytes(1_000)

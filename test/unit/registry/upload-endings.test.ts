@@ -10,8 +10,8 @@ import { appendToUpload, finishUpload, startUpload, uploadAtOnce } from '../../.
 import { digestOf, generatedBytes } from '../../support/basics/generated-bytes.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { before, beforeCall } from '../../support/clocks/gates.ts'
-import { bodyOf, openWorld, scopeOf, type World } from '../../support/stores/deed-world.ts'
 import { countRows, listFiles } from '../../support/stores/store-audit.ts'
+import { bodyOf, openWorld, scopeOf, type World } from '../../support/stores/use-case-world.ts'
 
 const temporaryFolder = useTemporaryFolders('endings')
 const whole = generatedBytes(15)

@@ -8,7 +8,7 @@ import { digestOf } from '../../support/basics/generated-bytes.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { before } from '../../support/clocks/gates.ts'
 import { type Engine, useEngines } from '../../support/stores/both-engines.ts'
-import { bodyOf, openWorld, scopeOf } from '../../support/stores/deed-world.ts'
+import { bodyOf, openWorld, scopeOf } from '../../support/stores/use-case-world.ts'
 
 const temporaryFolder = useTemporaryFolders('upload-limits')
 const engines = useEngines('upload-limits')

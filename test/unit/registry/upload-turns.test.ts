@@ -13,9 +13,9 @@ import { errorOf } from '../../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { before, beforeCall, Gate } from '../../support/clocks/gates.ts'
 import { until } from '../../support/clocks/until.ts'
-import { bodyOf, openWorld, scopeOf } from '../../support/stores/deed-world.ts'
 import { countRows } from '../../support/stores/store-audit.ts'
 import { damageMetadata } from '../../support/stores/store-damage.ts'
+import { bodyOf, openWorld, scopeOf } from '../../support/stores/use-case-world.ts'
 
 const temporaryFolder = useTemporaryFolders('turns')
 

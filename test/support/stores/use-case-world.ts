@@ -1,4 +1,4 @@
-// The registry's deeds on real adapters, without a server: for tests that hold them at gates.
+// The registry's use cases on SQLite and files, without a server, for tests that hold them at gates.
 import { join } from 'node:path'
 import { FilesystemBlobStore } from '../../../src/adapters/blobs-filesystem/filesystem-blob-store.ts'
 import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
