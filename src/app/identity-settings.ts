@@ -73,6 +73,11 @@ export const identitySettings = {
     duration('5m', '0s', '24h'),
     'With `auth.url`: while the identity service does not answer, a credential that was valid this long ago may still pull and push. `0` turns this off.',
   ),
+  authCacheEntries: setting(
+    'auth.cache_entries',
+    wholeNumber(10_000, 100, 1_000_000),
+    'The largest number of valid credentials in the cache, for the embedded and for a remote identity service. Those that were not used for the longest time are removed first.',
+  ),
   authTimeoutMs: setting(
     'auth.timeout',
     duration('3s', '100ms', '60s'),

@@ -135,6 +135,7 @@ function remotePolicy(config: Config): CachePolicy {
     badMs: config.authBadMs,
     outageMs: config.authOutageMs,
     retryMs: 2_000,
+    goodEntriesMax: config.authCacheEntries,
   }
 }
 
@@ -147,8 +148,14 @@ const scopedPolicy: CachePolicy = {
 }
 
 /** The embedded service uses the database of the registry. If that is down, cached callers would be of no use. */
-function embeddedPolicy({ identityCacheMs }: Config): CachePolicy {
-  return { goodMs: identityCacheMs, refreshAfterMs: Number.POSITIVE_INFINITY, badMs: 0, outageMs: 0 }
+function embeddedPolicy({ identityCacheMs, authCacheEntries }: Config): CachePolicy {
+  return {
+    goodMs: identityCacheMs,
+    refreshAfterMs: Number.POSITIVE_INFINITY,
+    badMs: 0,
+    outageMs: 0,
+    goodEntriesMax: authCacheEntries,
+  }
 }
 
 function failureSettings(config: Config) {

@@ -6,9 +6,6 @@ import type { Config } from './settings.ts'
 
 const dayMs = 86_400_000
 
-/** How long a finished upload is kept, so that a client that lost the answer can repeat the request. */
-const uploadDoneMs = 3_600_000
-
 /**
  * How long a collector reserves a batch of objects that it removes. A healthy blob store needs much less. If it needs more,
  * another collector removes the rest of the batch too. That costs time and harms nothing.
@@ -39,7 +36,7 @@ export function toRegistrySettings(config: Config): RegistrySettings {
   }
 }
 
-export function toGarbageAges({ leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs }: Config): GarbageAges {
+export function toGarbageAges({ leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs }: Config): GarbageAges {
   return { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs, holdMs }
 }
 

@@ -180,6 +180,11 @@ export const settingsTable = {
     'An unfinished upload older than this is removed.',
   ),
 
+  uploadDoneMs: setting(
+    'garbage.finished_uploads',
+    duration('1h', '5m', '24h'),
+    'How long a finished upload is remembered. A client that repeats the closing request in this time gets the same answer.',
+  ),
   sweepEveryMs: setting(
     'garbage.sweep_every',
     duration('7d', '0s'),

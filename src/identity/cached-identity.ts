@@ -14,6 +14,8 @@ export interface CachePolicy {
   readonly outageMs: number
   /** After several failed checks of a cached credential, the next check is delayed by this time. */
   readonly retryMs?: number
+  /** The largest number of valid credentials in the cache. */
+  readonly goodEntriesMax?: number
 }
 
 interface CachedPrincipal {
@@ -28,7 +30,7 @@ interface CachedPrincipal {
 
 const failuresMax = 5
 
-const goodEntriesMax = 10_000
+const defaultGoodEntriesMax = 10_000
 
 // A cache of its own, so that many wrong credentials cannot displace the valid ones.
 const badEntriesMax = 2_000
@@ -43,7 +45,7 @@ export class CachedIdentity implements CachingIdentity {
   readonly #clock: Pick<Clock, 'now'>
   readonly #policy: CachePolicy
   readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))
-  readonly #good = new LRUCache<string, CachedPrincipal>({ max: goodEntriesMax })
+  readonly #good: LRUCache<string, CachedPrincipal>
   readonly #badUntil = new LRUCache<string, number>({ max: badEntriesMax })
   /** At most one check of a credential runs at a time. Concurrent requests share it. */
   readonly #running = new Map<string, Promise<Principal | undefined>>()
@@ -54,6 +56,7 @@ export class CachedIdentity implements CachingIdentity {
     this.#inner = inner
     this.#clock = clock
     this.#policy = policy
+    this.#good = new LRUCache<string, CachedPrincipal>({ max: policy.goodEntriesMax ?? defaultGoodEntriesMax })
   }
 
   findCached(credential: Credential): Principal | undefined {

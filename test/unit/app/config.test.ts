@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError, readConfig } from '../../../src/app/config.ts'
+import { toGarbageAges } from '../../../src/app/registry-settings.ts'
 import { settingsTable } from '../../../src/app/settings.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 
@@ -245,4 +246,10 @@ describe('the usual variables of S3 credentials', () => {
 
     expect([s3CredentialsUri, s3AccessKey]).toEqual([undefined, undefined])
   })
+})
+
+test('garbage.finished_uploads decides how long finished uploads are remembered', () => {
+  const ages = (environment: Readonly<Record<string, string>>) => toGarbageAges(readConfig(undefined, environment))
+  expect(ages({}).uploadDoneMs).toBe(3_600_000)
+  expect(ages({ BERTH_GARBAGE__FINISHED_UPLOADS: '10m' }).uploadDoneMs).toBe(600_000)
 })

@@ -9,6 +9,14 @@ beforeEach(() => {
 })
 
 describe('a good credential', () => {
+  test('is removed from the cache when more recent ones fill it', async () => {
+    memory = new Memory({ goodEntriesMax: 3 })
+    for (let index = 0; index < 4; index += 1) await memory.subjectOf(numbered(index))
+
+    const cached = [0, 1, 2, 3].map((index) => memory.identity.findCached(numbered(index)) !== undefined)
+    expect(cached).toEqual([false, true, true, true])
+  })
+
   test('is asked about once while it is remembered', async () => {
     await memory.subjectOf()
     memory.service.answer = principal('second')
