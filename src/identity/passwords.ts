@@ -1,8 +1,8 @@
 import { Slots } from '../lib/slots.ts'
 
 /** For an unknown user, the password is compared with this hash, so that it takes as long as a wrong password. */
-const ofNothing = 'A'.repeat(43)
-export const nobodysHash = `$argon2id$v=19$m=19456,t=2,p=1$${ofNothing}$${ofNothing}`
+const zeros = 'A'.repeat(43)
+export const unknownUserHash = `$argon2id$v=19$m=19456,t=2,p=1$${zeros}$${zeros}`
 
 const cost = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 
@@ -21,6 +21,6 @@ export function hashPassword(password: string): Promise<string> {
 /** Rejects with `NoSlot` if too many checks wait. */
 export async function isPassword(password: string, hash: string | undefined): Promise<boolean> {
   if (password === '' || password.length > passwordLengthMax) return false
-  const matches = await comparisons.run(() => Bun.password.verify(password, hash ?? nobodysHash))
+  const matches = await comparisons.run(() => Bun.password.verify(password, hash ?? unknownUserHash))
   return matches && hash !== undefined
 }

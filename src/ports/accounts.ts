@@ -27,8 +27,8 @@ export interface Accounts {
   find(name: string): Promise<Account | undefined>
 
   /**
-   * Inside a transaction. As `find`. `setState` with `disabled`, `suspend` and `Marks.lockExclusively` resolve only after
-   * this transaction has ended.
+   * Inside a transaction. As `find`. `setState` with `disabled`, `suspend` and `Marks.lockExclusively` resolve only
+   * after this transaction has ended.
    */
   findLocked(id: RowId): Promise<Account | undefined>
 

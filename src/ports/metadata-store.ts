@@ -26,8 +26,8 @@ export interface Tables {
 }
 
 /**
- * The metadata store. A change by a method outside of `transaction` is atomic, and durable when the method resolves. All
- * replicas see the same data: a read that begins after a write has resolved sees the write. If the engine fails, a
+ * The metadata store. A change by a method outside of `transaction` is atomic, and durable when the method resolves.
+ * All replicas see the same data: a read that begins after a write has resolved sees the write. If the engine fails, a
  * method rejects with `Unavailable`, with the engine's error as the cause.
  *
  * Every implementation guarantees the following, whatever the use cases do:

@@ -32,9 +32,9 @@ export async function openAccount(
 }
 
 /**
- * Repeats the check of `openAccount` inside a transaction. `disableAccount` returns only after this transaction has ended,
- * so no manifest, tag or mount is added or removed afterwards. An upload that already runs may still end as a blob: no
- * client can read it before the account is enabled again. `checkStillTakesChanges` guards blobs.
+ * Repeats the check of `openAccount` inside a transaction. `disableAccount` returns only after this transaction has
+ * ended, so no manifest, tag or mount is added or removed afterwards. An upload that already runs may still end as a
+ * blob: no client can read it before the account is enabled again. `checkStillTakesChanges` guards blobs.
  */
 export async function checkStillEnabled(tables: Pick<Tables, 'accounts'>, id: RowId): Promise<void> {
   const account = await tables.accounts.findLocked(id)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { hashPassword, isPassword, nobodysHash, passwordLengthMax } from '../../../src/identity/passwords.ts'
+import { hashPassword, isPassword, passwordLengthMax, unknownUserHash } from '../../../src/identity/passwords.ts'
 import { findByPassword } from '../../../src/identity/users.ts'
 import { NoSlot } from '../../../src/lib/slots.ts'
 import { errorOf } from '../../support/basics/outcomes.ts'
@@ -61,14 +61,14 @@ function workOf(hash: string) {
 
 describe('the cost of a comparison', () => {
   test('with nobody is that of one with somebody', async () => {
-    expect(workOf(nobodysHash)).toEqual(workOf(await hashPassword(password)))
-    expect(workOf(nobodysHash)).toMatchObject({ algorithm: 'argon2id', cost: 'm=19456,t=2,p=1' })
+    expect(workOf(unknownUserHash)).toEqual(workOf(await hashPassword(password)))
+    expect(workOf(unknownUserHash)).toMatchObject({ algorithm: 'argon2id', cost: 'm=19456,t=2,p=1' })
   })
 
   test('with nobody is really paid: the hash is one that can be compared with', async () => {
-    expect(await Bun.password.verify('anything', nobodysHash)).toBe(false)
+    expect(await Bun.password.verify('anything', unknownUserHash)).toBe(false)
     // The control: what is no hash is not compared with.
-    expect(await errorOf(Bun.password.verify('anything', `no ${nobodysHash}`))).toBeInstanceOf(Error)
+    expect(await errorOf(Bun.password.verify('anything', `no ${unknownUserHash}`))).toBeInstanceOf(Error)
   })
 
   test('is one comparison for every login, whatever is wrong with it: none finds a place when all are taken', async () => {
