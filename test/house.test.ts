@@ -100,7 +100,7 @@ const rules: readonly Rule[] = [
   {
     sentence: 'no files import one another in a circle',
     find: findCircles,
-    scope: [...src, ...tests.filter(({ path }) => path.startsWith('test/support/'))],
+    scope: [...src, ...readSources('bench'), ...tests.filter(({ path }) => path.startsWith('test/support/'))],
     planted: [
       [
         [
