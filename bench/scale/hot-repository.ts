@@ -192,7 +192,7 @@ export async function runHotDay(
     const begin = await measureOperations(day)
     await repeat(day, push, pushes)
     if (database !== undefined) await analyze(database)
-    // The database plans its statements anew after that.
+    // The database then creates new plans for its statements.
     await measureOperations(day)
     const end = await measureOperations(day)
     const rows = [...begin].map(([name, ms]) => `| ${name} | ${ms.toFixed(1)} | ${(end.get(name) ?? 0).toFixed(1)} |`)

@@ -24,14 +24,14 @@ export interface LoadPlan {
 type Kind = 'manifest by tag' | 'manifest by digest' | 'blob' | 'push'
 
 /** What a client process has seen: latencies in milliseconds. */
-export type Seen = Record<Kind | 'trouble', number[]>
+export type Seen = Record<Kind | 'failed', number[]>
 
 const nothingSeen = (): Seen => ({
   'manifest by tag': [],
   'manifest by digest': [],
   blob: [],
   push: [],
-  trouble: [],
+  failed: [],
 })
 
 /** In a process of its own: prints what it has seen. */
@@ -48,7 +48,7 @@ export async function runClient(url: string, size: number, plan: LoadPlan): Prom
       const startedAt = performance.now()
       const outcome = await request(store, kind, choosePlace(world, kind, plan)).then(
         () => kind,
-        () => 'trouble' as const,
+        () => 'failed' as const,
       )
       if (note) seen[outcome].push(performance.now() - startedAt)
     }

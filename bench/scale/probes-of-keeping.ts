@@ -146,11 +146,11 @@ export const keepingProbes: readonly Probe[] = [
     name: 'garbage.trashOrphans of 100, all unknown but one',
     kind: 'collector',
     act: ({ tables, watch }) => {
-      const strays = Array.from({ length: 100 }, () => {
+      const orphans = Array.from({ length: 100 }, () => {
         const storageKey = freshKey()
         return { storageKey, openedFor: storageKey, notes: undefined }
       })
-      return watch(() => tables.garbage.trashOrphans(strays))
+      return watch(() => tables.garbage.trashOrphans(orphans))
     },
     runs: 60,
   },
