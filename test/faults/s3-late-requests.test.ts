@@ -1,4 +1,4 @@
-// Writers that everybody has given up, and whose requests to S3 are carried out long after another writer was acknowledged.
+// Writers that have lost their turn, and whose requests to S3 are carried out long after those of another writer.
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { S3BlobStore, S3BlobStoreSettings } from '../../src/adapters/blobs-s3/s3-blob-store.ts'
 import { systemClock } from '../../src/adapters/clock-system/system-clock.ts'
@@ -22,7 +22,7 @@ import { readAll } from '../support/stores/stored-objects.ts'
 import { bodyOf, collect, openWorld, scopeOf, type World } from '../support/stores/use-case-world.ts'
 
 const kibi = 1024
-const temporaryFolder = useTemporaryFolders('s3-zombies')
+const temporaryFolder = useTemporaryFolders('s3-late-requests')
 const stub = startS3Stub({ partBytesMin: tinyPlan.minBytes })
 const opened: S3BlobStore[] = []
 
@@ -87,8 +87,8 @@ async function finish(world: World, whole: Uint8Array, rest = whole): Promise<vo
   await finishUpload(world, owner, id, digestOf(whole), bodyOf(rest))
 }
 
-describe('a writer that comes back when another one was acknowledged', () => {
-  test('with its PUT changes nothing', async () => {
+describe('a late request, after another writer was acknowledged,', () => {
+  test('that is a PUT changes nothing', async () => {
     const held = proxy.hold(isPut)
     const late = errorOf(finish(zombie, small))
     await held.reached
@@ -100,7 +100,7 @@ describe('a writer that comes back when another one was acknowledged', () => {
     await expectSound(small)
   })
 
-  test('with a tail changes nothing', async () => {
+  test('that is a tail changes nothing', async () => {
     const held = proxy.hold(isPut)
     const late = errorOf(append(zombie, small))
     await held.reached
@@ -113,7 +113,7 @@ describe('a writer that comes back when another one was acknowledged', () => {
     await expectSound(small)
   })
 
-  test('with a part of an upload of its own changes nothing', async () => {
+  test('that is a part of its own upload changes nothing', async () => {
     const held = proxy.hold(isPart(2))
     const late = errorOf(append(zombie, large))
     await held.reached
@@ -125,7 +125,7 @@ describe('a writer that comes back when another one was acknowledged', () => {
     await expectSound(large)
   })
 
-  test('with a part of an upload that both know changes nothing', async () => {
+  test('that is a part of the same upload changes nothing', async () => {
     await append(other, large.subarray(0, 100 * kibi))
     const held = proxy.hold(isPart(3))
     const late = errorOf(append(zombie, large.subarray(100 * kibi)))
@@ -138,7 +138,7 @@ describe('a writer that comes back when another one was acknowledged', () => {
     await expectSound(large)
   })
 
-  test('with its Complete changes nothing', async () => {
+  test('that is a completion changes nothing', async () => {
     await append(other, large.subarray(0, 100 * kibi))
     const held = proxy.hold(isComplete)
     const late = errorOf(finish(zombie, large, large.subarray(100 * kibi)))
@@ -151,7 +151,7 @@ describe('a writer that comes back when another one was acknowledged', () => {
     await expectSound(large)
   })
 
-  test('with a Complete of an upload of its own changes nothing', async () => {
+  test('that is a completion of its own upload changes nothing', async () => {
     const held = proxy.hold(isComplete)
     const late = errorOf(finish(zombie, large))
     await held.reached
@@ -164,8 +164,8 @@ describe('a writer that comes back when another one was acknowledged', () => {
   })
 })
 
-describe('a writer that comes back before the other one ends', () => {
-  test('with a part of other bytes: nothing false is acknowledged, and a new session is good', async () => {
+describe('a late request, before the other writer ends,', () => {
+  test('that is a part of other bytes: nothing false is acknowledged, and a new session works', async () => {
     await append(other, large.subarray(0, 100 * kibi))
     const held = proxy.hold(isPart(3))
     const late = errorOf(append(zombie, large.subarray(100 * kibi)))
@@ -184,7 +184,7 @@ describe('a writer that comes back before the other one ends', () => {
     await expectSound(large)
   })
 
-  test('with a Complete that S3 refuses leaves the session to the other one', async () => {
+  test('that is a completion which S3 rejects leaves the session to the other writer', async () => {
     await append(other, large.subarray(0, 100 * kibi))
     const held = proxy.hold(isComplete)
     const late = errorOf(finish(zombie, large, large.subarray(100 * kibi)))
@@ -199,7 +199,7 @@ describe('a writer that comes back before the other one ends', () => {
     await expectSound(large)
   })
 
-  test('with a Complete of other bytes: nothing false is acknowledged, and a new session is good', async () => {
+  test('that is a completion of other bytes: nothing false is acknowledged, and a new session works', async () => {
     const forged = new Uint8Array(large)
     forged.fill(7, 150 * kibi)
     await append(other, large.subarray(0, 100 * kibi))
@@ -221,7 +221,7 @@ describe('a writer that comes back before the other one ends', () => {
   })
 })
 
-describe('a request that was given up', () => {
+describe('a request that has timed out', () => {
   test.each([
     ['PUT', isPut, small],
     ['Complete', isComplete, large],

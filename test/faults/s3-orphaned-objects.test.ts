@@ -1,4 +1,4 @@
-// What writers leave in the bucket that died before they could note it: found by the sweep, and nothing else is taken.
+// The sweep finds the objects of writers that crashed before a row named them, and removes nothing else.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import { sweepOrphans } from '../../src/registry/garbage.ts'
@@ -19,7 +19,7 @@ import { emptyObject, freshKey } from '../support/stores/stored-objects.ts'
 
 const kibi = 1024
 const hourMs = 3_600_000
-const temporaryFolder = useTemporaryFolders('s3-strays')
+const temporaryFolder = useTemporaryFolders('s3-orphaned-objects')
 // Short pages: what stands on the second one is looked for as well.
 const stub = startS3Stub({ partBytesMin: tinyPlan.minBytes, pageSize: 2 })
 const repository = 'strays/app'
@@ -53,7 +53,7 @@ async function kinds(): Promise<string[]> {
 }
 
 describe('the sweep', () => {
-  test('finds all that crashed writers have left, in whatever state', async () => {
+  test('finds everything that crashed writers have left', async () => {
     await crash(10 * kibi, 'flushed')
     await crash(10 * kibi, 'complete')
     await crash(200 * kibi, 'writing')
@@ -68,7 +68,7 @@ describe('the sweep', () => {
     expect(await world.audit()).toEqual([])
   })
 
-  test('takes nothing that a blob is, that an open upload needs or that the trash has', async () => {
+  test('removes no blob, nothing that an open upload needs, and nothing in the trash', async () => {
     const blobs = [generatedBytes(10 * kibi, 1), generatedBytes(200 * kibi, 2)]
     for (const bytes of blobs) await pushBlob(world, repository, bytes)
     const whole = generatedBytes(220 * kibi, 3)
@@ -89,7 +89,7 @@ describe('the sweep', () => {
     expect(await world.audit()).toEqual([])
   })
 
-  test('takes nothing that is young, by the clock of the store', async () => {
+  test('removes nothing that is young by the clock of the store', async () => {
     await crash(10 * kibi, 'complete')
     await crash(200 * kibi, 'writing')
 
@@ -102,7 +102,7 @@ describe('the sweep', () => {
     stub.moveClock(-2 * hourMs)
   })
 
-  test('takes nothing of anybody else, in the same bucket or below the same prefix', async () => {
+  test('removes no other objects in the same bucket or below the same prefix', async () => {
     const key = freshKey()
     const others = [
       'somebody/else',
