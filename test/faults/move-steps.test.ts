@@ -186,6 +186,23 @@ for (const [kindName, kind] of Object.entries(kinds)) {
       expect((await pushAt(copy, images, 'at-the-copy')).outcome).toEqual(notFinished)
     })
 
+    testNeeding(kind.need, 'that was aborted cannot confirm the move that was started after it', async () => {
+      const { from, other } = await kind.places()
+      const [copy, next, images] = [await other(), await other(), await startWithImage(from)]
+      const at = async (point: Point) => {
+        if (point !== 'confirm') return
+        expect(await abort(from)).toBe('aborted')
+        expect((await pushAt(from, images, 'between')).outcome).toBe('pushed')
+        expect(await move(from, next, { at: killedAt('copy rows') })).toBe('Error: killed')
+      }
+
+      expect(await move(from, copy, { at })).toContain('MoveAborted')
+      expect(await move(from, await other())).toContain('the registry is being moved to ')
+      expect(await move(from, next)).toBe('moved')
+
+      expect(await lookAtBoth(from, next, images)).toEqual(targetIsOpen(kind))
+    })
+
     testNeeding(kind.need, 'wins alone against a move to another target', async () => {
       const { from, other } = await kind.places()
       const [to, winner, images] = [await other(), await other(), await startWithImage(from)]
