@@ -32,18 +32,17 @@ function listGroups() {
   ]
 }
 
-/** By the first word of the file names: files of one word share servers. Words with few files are put together. */
+const faultFilesPerGroup = 8
+
+/** In the order of their names, because files about one subject share what they start. */
 function groupsOfFaults() {
-  const files = readdirSync(join(root, 'test', 'faults')).filter((name) => name.endsWith('.test.ts'))
-  const byWord = Object.groupBy(files.toSorted(), (name) => name.split(/[-.]/, 1)[0])
+  const files = readdirSync(join(root, 'test', 'faults'))
+    .filter((name) => name.endsWith('.test.ts'))
+    .sort()
+    .map((name) => join('faults', name))
   const groups = []
-  const few = []
-  for (const names of Object.values(byWord)) {
-    if (names.length > 3) groups.push(names)
-    else few.push(...names)
-    if (few.length > 8) groups.push(few.splice(0))
-  }
-  return [...groups, few].filter((names) => names.length > 0).map((names) => names.map((name) => join('faults', name)))
+  while (files.length > 0) groups.push(files.splice(0, faultFilesPerGroup))
+  return groups
 }
 
 const memoryDisk = '/dev/shm'
