@@ -1,5 +1,5 @@
-// What becomes of a request when the identity service is in this state and the credential was met so long ago
-// (knowledge/safety.md 5.2 and 5.3), as a table; and one row of it, tried.
+// The result of a request for each state of the identity service and each age of the credential, as a table; and the
+// function that tries one row of it.
 import type { StubState } from '../support/identity/identity-stub.ts'
 import { type Carrier, carriers, headerAfter, type OutageReply, type OutageWorld, type Person } from './outage-world.ts'
 

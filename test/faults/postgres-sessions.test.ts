@@ -60,7 +60,7 @@ function endedConnections(world: TroubleWorld): void {
       await queries.run(insert, [3])
     })
 
-    expect(await endOf(work)).toMatch(/^(57P01|ConnectionTrouble)$/)
+    expect(await endOf(work)).toMatch(/^(57P01|ConnectionLost)$/)
     expect(await countThings(database)).toBe(0)
     await useAllConnections(database)
   })
@@ -152,7 +152,7 @@ function silentServers(world: TroubleWorld): void {
 
     proxy.hold()
 
-    expect(await endOf(put(database, 1))).toBe('ConnectionTrouble')
+    expect(await endOf(put(database, 1))).toBe('ConnectionLost')
     // The others at rest are as dead; but nobody has to find that out for each of them.
     expect(await endOf(put(database, 2))).toBe('done')
     expect(await endOf(put(database, 3))).toBe('done')

@@ -1,4 +1,4 @@
-// getCatalog: spec.md 2, 4 and 7; pages as in knowledge/oci.md 5.23.
+// getCatalog: spec.md 2, 4 and 7; pages by n and last.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { parseRepositoryPattern } from '../../../src/oci/repository-pattern.ts'
 import { pushBlob, pushImage } from '../../support/api/api-images.ts'
