@@ -66,7 +66,7 @@ export class Jobs {
     const collecting = collectGarbage(this.#built.app, toGarbageAges(this.#config), () => this.#isStopped)
     const collected = await collecting.catch((error: unknown) => {
       if (!(error instanceof ObjectsUnremoved)) throw error
-      for (const object of error.kept) {
+      for (const object of error.failures) {
         this.#log.write('warn', 'an object cannot be removed; the next collection tries again', { ...object })
       }
       return { ...error.collected, kept: error.count }

@@ -65,7 +65,7 @@ async function collect(options: Options): Promise<void> {
     if (await isReadOnly(stores)) throw new RegistryRefusal('read-only')
     if (options.sweep)
       console.log(`moved ${await sweepOrphans(stores, orphanMinAgeMs(config))} orphaned objects to the trash`)
-    printTotals(await collectGarbage(stores, ages).catch(printKept))
+    printTotals(await collectGarbage(stores, ages).catch(printFailures))
   })
 }
 
@@ -76,10 +76,10 @@ function printTotals({ blobs, bytes, uploads, repositories, purged }: Collected)
 }
 
 /** Prints the totals although some objects could not be removed. The command then fails. */
-function printKept(fault: unknown): never {
+function printFailures(fault: unknown): never {
   if (!(fault instanceof ObjectsUnremoved)) throw fault
   printTotals(fault.collected)
-  for (const { storageKey, error } of fault.kept) {
+  for (const { storageKey, error } of fault.failures) {
     console.error(`berth: cannot remove the object ${storageKey}: ${describeError(error)}`)
   }
   throw new Error(`${fault.count} objects could not be removed; the next collection tries again`)

@@ -29,8 +29,8 @@ export interface ServerHooks {
 const placeholder: Answer = { status: 503, headers: {} }
 
 /**
- * Handles every request: lets the dispatcher answer it, turns any error into an answer, reserves the memory of the
- * answer, and logs the request. This is the one catch of the transport.
+ * Handles every request: lets the dispatcher answer it, turns an error into an answer, reserves the memory of the
+ * answer, and logs the request. Only this class turns errors into responses.
  */
 export class Pipeline {
   readonly #app: Application

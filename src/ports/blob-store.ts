@@ -35,7 +35,7 @@ export interface CompleteObject {
    * can arrive late needs a new key, so that a late write of an aborted writer cannot change acknowledged bytes.
    */
   readonly key: StorageKey
-  /** False if an answer of the store was lost. Then the bytes must be read and verified before they are used. */
+  /** False if the result of the completion is unknown. The caller must then read and verify the bytes. */
   readonly isCertain: boolean
   /** Objects that are no longer needed. They go to the trash in the transaction that records `key`. */
   readonly leftovers: readonly RemovableObject[]
@@ -62,8 +62,9 @@ export interface BlobStore {
 
   /**
    * The bytes of a complete object, or a part of them, for a client. Undefined if there is no object, or if its size is
-   * not `sizeBytes`: then the bytes are lost. A store says this only if the owner's name of `claim` is still in it. If
-   * it is not, such as with a disk that is not mounted or another bucket, the method rejects with `Unavailable`.
+   * not `sizeBytes`: then the bytes are lost. Before it returns undefined, the store checks that it still contains the
+   * owner name that `claim` found or wrote. If not (for example, the disk is not mounted), it rejects with
+   * `Unavailable`.
    */
   open(key: StorageKey, sizeBytes: number, range?: ByteRange): Promise<OutgoingBytes | undefined>
 

@@ -10,7 +10,7 @@ export interface BlobCandidate {
   readonly sizeBytes: number
 }
 
-/** A queued blob whose time has come. */
+/** A blob that has been in the queue for at least the lease time. */
 export interface DueBlob extends BlobCandidate {
   /** Its place in the queue, in milliseconds since 1970. */
   readonly queuedAt: number

@@ -31,9 +31,10 @@ export interface Tables {
  * method rejects with `Unavailable`, with the engine's error as the cause.
  *
  * Every implementation guarantees the following, whatever the use cases do:
- *  - a storage key is in at most one row of uploads, blobs and trash;
+ *  - a storage key is in at most one row of the tables uploads, blobs and trash;
  *  - the entries of a manifest and the manifest of a tag exist as long as they are named (foreign keys with RESTRICT);
- *  - rows of one account never refer to rows of another (the account is the first column of every key).
+ *  - rows of one account never refer to rows of another: every foreign key between tables of content contains the
+ *    account.
  */
 export interface MetadataStore extends Tables {
   /**

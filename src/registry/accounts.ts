@@ -34,7 +34,8 @@ export async function openAccount(
 /**
  * Repeats the check of `openAccount` inside a transaction. `disableAccount` returns only after this transaction has
  * ended, so no manifest, tag or mount is added or removed afterwards. An upload that already runs may still end as a
- * blob: no client can read it before the account is enabled again. `checkStillTakesChanges` guards blobs.
+ * blob: no client can read it before the account is enabled again. `requireWritableAccount` refuses the commit of a
+ * blob while the registry is read-only.
  */
 export async function checkStillEnabled(tables: Pick<Tables, 'accounts'>, id: RowId): Promise<void> {
   const account = await tables.accounts.findLocked(id)

@@ -29,20 +29,20 @@ export class ObjectsUnremoved extends Unavailable {
   readonly collected: Collected
   readonly count: number
   /** The first of them. */
-  readonly kept: readonly UnremovedObject[]
+  readonly failures: readonly UnremovedObject[]
 
-  constructor(collected: Collected, { count, kept }: Pick<Purged, 'count' | 'kept'>) {
-    super('the blob store', { cause: kept[0]?.error })
+  constructor(collected: Collected, { count, failures }: Pick<Purged, 'count' | 'failures'>) {
+    super('the blob store', { cause: failures[0]?.error })
     this.collected = collected
     this.count = count
-    this.kept = kept
+    this.failures = failures
   }
 }
 
 const batchSize = 100
 
 /** How many objects that could not be removed are listed. */
-const keptMax = 10
+const failuresMax = 10
 
 const removalsAtOnce = 8
 
@@ -56,7 +56,8 @@ const removalsAtOnce = 8
  * `ObjectsUnremoved`.
  *
  * Only this file removes bytes that a row may have named. It does nothing while the store takes no changes, because
- * after a move the rows of another store may name the same bytes.
+ * after a move the rows of another store may name the same bytes. There is one exception: the writer of an upload in S3
+ * removes a replaced tail (the last bytes, stored as an object of their own) after the row names its replacement.
  */
 export async function collectGarbage(
   needs: CollectNeeds,
@@ -96,7 +97,7 @@ interface Purged {
   readonly purged: number
   /** How many objects could not be removed. */
   readonly count: number
-  readonly kept: readonly UnremovedObject[]
+  readonly failures: readonly UnremovedObject[]
 }
 
 /**
@@ -106,7 +107,7 @@ interface Purged {
 async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: () => boolean): Promise<Purged> {
   let purged = 0
   let count = 0
-  const kept: UnremovedObject[] = []
+  const failures: UnremovedObject[] = []
   let fault: unknown
   while (!shouldStop() && !(await isReadOnly(needs))) {
     const trashed = await needs.metadata.garbage.claimTrashed(ages.quarantineMs, ages.holdMs, batchSize)
@@ -120,7 +121,7 @@ async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: ()
           // A fault of anything but the blob store ends the collection.
           if (!(error instanceof Unavailable && error.what === 'the blob store')) fault ??= error
           failed += 1
-          if (kept.length < keptMax) kept.push({ storageKey: one.storageKey, error })
+          if (failures.length < failuresMax) failures.push({ storageKey: one.storageKey, error })
         },
       )
     for (let at = 0; at < trashed.length && !shouldStop(); at += removalsAtOnce) {
@@ -131,7 +132,7 @@ async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: ()
     // If a whole batch fails, the store is probably unavailable. The next collection tries again.
     if (failed === trashed.length || trashed.length < batchSize) break
   }
-  return { purged, count, kept }
+  return { purged, count, failures }
 }
 
 async function purge({ metadata, blobs }: CollectNeeds, { storageKey, notes }: RemovableObject): Promise<void> {
@@ -171,10 +172,10 @@ async function sweep(needs: CollectNeeds, ageMs: number, mayGoOn: () => Promise<
 const sweepClaimMs = 1_800_000
 
 /**
- * Sweeps once in each `everyMs`, however many servers call this. Undefined if no sweep is due. There are two claims.
- * `sweep` is short, and is claimed again at each page: after a sweep that failed, was stopped or died, another starts
- * when it is over, and not earlier, because the store may be unavailable. `whole sweep` lasts for `everyMs`, and only a
- * sweep that reached the end claims it.
+ * Sweeps once in each `everyMs`, however many servers call this. Undefined if no sweep is due. There are two claims:
+ * - `sweep` is short. The running sweep claims it again at each page. If that sweep ends early, for any reason, the next
+ *   one starts when this claim is over. It does not start earlier, because the store may be unavailable.
+ * - `whole sweep` lasts for `everyMs`. Only a sweep that reached the end of the store claims it.
  */
 export async function sweepOrphansOnce(
   needs: CollectNeeds,
@@ -184,12 +185,12 @@ export async function sweepOrphansOnce(
 ): Promise<Swept | undefined> {
   const { garbage } = needs.metadata
   const claimMs = Math.min(sweepClaimMs, everyMs)
-  // A claim for no time only tests whether a sweep is due.
+  // With a duration of 0, `claimWork` only tests whether a sweep is due.
   if (!(await garbage.claimWork('whole sweep', 0))) return undefined
   if (!(await garbage.claimWork('sweep', claimMs))) return undefined
   await prepare()
   const swept = await sweep(needs, ageMs, async () => {
-    // Continues the claim if it is over. If another process was faster, two sweeps run, which is harmless.
+    // Claims again if the claim is over. If another process has claimed it first, two sweeps run, which is harmless.
     await garbage.claimWork('sweep', claimMs)
     return !shouldStop()
   })

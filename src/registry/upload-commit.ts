@@ -32,7 +32,10 @@ export async function computeDigest(
   const coversAll = receivedDigest === expected && upload.object.sizeBytes === sizeBytes
   if (object.isCertain && coversAll) return receivedDigest
   const bytes = await blobs.read(object.key, sizeBytes)
-  if (bytes === undefined) throw new Unavailable('the blob store', { cause: new Error('an upload is not all there') })
+  if (bytes === undefined) {
+    const cause = new Error('the object of the upload is missing or has the wrong size')
+    throw new Unavailable('the blob store', { cause })
+  }
   const computed = startHash(algorithm)
   for await (const chunk of bytes) {
     checkNotLost()
@@ -76,7 +79,8 @@ export async function commitUpload(needs: CommitNeeds, verified: VerifiedUpload)
       presentKey = (await isPresent(needs, verified, error.blob)) ? error.blob.storageKey : undefined
     }
   }
-  throw new Unavailable('the metadata store', { cause: new Error(`${verified.digest} changes all the time`) })
+  const cause = new Error(`the blob ${verified.digest} was changed by other requests in all ${attemptsMax} attempts`)
+  throw new Unavailable('the metadata store', { cause })
 }
 
 /** Rolls the transaction back: the account has the blob, and its object has not been looked up. */
@@ -104,7 +108,10 @@ async function writeRows(
     (await tables.blobs.add(accountId, digest, sizeBytes, key)) ??
     (await tables.blobs.replaceDamaged(accountId, digest, sizeBytes, key))
   const blob = added ?? (await tables.blobs.findLocked(accountId, digest))
-  if (blob === undefined) throw new Unavailable('the metadata store', { cause: new Error(`${digest} came and went`) })
+  if (blob === undefined) {
+    const cause = new Error(`the blob ${digest} was removed during the commit`)
+    throw new Unavailable('the metadata store', { cause })
+  }
   if (added === undefined) {
     if (blob.storageKey !== presentKey) throw new UncheckedBlob(blob)
     await tables.garbage.trash({ storageKey: key, notes: undefined })

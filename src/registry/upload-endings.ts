@@ -45,7 +45,7 @@ const removed: Ending = { session: 'removed', bytes: 'removed', answer: 'fault' 
 const gone: Ending = { session: 'removed', bytes: 'removed', answer: 'upload-unknown' }
 const lost: Ending = { session: 'untouched', bytes: 'untouched', answer: 'upload-unknown' }
 
-/** From (state, event) to (session, bytes, answer). A combination that is not here cannot happen. */
+/** From (state, event) to (session, bytes, answer). A fault that is not here is treated as `store failed`. */
 export const endings: Readonly<Record<TurnState, Readonly<Partial<Record<TurnEvent, Ending>>>>> = {
   opening: { refused: asBefore, 'store failed': asBefore, spoiled: gone },
   appending: {
@@ -76,7 +76,6 @@ export const endings: Readonly<Record<TurnState, Readonly<Partial<Record<TurnEve
   },
 }
 
-/** A fault that the table does not list in this state counts as a failure of a store. */
 export function endingOf(state: TurnState, event: TurnEvent): Ending {
   return endings[state][event] ?? endings[state]['store failed'] ?? asBefore
 }

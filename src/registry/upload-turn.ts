@@ -93,7 +93,7 @@ export class UploadTurn implements AsyncDisposable {
     if (handle === undefined) return undefined
     const { uploads } = needs.metadata
     const upload = await uploads.claimTurn(owner, seen.id, turnMs, closing).catch(async (error: unknown) => {
-      // The claim may have succeeded although its answer was lost. A renewal for no time releases such a turn.
+      // The claim may have succeeded although its answer was lost. Setting its duration to 0 releases it.
       // `releaseTurn` would also record a size, which could be wrong if another writer had this turn.
       await uploads.renewTurn({ ...seen, epoch: seen.epoch + 1 }, 0).catch(() => false)
       handle.release()
@@ -197,18 +197,18 @@ export class UploadTurn implements AsyncDisposable {
   async #receive(chunk: IncomingChunk): Promise<void> {
     const sizeBefore = this.#sizeBytes
     this.#checkSize(chunk.lengthBytes ?? 0)
-    this.#handle?.awaitSender()
+    this.#handle?.markWaitingForClient()
     for await (const bytes of chunk.body) {
-      this.#handle?.awaitStore()
+      this.#handle?.markWaitingForStore()
       this.#checkNotLost()
       this.#checkSize(bytes.length)
       // The writer comes first: bytes that it refuses must be in neither the hash nor the size.
       await this.#writer?.write(bytes)
       this.#hash?.update(bytes)
       this.#sizeBytes += bytes.length
-      this.#handle?.awaitSender()
+      this.#handle?.markWaitingForClient()
     }
-    this.#handle?.awaitStore()
+    this.#handle?.markWaitingForStore()
     const received = this.#sizeBytes - sizeBefore
     if (chunk.lengthBytes !== undefined && chunk.lengthBytes !== received) {
       throw new RegistryRefusal('content-length-mismatch', { announced: chunk.lengthBytes, received })

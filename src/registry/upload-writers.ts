@@ -6,7 +6,7 @@ import type { Upload, UploadId } from '../ports/uploads.ts'
 
 /** A request of this process that writes to an upload. */
 interface Writer {
-  /** Since when it waits for its sender, by `steadyNow`. Undefined while it does not. */
+  /** Since when it waits for its client, by `steadyNow`. Undefined while it does not. */
   waitsSince: number | undefined
   /** Whether another request has aborted it, and takes over after its end. */
   hasSuccessor: boolean
@@ -17,11 +17,11 @@ interface Writer {
   readonly ended: Promise<void>
 }
 
-/** With this a writer says what it is doing. */
+/** With this a writer records what it waits for. Nothing here waits. */
 export interface WriterHandle {
-  awaitSender(): void
-  /** A writer that does not wait for its sender counts as alive, however long the store takes. */
-  awaitStore(): void
+  markWaitingForClient(): void
+  /** A writer that does not wait for its client counts as alive, however long the store takes. */
+  markWaitingForStore(): void
   /** The request has ended: another one may write. */
   release(): void
 }
@@ -30,10 +30,10 @@ export interface WriterHandle {
 export interface WaitingSlot extends Disposable {
   /**
    * Resolves when the session must be read again: the first request has ended or looks dead, or `steadyNow` has reached
-   * `deadline`. If the writer may be in another process, it resolves after some time. Rejects when the client of this
-   * request is gone, or the server stops.
+   * `deadline`. If the writer may be in another process, it resolves after one polling interval. Rejects when the client
+   * of this request is gone, or the server stops.
    */
-  untilNextLook(deadline: number): Promise<void>
+  untilNextPoll(deadline: number): Promise<void>
 }
 
 interface KeptHash {
@@ -45,8 +45,8 @@ interface KeptHash {
 /** After so long without a byte, the connection of a writer may be dead, and its client may have come back. */
 const deadAfterMs = 1_000
 
-/** How often a repeated closing request looks: at a writer of this process, or else at the session in the database. */
-const lookEveryMs = 500
+/** How often a repeated closing request polls: the writer of this process or, if there is none, the session's row. */
+const pollEveryMs = 500
 
 /** Limits the memory for hashes of uploads that no client continues. */
 const keptHashesMax = 2_000
@@ -84,10 +84,10 @@ export class UploadWriters {
     const writer: Writer = { waitsSince: undefined, hasSuccessor: false, closing, abort, ended }
     this.#writers.set(id, writer)
     return {
-      awaitSender: () => {
+      markWaitingForClient: () => {
         writer.waitsSince = this.#clock.steadyNow()
       },
-      awaitStore: () => {
+      markWaitingForStore: () => {
         writer.waitsSince = undefined
       },
       release: () => {
@@ -121,7 +121,7 @@ export class UploadWriters {
     signal?.addEventListener('abort', leave)
     this.#waiting.set(id, reject)
     return {
-      untilNextLook: (deadline) => this.#untilNextLook(id, digest, deadline, interruption),
+      untilNextPoll: (deadline) => this.#untilNextPoll(id, digest, deadline, interruption),
       [Symbol.dispose]: () => {
         signal?.removeEventListener('abort', leave)
         this.#waiting.delete(id)
@@ -130,9 +130,9 @@ export class UploadWriters {
   }
 
   /** If the writer is in this process, its end resolves this, and the timer does not cause queries. */
-  async #untilNextLook(id: UploadId, digest: Digest, deadline: number, interruption: Promise<never>): Promise<void> {
+  async #untilNextPoll(id: UploadId, digest: Digest, deadline: number, interruption: Promise<never>): Promise<void> {
     const { promise: isDue, resolve } = Promise.withResolvers<void>()
-    using _timer = this.#clock.every(lookEveryMs, () => {
+    using _timer = this.#clock.every(pollEveryMs, () => {
       if (this.find(id)?.closing !== digest || this.#clock.steadyNow() >= deadline) resolve()
     })
     await Promise.race([interruption, isDue, this.#writers.get(id)?.ended ?? isDue])

@@ -18,9 +18,12 @@ import type { RegistrySettings } from './settings.ts'
 import { type IncomingChunk, type TurnNeeds, turnMs, UploadTurn } from './upload-turn.ts'
 import type { WaitingSlot } from './upload-writers.ts'
 
-// Upload sessions, as docs/design/uploads.md describes them. The parts: this file, the use cases; `upload-turn.ts`, the
-// right to write, as a state machine; `upload-endings.ts`, its table; `upload-commit.ts`, from the bytes to a blob;
-// `upload-writers.ts`, the requests of this process that write or wait.
+// Upload sessions, as docs/design/uploads.md describes them:
+// - This file contains the use cases.
+// - `upload-turn.ts` implements the turn, which is the right to write, as a state machine.
+// - `upload-endings.ts` contains the table of that state machine.
+// - `upload-commit.ts` verifies the digest of the bytes and turns the session into a blob.
+// - `upload-writers.ts` keeps track of the requests of this process that write or wait.
 
 export interface UploadNeeds extends TurnNeeds {
   readonly clock: Clock
@@ -77,9 +80,9 @@ async function checkSessionLimits(
 }
 
 /**
- * How near to a limit the lock is needed: at least as many sessions as transactions can run at the same time, which is
- * 100 with PostgreSQL's default. For a limit below 200 the margin is half of it, so that the first sessions need no
- * lock, and at least 40, the connections of several servers.
+ * How near to a limit the lock is needed. The margin stands for the number of transactions that can run at the same
+ * time. It is half of the limit, but at least 40 (the connections of four servers) and at most 100 (PostgreSQL's default
+ * `max_connections`).
  */
 function lockMarginOf(max: number): number {
   return Math.max(40, Math.min(100, max / 2))
@@ -178,7 +181,7 @@ export async function finishUpload(
       }
       slot ??= writers.waitFor(id, digest, chunk.signal)
       if (slot === undefined || clock.steadyNow() >= deadline) throw await refusalOfBusy(needs, owner, id)
-      await slot.untilNextLook(deadline)
+      await slot.untilNextPoll(deadline)
     }
   } finally {
     slot?.[Symbol.dispose]()

@@ -7,7 +7,7 @@ import { SqlCopiedObjects, SqlMovableBlobs } from './store-move/copied-objects.t
 import { copyRows, listOccupied, type RowCounts, type RowMove } from './store-move/copy-rows.ts'
 import { SqlAccounts } from './tables/accounts.ts'
 import { SqlApiKeys } from './tables/api-keys.ts'
-import { SqlBlobLinks } from './tables/blobs.ts'
+import { SqlBlobs } from './tables/blobs.ts'
 import { SqlGarbage } from './tables/garbage.ts'
 import { SqlManifests } from './tables/manifests.ts'
 import { SqlMarks } from './tables/marks.ts'
@@ -22,7 +22,7 @@ class SqlTables implements Tables {
   readonly repositories: SqlRepositories
   readonly manifests: SqlManifests
   readonly tags: SqlTags
-  readonly blobs: SqlBlobLinks
+  readonly blobs: SqlBlobs
   readonly uploads: SqlUploads
   readonly garbage: SqlGarbage
   readonly users: SqlUsers
@@ -34,7 +34,7 @@ class SqlTables implements Tables {
     this.repositories = new SqlRepositories(queries)
     this.manifests = new SqlManifests(queries)
     this.tags = new SqlTags(queries)
-    this.blobs = new SqlBlobLinks(queries)
+    this.blobs = new SqlBlobs(queries)
     this.uploads = new SqlUploads(queries)
     this.garbage = new SqlGarbage(queries)
     this.users = new SqlUsers(queries)

@@ -10,9 +10,11 @@ export const baseRoutes: readonly Route[] = [
     access: 'known caller',
     right: undefined,
     handle: checkAuthentication,
-    summary: 'Are the credentials valid?',
+    summary: 'Check the credentials',
     description: 'Also for an account whose registry is disabled. `/v2` without the slash is the same.',
-    answers: { 200: { description: 'They are. The body is `{}`.', content: { 'application/json': 'bytes' } } },
+    answers: {
+      200: { description: 'The credentials are valid. The body is `{}`.', content: { 'application/json': 'bytes' } },
+    },
   },
 ]
 

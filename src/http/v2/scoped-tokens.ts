@@ -11,7 +11,7 @@ import { type DocumentedAnswer, json, type Route } from '../route.ts'
 import { bodyInvalid } from '../strict-json.ts'
 
 const tokenAnswer: DocumentedAnswer = {
-  description: 'The token. It may grant less than the request requested for.',
+  description: 'The token. It may grant fewer rights than were requested.',
   headers: { 'Cache-Control': 'always' },
   content: json('ScopedTokenResponse'),
 }
@@ -84,7 +84,7 @@ async function issueToken(
 ): Promise<Answer> {
   const { app, authenticator, request } = exchange
   const principal = authenticator.findCached(presented) ?? (await authenticator.identify(request, presented))
-  // A scoped token must not buy another one, not even the token of an anonymous caller: access would never end.
+  // A scoped token cannot be used to get another token, not even that of an anonymous caller: access would never end.
   if (presented !== undefined && principal.kind !== undefined) throw new RegistryRefusal('credentials-invalid')
   const { access, catalog } = trimToken({ principal, ...grantedOf(scopes, principal) })
   const now = app.clock.now()

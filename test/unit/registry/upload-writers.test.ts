@@ -38,12 +38,12 @@ describe('a writer', () => {
     })
     for (let seconds = 0; seconds < 5; seconds += 1) {
       clock.at += 900
-      first?.awaitSender()
+      first?.markWaitingForClient()
     }
 
     expect(await writers.enter(id, () => undefined)).toBeUndefined()
     // However long the store takes, a writer that waits for it is alive.
-    first?.awaitStore()
+    first?.markWaitingForStore()
     clock.at += 60_000
     expect(await writers.enter(id, () => undefined)).toBeUndefined()
     expect(stops).toBe(0)
@@ -52,7 +52,7 @@ describe('a writer', () => {
   test('stops one that looks dead, and is let in when that one has ended', async () => {
     const { writers, clock } = openWriters()
     const first = await writers.enter(id, () => setTimeout(() => first?.release(), 1))
-    first?.awaitSender()
+    first?.markWaitingForClient()
     clock.at += 1_000
 
     expect(await writers.enter(id, () => undefined)).toBeDefined()
@@ -64,7 +64,7 @@ describe('a writer', () => {
     const first = await writers.enter(id, () => undefined, digest)
     expect(writers.find(id)?.closing).toBe(digest)
 
-    first?.awaitSender()
+    first?.markWaitingForClient()
     clock.at += 1_000
     expect(writers.find(id)).toMatchObject({ closing: undefined })
 
@@ -75,7 +75,7 @@ describe('a writer', () => {
   test('alone waits for a dead one: any other is refused at once', async () => {
     const { writers, clock } = openWriters()
     const first = await writers.enter(id, () => undefined)
-    first?.awaitSender()
+    first?.markWaitingForClient()
     clock.at += 1_000
 
     const second = writers.enter(id, () => undefined)

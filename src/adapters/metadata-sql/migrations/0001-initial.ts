@@ -1,6 +1,6 @@
 /**
- * Every key begins with the account, so that no row can refer to a row of another account, and so that the tables can be
- * partitioned by account. A storage key is in exactly one row of uploads, blobs or trash.
+ * Every foreign key between tables of content contains the account, so that no row can refer to a row of another
+ * account. `MetadataStore` states the invariants of this schema.
  */
 export const initial = `
 CREATE TABLE accounts (

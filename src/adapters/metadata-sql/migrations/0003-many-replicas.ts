@@ -2,6 +2,9 @@
  * State that several servers share: the hash of an upload so far, which objects a server is removing, when a job is due, and the
  * keys that sign tokens. The new index on blob_links covers the whole key; it is created first and the old one is dropped last,
  * so that readers wait for the drop only. `oldest_code` says which older servers can work beside a newer one.
+ *
+ * The table `turns` says when periodic work is due next (`Garbage.claimWork`). It has nothing to do with the turn of an
+ * upload.
  */
 export const manyReplicas = `
 CREATE INDEX blob_links_by_blob ON blob_links (account_id, blob_id, repository_id);

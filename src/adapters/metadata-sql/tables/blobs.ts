@@ -70,7 +70,7 @@ INSERT INTO blob_queue (account_id, blob_id, queued_at)
 SELECT $1, CAST(each.value AS bigint), {now} FROM {each $2} WHERE true
 ON CONFLICT (account_id, blob_id) DO UPDATE SET queued_at = excluded.queued_at`
 
-export class SqlBlobLinks implements Blobs {
+export class SqlBlobs implements Blobs {
   readonly #queries: Queryable
 
   constructor(queries: Queryable) {

@@ -27,7 +27,7 @@ JOIN blobs b ON b.account_id = q.account_id AND b.id = q.blob_id
 WHERE q.account_id = $1 AND q.blob_id = $2 AND q.queued_at = $3 {for update q, b skip locked}`
 
 /** Moves the blob to the end of the queue, if its place is unchanged. */
-export const putOff = `
+export const requeue = `
 UPDATE blob_queue SET queued_at = {now} WHERE account_id = $1 AND blob_id = $2 AND queued_at = $3 RETURNING queued_at`
 
 export const findUse = `
@@ -55,14 +55,14 @@ export const lockUnusedLinks = `
 SELECT l.repository_id FROM blob_links l WHERE ${areThese} AND ${isUnused}
 ORDER BY l.repository_id {for update l skip locked}`
 
-export const dropUnusedLinks = `
+export const removeUnusedLinks = `
 DELETE FROM blob_links AS l WHERE ${areThese} AND ${isUnused}`
 
 export const dequeueUsed = `
 DELETE FROM blob_queue WHERE account_id = $1 AND blob_id = $2
   AND EXISTS (SELECT 1 FROM manifest_entries e WHERE e.account_id = $1 AND e.blob_id = $2)`
 
-export const requeue = 'UPDATE blob_queue SET queued_at = {now} WHERE account_id = $1 AND blob_id = $2'
+export const requeueKept = 'UPDATE blob_queue SET queued_at = {now} WHERE account_id = $1 AND blob_id = $2'
 
 // A session whose writer has the turn is alive, however old it is. Each of the three statements has an index: in order,
 // uploads_open_by_touch, uploads_open_by_age and uploads_done_by_age.
@@ -87,13 +87,14 @@ WHERE EXISTS (SELECT 1 FROM blobs b WHERE b.storage_key >= each.value AND b.stor
 export const findUnfinished = 'SELECT storage_key FROM uploads WHERE storage_key {in $1}'
 
 /** Index trash_by_age. Reserves the rows until `taken_until`, so that other collectors skip them. */
-export const takePurgeable = `
+export const claimTrashed = `
 UPDATE trash SET taken_until = {now} + $2 WHERE storage_key IN (
   SELECT t.storage_key FROM trash t WHERE t.trashed_at <= {now} - $1 AND t.taken_until <= {now}
   ORDER BY t.trashed_at LIMIT $3 {for update t skip locked})
 RETURNING storage_key, notes, trashed_at`
 
-export const takeTurn = `
+/** The table `turns` says when periodic work is due next. It has nothing to do with the turn of an upload. */
+export const claimWork = `
 INSERT INTO turns (work, due_at) VALUES ($1, {now} + $2)
 ON CONFLICT (work) DO UPDATE SET due_at = {now} + $2 WHERE turns.due_at <= {now}`
 

@@ -74,7 +74,7 @@ export class SqlGarbage implements Garbage {
 
   async requeue({ accountId, blobId, queuedAt }: DueBlob): Promise<number | undefined> {
     const values = [accountId, blobId, queuedAt]
-    const [row] = await this.#queries.returning<{ queued_at: number }>(statements.putOff, values)
+    const [row] = await this.#queries.returning<{ queued_at: number }>(statements.requeue, values)
     return row?.queued_at
   }
 
@@ -102,12 +102,12 @@ export class SqlGarbage implements Garbage {
   async #drop(blob: readonly number[], unused: readonly LinkRow[]): Promise<number> {
     if (unused.length === 0) return 0
     const locked = await this.#queries.all<LinkRow>(statements.lockUnusedLinks, [...blob, ...toRange(unused)])
-    return locked.length === 0 ? 0 : this.#queries.run(statements.dropUnusedLinks, [...blob, ...toRange(locked)])
+    return locked.length === 0 ? 0 : this.#queries.run(statements.removeUnusedLinks, [...blob, ...toRange(locked)])
   }
 
   async keep({ accountId, blobId }: BlobCandidate): Promise<void> {
     const dequeued = await this.#queries.run(statements.dequeueUsed, [accountId, blobId])
-    if (dequeued === 0) await this.#queries.run(statements.requeue, [accountId, blobId])
+    if (dequeued === 0) await this.#queries.run(statements.requeueKept, [accountId, blobId])
   }
 
   async moveToTrash(candidate: BlobCandidate): Promise<void> {
@@ -159,7 +159,7 @@ export class SqlGarbage implements Garbage {
 
   async claimTrashed(quarantineMs: number, holdMs: number, limit: number): Promise<RemovableObject[]> {
     const values = [quarantineMs, holdMs, limit]
-    const rows = await this.#queries.returning<TrashRow & { trashed_at: number }>(statements.takePurgeable, values)
+    const rows = await this.#queries.returning<TrashRow & { trashed_at: number }>(statements.claimTrashed, values)
     rows.sort((one, other) => one.trashed_at - other.trashed_at)
     return rows.map((row) => ({ storageKey: row.storage_key as StorageKey, notes: row.notes ?? undefined }))
   }
@@ -188,7 +188,7 @@ export class SqlGarbage implements Garbage {
   }
 
   async claimWork(work: string, everyMs: number): Promise<boolean> {
-    return (await this.#queries.run(statements.takeTurn, [work, everyMs])) > 0
+    return (await this.#queries.run(statements.claimWork, [work, everyMs])) > 0
   }
 
   async forecast(ages: GarbageAges): Promise<GarbageForecast> {

@@ -53,11 +53,11 @@ const claimOwned = `
 UPDATE uploads SET epoch = epoch + 1, turn_until = {now} + $5, touched_at = {now}, closing_digest = $6
 WHERE ${ownedBy} AND done_digest IS NULL AND turn_until <= {now} RETURNING ${columns}`
 
-const discardOwned = `
+const removeOwned = `
 DELETE FROM uploads WHERE ${ownedBy} AND done_digest IS NULL RETURNING ${columns}`
 
 // The primary key, once for each account, because it begins with the account.
-const discardAny = `
+const removeAny = `
 DELETE FROM uploads
 WHERE account_id IN (SELECT a.id FROM accounts a) AND id = $1 AND done_digest IS NULL
 RETURNING ${columns}`
@@ -172,11 +172,11 @@ export class SqlUploads implements Uploads {
   }
 
   async remove(owner: UploadOwner, id: UploadId): Promise<boolean> {
-    return this.#trashFirst(await this.#queries.returning<UploadRow>(discardOwned, ownerValues(owner, id)))
+    return this.#trashFirst(await this.#queries.returning<UploadRow>(removeOwned, ownerValues(owner, id)))
   }
 
   async removeAny(id: UploadId): Promise<boolean> {
-    return this.#trashFirst(await this.#queries.returning<UploadRow>(discardAny, [id]))
+    return this.#trashFirst(await this.#queries.returning<UploadRow>(removeAny, [id]))
   }
 
   async #trashFirst([row]: readonly UploadRow[]): Promise<boolean> {
