@@ -84,7 +84,7 @@ function fillPeople({ accounts, users }: Shape): [string, string][] {
 /** The payload is filler of 500 to 799 bytes, the size of an image's manifest of three or four descriptors. */
 function fillManifests({ size, repositories }: Shape, layers: number): [string, string][] {
   const popular = (seed: string, salt: string) => `8 * floor(a.pool / 8 * power(scale.u(${seed}, ${salt}), 2))::bigint`
-  // The first layer is the base that two pushes in a row share; the others are any of the account's, some far more liked.
+  // The first layer is the base that two pushes in a row share; the others are any of the account's, some linked far more often.
   const drawn = `CASE t WHEN 1 THEN ${popular('s.repository * 1000003 + s.position / 2', '4')} + 1
                         ELSE ${popular('s.id', '4 + t')} + t END`
   const layer = (chosen: string) => `${size} + 1 + ((a.first_layer::bigint + ${chosen}) * ${shuffler}) % ${layers}`

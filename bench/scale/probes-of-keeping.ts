@@ -86,7 +86,7 @@ export const keepingProbes: readonly Probe[] = [
     name: 'garbage.removeUnusedLinks, 200 of a blob that most repositories link',
     kind: 'collector',
     act: ({ tables, world, watch }) => {
-      const { id: blobId, holders } = world.liked
+      const { id: blobId, holders } = world.mostLinked
       const candidate = { accountId: world.huge.id, blobId, storageKey: freshKey(), sizeBytes: 1 }
       const after = holders[world.chance(Math.max(1, holders.length - linksAtOnce))] ?? 0
       return watch(() => tables.garbage.removeUnusedLinks(candidate, ages.leaseMs, after, linksAtOnce))
@@ -101,7 +101,7 @@ export const keepingProbes: readonly Probe[] = [
       const digest = drawnDigest({ world })
       const blob = await tables.blobs.add(accountId, digest, 1, freshKey())
       const blobId = blob?.id ?? 0
-      for (const id of world.liked.holders.slice(0, linksAtOnce)) {
+      for (const id of world.mostLinked.holders.slice(0, linksAtOnce)) {
         await tables.blobs.link({ accountId, id }, blobId, digest)
       }
       const candidate = { accountId, blobId, storageKey: freshKey(), sizeBytes: 1 }
@@ -118,7 +118,7 @@ export const keepingProbes: readonly Probe[] = [
     name: 'garbage.keep, of a blob that most repositories link',
     kind: 'collector',
     act: ({ tables, world, watch }) => {
-      const candidate = { accountId: world.huge.id, blobId: world.liked.id, storageKey: freshKey(), sizeBytes: 1 }
+      const candidate = { accountId: world.huge.id, blobId: world.mostLinked.id, storageKey: freshKey(), sizeBytes: 1 }
       return watch(() => tables.garbage.keep(candidate))
     },
     runs: 60,

@@ -69,11 +69,11 @@ export const pullProbes: readonly Probe[] = [
     act: (asked) => asked.watch(() => asked.tables.blobs.find(scopeOf(asked), asked.key.blob)),
   },
   {
-    name: 'blobs.find, liked by many repositories',
+    name: 'blobs.find, linked by many repositories',
     kind: 'request',
     act: ({ tables, world, watch }) => {
       const scope = { accountId: world.huge.id, repository: pick(world.huge.names, world.chance(1_000)) }
-      return watch(() => tables.blobs.find(scope, world.liked.digest))
+      return watch(() => tables.blobs.find(scope, world.mostLinked.digest))
     },
   },
   {

@@ -105,9 +105,9 @@ export const pushProbes: readonly Probe[] = [
     act: (asked) => asked.watch(() => asked.tables.blobs.isUsed(rowOf(asked), asked.key.blobId)),
   },
   {
-    name: 'blobs.isUsed, liked by many but not here',
+    name: 'blobs.isUsed, linked by many repositories but not by this one',
     kind: 'request',
-    act: ({ tables, world, watch }) => watch(() => tables.blobs.isUsed({ accountId: 1, id: 0 }, world.liked.id)),
+    act: ({ tables, world, watch }) => watch(() => tables.blobs.isUsed({ accountId: 1, id: 0 }, world.mostLinked.id)),
   },
   {
     name: 'blobs.unlink, a new blob',
@@ -128,7 +128,8 @@ export const pushProbes: readonly Probe[] = [
   {
     name: 'blobs.listHolders, of a blob that most repositories link',
     kind: 'request',
-    act: ({ tables, world, watch }) => watch(() => tables.blobs.listHolders(world.huge.id, world.liked.digest, 20)),
+    act: ({ tables, world, watch }) =>
+      watch(() => tables.blobs.listHolders(world.huge.id, world.mostLinked.digest, 20)),
     runs: 60,
   },
   {

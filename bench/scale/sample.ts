@@ -29,7 +29,7 @@ export interface World {
   /** The repository with a hundredth of all manifests, and some of its tags. */
   readonly big: Key & { readonly tags: readonly Tag[] }
   /** The blob that most repositories of the huge account link, and they. */
-  readonly liked: { readonly id: number; readonly digest: Digest; readonly holders: readonly number[] }
+  readonly mostLinked: { readonly id: number; readonly digest: Digest; readonly holders: readonly number[] }
   /** The manifest that most others name as their subject. */
   readonly subject: { readonly digest: Digest; readonly digests: readonly Digest[] }
   readonly users: number
@@ -84,7 +84,7 @@ export async function drawWorld(sql: Bun.SQL, size: number, draws = 2_500): Prom
     },
     huge,
     big,
-    liked: await findLiked(sql),
+    mostLinked: await findMostLinked(sql),
     subject: await findSubject(sql, big),
     users,
   }
@@ -118,7 +118,7 @@ async function findBig(sql: Bun.SQL): Promise<World['big']> {
   return { ...key, ...ids, tags: tags.map(({ name }) => name) }
 }
 
-async function findLiked(sql: Bun.SQL): Promise<World['liked']> {
+async function findMostLinked(sql: Bun.SQL): Promise<World['mostLinked']> {
   const [row] = await sql.unsafe(
     `SELECT b.id, b.digest FROM blobs b JOIN (SELECT blob_id, count(*) AS links FROM blob_links
        WHERE account_id = 1 GROUP BY 1 ORDER BY 2 DESC LIMIT 1) l ON l.blob_id = b.id WHERE b.account_id = 1`,
