@@ -173,8 +173,8 @@ const sweepClaimMs = 1_800_000
 
 /**
  * Sweeps once in each `everyMs`, however many servers call this. Undefined if no sweep is due. There are two claims:
- * - `sweep` is short. The running sweep claims it again at each page. If that sweep ends early, for any reason, the next
- *   one starts when this claim is over. It does not start earlier, because the store may be unavailable.
+ * - `sweep` is short. The running sweep claims it again at each page. If that sweep ends early, for any reason, the
+ *   next one starts when this claim is over. It does not start earlier, because the store may be unavailable.
  * - `whole sweep` lasts for `everyMs`. Only a sweep that reached the end of the store claims it.
  */
 export async function sweepOrphansOnce(

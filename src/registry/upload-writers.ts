@@ -30,8 +30,8 @@ export interface WriterHandle {
 export interface WaitingSlot extends Disposable {
   /**
    * Resolves when the session must be read again: the first request has ended or looks dead, or `steadyNow` has reached
-   * `deadline`. If the writer may be in another process, it resolves after one polling interval. Rejects when the client
-   * of this request is gone, or the server stops.
+   * `deadline`. If the writer may be in another process, it resolves after one polling interval. Rejects when the
+   * client of this request is gone, or the server stops.
    */
   untilNextPoll(deadline: number): Promise<void>
 }

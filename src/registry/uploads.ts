@@ -81,8 +81,8 @@ async function checkSessionLimits(
 
 /**
  * How near to a limit the lock is needed. The margin stands for the number of transactions that can run at the same
- * time. It is half of the limit, but at least 40 (the connections of four servers) and at most 100 (PostgreSQL's default
- * `max_connections`).
+ * time. It is half of the limit, but at least 40 (the connections of four servers) and at most 100 (PostgreSQL's
+ * default `max_connections`).
  */
 function lockMarginOf(max: number): number {
   return Math.max(40, Math.min(100, max / 2))

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import type { Route } from '../../src/http/route.ts'
 import { registryRoutes, serviceRoutes } from '../../src/http/routes.ts'
-import { pushImage, startUpload } from '../support/api/api-images.ts'
+import { pushApiImage, startUpload } from '../support/api/api-images.ts'
 import { mounts, startApi } from '../support/api/api-server.ts'
 import { askRaw } from '../support/clients/raw-http.ts'
 
@@ -10,7 +10,7 @@ const server = await startApi()
 afterAll(() => server.stop())
 
 // Everything that the paths name is really there, so that a handler that is reached would answer yes.
-const { digest } = await pushImage(server, 'sweep/app', 'v1')
+const { digest } = await pushApiImage(server, 'sweep/app', 'v1')
 const uploadId = (await startUpload(server, 'sweep/app')).split('/').at(-1) ?? ''
 const values: Readonly<Record<string, string>> = {
   name: 'sweep/app',

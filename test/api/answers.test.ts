@@ -1,6 +1,6 @@
 // Real answers against the document. Every test of this folder holds its answers to it; here nothing is left out.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { digestOf, imageOf, ociManifest, pushBlob, pushImage, startUpload } from '../support/api/api-images.ts'
+import { digestOf, imageOf, ociManifest, pushApiImage, pushBlob, startUpload } from '../support/api/api-images.ts'
 import { api, identity, ownHeaders, type Question, type Reply, startApi } from '../support/api/api-server.ts'
 import { findContradictions, schemaFaults } from '../support/api/documented-answer.ts'
 import { findOperation, openApi, operationOf, operations } from '../support/api/openapi-document.ts'
@@ -24,7 +24,7 @@ afterAll(async () => {
 })
 
 const name = 'answers/app'
-const { digest, bytes } = await pushImage(server, name, 'v1')
+const { digest, bytes } = await pushApiImage(server, name, 'v1')
 const blob = await pushBlob(server, name, 'a blob')
 
 const ask = (method: string, path: string, question: Question = {}) => ({ method, path, question })

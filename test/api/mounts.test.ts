@@ -1,6 +1,6 @@
 // decisions.md 3: every Location and Link is path-absolute and stays in the mount that the request came in on.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { digestOf, imageOf, ociManifest, pushBlob, pushImage, startUpload } from '../support/api/api-images.ts'
+import { digestOf, imageOf, ociManifest, pushApiImage, pushBlob, startUpload } from '../support/api/api-images.ts'
 import { api, mounts, type Question, startApi } from '../support/api/api-server.ts'
 import { testApiKey } from '../support/basics/test-project.ts'
 import { askRaw } from '../support/clients/raw-http.ts'
@@ -12,9 +12,9 @@ afterAll(() => Promise.all([server.stop(), rootless.stop()]))
 const name = 'mounted/deep/app'
 const content = 'content'
 const blob = await pushBlob(server, name, content)
-await pushImage(server, name, 'v1')
-await pushImage(server, name, 'v2')
-await pushImage(server, 'zoo', 'v1')
+await pushApiImage(server, name, 'v1')
+await pushApiImage(server, name, 'v2')
+await pushApiImage(server, 'zoo', 'v1')
 
 type Asked = readonly [method: string, path: string, question?: Question]
 type Prepare = (mount: string) => Asked | Promise<Asked>

@@ -3,7 +3,7 @@ import { expect } from 'bun:test'
 import type { CommandResult } from '../support/basics/command.ts'
 import { layoutSource, readContent, registrySource } from '../support/clients/image-content.ts'
 import { type Image, OciLayout } from '../support/clients/oci-layout.ts'
-import { pushImage } from '../support/clients/registry-push.ts'
+import { pushFromLayout } from '../support/clients/registry-push.ts'
 import type { BerthProcess } from '../support/server/berth-process.ts'
 import type { Servers } from './servers.ts'
 
@@ -26,7 +26,7 @@ export async function withOpenServer(
   layout.addImage('1', image)
   await servers.withOther(open, async (berth) => {
     for (const repository of ['public/x', 'private/x']) {
-      await pushImage(layoutSource(folder), '1', berth, repository, '1')
+      await pushFromLayout(layoutSource(folder), '1', berth, repository, '1')
     }
     await body(berth)
   })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from 'bun:test'
 import { unpackedImage } from '../support/clients/docker-archive.ts'
 import { checkContent, layoutSource, readContent, readUnpacked } from '../support/clients/image-content.ts'
 import { makeImage, makeLayer, OciLayout } from '../support/clients/oci-layout.ts'
-import { pushImage } from '../support/clients/registry-push.ts'
+import { pushFromLayout } from '../support/clients/registry-push.ts'
 import { expectRefused, type Stranger, withOpenServer } from './anonymous.ts'
 import type { ClientMatrix, Verb } from './client-matrix.ts'
 import { clientSuite, hookTimeoutMs, type Prove } from './client-suite.ts'
@@ -180,7 +180,7 @@ function proveMultiArch(prove: Prove, run: () => DockerRun, servers: Servers): v
     const images = [makeImage(2), makeImage(2, 'arm64')]
     const layout = new OciLayout(run().workspace.path('layout'))
     layout.addIndex('multi', images)
-    await pushImage(layoutSource(layout.folder), 'multi', run().berth(), 'docker/multi', '1')
+    await pushFromLayout(layoutSource(layout.folder), 'multi', run().berth(), 'docker/multi', '1')
     for (const wanted of images) {
       await run().forgetImages()
       const image = run().remote('docker/multi:1')

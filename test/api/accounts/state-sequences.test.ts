@@ -1,7 +1,7 @@
 // Enabling, disabling and using an account in any order, against a model of a few lines; and what is in it stays.
 import { afterAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { indexOf, pushImage, putManifest, startUpload } from '../../support/api/api-images.ts'
+import { indexOf, pushApiImage, putManifest, startUpload } from '../../support/api/api-images.ts'
 import { api } from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
 import { askedBy, type WiredRegistry, wireRegistry } from '../../support/api/wired-registry.ts'
@@ -99,8 +99,8 @@ test('a model with the other setting does not fit: the walk would show it', asyn
 
 test('nothing is lost by disabling and enabling: manifests, tags, blobs, referrers and open uploads', async () => {
   const registry = registries.on
-  const image = await pushImage(registry, 'kept/app', 'v1', { layers: ['a layer'] })
-  const signature = await pushImage(registry, 'kept/app', 'signature', {
+  const image = await pushApiImage(registry, 'kept/app', 'v1', { layers: ['a layer'] })
+  const signature = await pushApiImage(registry, 'kept/app', 'signature', {
     subject: image.descriptor,
     artifactType: 'application/x.signature',
   })

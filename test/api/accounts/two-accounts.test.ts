@@ -4,8 +4,8 @@ import {
   digestOf,
   imageOf,
   indexOf,
+  pushApiImage,
   pushBlob,
-  pushImage,
   putManifest,
   startUpload,
 } from '../../support/api/api-images.ts'
@@ -25,16 +25,16 @@ const common = { layers: ['a common layer'] }
 
 /** The same repositories, tags and layers; only the configs, and what is signed with, tell whose they are. */
 async function fill(server: ApiServer, owner: string) {
-  const image = await pushImage(server, 'team/app', 'v1', { ...common, config: config(owner) })
-  const same = await pushImage(server, 'team/app', 'same', common)
+  const image = await pushApiImage(server, 'team/app', 'v1', { ...common, config: config(owner) })
+  const same = await pushApiImage(server, 'team/app', 'same', common)
   const index = indexOf([image.descriptor, same.descriptor])
   await putManifest(server, 'team/app', 'all', index)
-  await pushImage(server, 'team/app', 'signed', {
+  await pushApiImage(server, 'team/app', 'signed', {
     config: config(`${owner} signs`),
     subject: same.descriptor,
     artifactType: 'a/signature',
   })
-  await pushImage(server, `only/${owner}`, 'v1', common)
+  await pushApiImage(server, `only/${owner}`, 'v1', common)
   return { image, same, index }
 }
 
@@ -147,7 +147,7 @@ describe('what one does leaves the other alone', () => {
     const images = async (server: ApiServer) =>
       (await server.ask('GET', `${api}/stats`)).json<{ imageCount: number }>().imageCount
     const counts = [await images(one), await images(other)]
-    await pushImage(one, 'one/more', 'v1')
+    await pushApiImage(one, 'one/more', 'v1')
 
     expect([await images(one), await images(other)]).toEqual([(counts[0] ?? 0) + 1, counts[1] ?? 0])
   })

@@ -1,6 +1,6 @@
 // getStats: spec.md 2, 4 and 7, and what the numbers follow.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { imageOf, pushBlob, pushImage, putManifest } from '../../support/api/api-images.ts'
+import { imageOf, pushApiImage, pushBlob, putManifest } from '../../support/api/api-images.ts'
 import { api, ownHeaders, startApi } from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
 import { collect, openWorld } from '../../support/stores/use-case-world.ts'
@@ -73,11 +73,11 @@ describe('imageCount', () => {
   test('counts many repositories that are pushed to first at once, each once', async () => {
     const names = Array.from({ length: 10 }, (_, number) => `stats/many-${number}`)
 
-    expect(await changeBy(() => Promise.all(names.map((name) => pushImage(server, name, 'a'))))).toBe(10)
+    expect(await changeBy(() => Promise.all(names.map((name) => pushApiImage(server, name, 'a'))))).toBe(10)
   })
 
   test('stays when garbage is collected', async () => {
-    const image = await pushImage(server, 'stats/emptied', 'a', { layers: ['garbage soon'] })
+    const image = await pushApiImage(server, 'stats/emptied', 'a', { layers: ['garbage soon'] })
     await server.ask('DELETE', `/v2/stats/emptied/manifests/${image.digest}`)
     const world = await openWorld(server.dataDir)
 
@@ -88,11 +88,11 @@ describe('imageCount', () => {
       }),
     ).toBe(0)
     await world.metadata.close()
-    expect(await changeBy(() => pushImage(server, 'stats/emptied', 'a'))).toBe(1)
+    expect(await changeBy(() => pushApiImage(server, 'stats/emptied', 'a'))).toBe(1)
   })
 
   test('stays and can be asked for while the account is disabled', async () => {
-    await pushImage(server, 'stats/disabled', 'a')
+    await pushApiImage(server, 'stats/disabled', 'a')
 
     expect(await changeBy(() => server.ask('POST', `${api}/disable`))).toBe(0)
     expect(await changeBy(() => putManifest(server, 'stats/disabled-new', 'a', imageOf()))).toBe(0)

@@ -1,6 +1,6 @@
 // getBlob and deleteBlob: distribution-spec end-2, end-10; RFC 9110, 13 and 14.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { digestOf, pushBlob, pushImage } from '../../support/api/api-images.ts'
+import { digestOf, pushApiImage, pushBlob } from '../../support/api/api-images.ts'
 import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
 import { loseBlobs } from '../../support/stores/store-damage.ts'
 
@@ -186,7 +186,7 @@ describe.each(mounts)('deleteBlob at %s', (mount) => {
   })
 
   test('answers 405 UNSUPPORTED for a blob that a manifest uses, and leaves it', async () => {
-    await pushImage(server, 'blobs/used', 'v1', { layers: ['used'] })
+    await pushApiImage(server, 'blobs/used', 'v1', { layers: ['used'] })
     const path = `${mount}/blobs/used/blobs/${digestOf('used')}`
     const reply = await server.ask('DELETE', path)
 
@@ -195,7 +195,7 @@ describe.each(mounts)('deleteBlob at %s', (mount) => {
   })
 
   test('takes the blob once its manifest is gone', async () => {
-    const image = await pushImage(server, 'blobs/freed', 'v1', { layers: [`freed at ${mount}`] })
+    const image = await pushApiImage(server, 'blobs/freed', 'v1', { layers: [`freed at ${mount}`] })
     await server.ask('DELETE', `/v2/blobs/freed/manifests/${image.digest}`)
 
     expect((await server.ask('DELETE', `${mount}/blobs/freed/blobs/${digestOf(`freed at ${mount}`)}`)).status).toBe(202)

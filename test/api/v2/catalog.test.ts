@@ -1,7 +1,7 @@
 // getCatalog: spec.md 2, 4 and 7; pages by n and last.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { parseRepositoryPattern } from '../../../src/oci/repository-pattern.ts'
-import { pushBlob, pushImage } from '../../support/api/api-images.ts'
+import { pushApiImage, pushBlob } from '../../support/api/api-images.ts'
 import { type ApiServer, api, mounts, ownHeaders, type Reply, startApi } from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
 import { damageMetadata } from '../../support/stores/store-damage.ts'
@@ -12,7 +12,7 @@ afterAll(() => Promise.all([server.stop(), empty.stop()]))
 
 // Byte order is not the order of letters: `-` and `.` come before `/`, digits before letters.
 const names = ['app', 'app-two', 'app/one', 'lib/deep/er/name', 'zoo']
-for (const name of names.toReversed()) await pushImage(server, name, 'v1')
+for (const name of names.toReversed()) await pushApiImage(server, name, 'v1')
 await pushBlob(server, 'blob-only', 'no manifest yet')
 
 const repositories = (reply: Reply): readonly string[] => reply.json<{ repositories: string[] }>().repositories
@@ -104,7 +104,7 @@ describe.each(mounts)('getCatalog at %s/_catalog', (mount) => {
 describe('the limits of a catalog page', () => {
   test('cut an n above the maximum down to it, and the Link says so', async () => {
     const own = await startApi({ BERTH_LIMITS__PAGE_MAX: '2' })
-    for (const name of names) await pushImage(own, name, 'v1')
+    for (const name of names) await pushApiImage(own, name, 'v1')
     const reply = await own.ask('GET', '/v2/_catalog?n=1000')
     await own.stop()
 
@@ -114,7 +114,7 @@ describe('the limits of a catalog page', () => {
 
   test('give the default length, and a Link, when n is absent', async () => {
     const own = await startApi({ BERTH_LIMITS__PAGE_DEFAULT: '3' })
-    for (const name of names) await pushImage(own, name, 'v1')
+    for (const name of names) await pushApiImage(own, name, 'v1')
     const reply = await own.ask('GET', '/v2/_catalog')
     await own.stop()
 
@@ -126,7 +126,7 @@ describe('the limits of a catalog page', () => {
 describe('what the catalog shows', () => {
   test('ends with the last manifest of a repository', async () => {
     const own = await startApi()
-    const image = await pushImage(own, 'gone', 'v1')
+    const image = await pushApiImage(own, 'gone', 'v1')
     await own.ask('DELETE', `/v2/gone/manifests/${image.digest}`)
     const reply = await own.ask('GET', '/v2/_catalog')
     await own.stop()

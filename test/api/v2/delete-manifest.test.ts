@@ -1,6 +1,6 @@
 // deleteManifest: distribution-spec end-9; decisions.md 3.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { imageOf, indexOf, pushImage, putManifest } from '../../support/api/api-images.ts'
+import { imageOf, indexOf, pushApiImage, putManifest } from '../../support/api/api-images.ts'
 import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
 
 const server = await startApi()
@@ -10,7 +10,7 @@ describe.each(mounts)('deleteManifest at %s', (mount) => {
   const repository = mount === '/v2' ? 'delete/root' : 'delete/prefix'
   const manifests = `${mount}/${repository}/manifests`
   /** An image of its own for each test. */
-  const push = (tag: string) => pushImage(server, repository, tag, { annotations: { tag } })
+  const push = (tag: string) => pushApiImage(server, repository, tag, { annotations: { tag } })
   const statusOf = async (reference: string) => (await server.ask('GET', `${manifests}/${reference}`)).status
 
   test('by tag answers 202 without a body', async () => {
@@ -100,7 +100,7 @@ describe.each(mounts)('deleteManifest at %s', (mount) => {
 
 test('a listed manifest can be deleted with manifests.missing_content: allow', async () => {
   const own = await startApi({ BERTH_MANIFESTS__MISSING_CONTENT: 'allow' })
-  const child = await pushImage(own, 'app', 'child')
+  const child = await pushApiImage(own, 'app', 'child')
   await putManifest(own, 'app', 'index', indexOf([child.descriptor]))
   const reply = await own.ask('DELETE', `/v2/app/manifests/${child.digest}`)
   const index = await own.ask('GET', '/v2/app/manifests/index')
@@ -110,7 +110,7 @@ test('a listed manifest can be deleted with manifests.missing_content: allow', a
 })
 
 test('a deleted manifest can be pushed again', async () => {
-  const image = await pushImage(server, 'delete/again', 'v1')
+  const image = await pushApiImage(server, 'delete/again', 'v1')
   await server.ask('DELETE', `/v2/delete/again/manifests/${image.digest}`)
 
   expect((await putManifest(server, 'delete/again', 'v1', imageOf())).status).toBe(201)

@@ -6,7 +6,7 @@ import {
   indexOf,
   ociIndex,
   ociManifest,
-  pushImage,
+  pushApiImage,
   putManifest,
 } from '../../support/api/api-images.ts'
 import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
@@ -15,8 +15,8 @@ const server = await startApi()
 afterAll(() => server.stop())
 
 const name = 'library/deep/app'
-const image = await pushImage(server, name, 'v1', { layers: ['one', 'two'] })
-const docker = await pushImage(server, name, 'docker', { mediaType: dockerManifest })
+const image = await pushApiImage(server, name, 'v1', { layers: ['one', 'two'] })
+const docker = await pushApiImage(server, name, 'docker', { mediaType: dockerManifest })
 const index = indexOf([image.descriptor, docker.descriptor])
 await putManifest(server, name, 'index', index)
 const absent = `sha256:${'0'.repeat(64)}`

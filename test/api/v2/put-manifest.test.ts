@@ -7,8 +7,8 @@ import {
   indexOf,
   ociIndex,
   ociManifest,
+  pushApiImage,
   pushBlob,
-  pushImage,
   putManifest,
 } from '../../support/api/api-images.ts'
 import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
@@ -198,7 +198,7 @@ describe.each(mounts)('putImageTagManifest at %s', (mount) => {
 
 describe('the policies of a push', () => {
   test('take as many tag parameters as the limit, and refuse one more', async () => {
-    const { digest, bytes } = await pushImage(server, 'put/tagged', 'v1')
+    const { digest, bytes } = await pushApiImage(server, 'put/tagged', 'v1')
     const put = (count: number) => {
       const query = Array.from({ length: count }, (_, number) => `tag=t${number}`).join('&')
       const headers = { 'content-type': ociManifest }
@@ -228,7 +228,7 @@ describe('the policies of a push', () => {
   })
 
   test('always accept a layer that is fetched from elsewhere', async () => {
-    await pushImage(server, 'put/foreign', 'base')
+    await pushApiImage(server, 'put/foreign', 'base')
     const body = JSON.parse(imageOf({ layers: ['windows'] }).bytes)
     body.layers[0].urls = ['https://example.com/layer']
     const reply = await server.ask('PUT', '/v2/put/foreign/manifests/v1', {

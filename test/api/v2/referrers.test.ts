@@ -6,7 +6,7 @@ import {
   indexOf,
   ociIndex,
   ociManifest,
-  pushImage,
+  pushApiImage,
   putManifest,
 } from '../../support/api/api-images.ts'
 import { mounts, ownHeaders, type Reply, startApi } from '../../support/api/api-server.ts'
@@ -21,13 +21,16 @@ interface ReferrerIndex {
 }
 
 const name = 'referrers/deep/app'
-const subject = await pushImage(server, name, 'v1', { layers: ['subject'] })
-const signature = await pushImage(server, name, 'signature', {
+const subject = await pushApiImage(server, name, 'v1', { layers: ['subject'] })
+const signature = await pushApiImage(server, name, 'signature', {
   subject: subject.descriptor,
   artifactType: 'application/vnd.example.signature+json',
   annotations: { by: 'somebody' },
 })
-const sbom = await pushImage(server, name, 'sbom', { subject: subject.descriptor, configMediaType: 'application/sbom' })
+const sbom = await pushApiImage(server, name, 'sbom', {
+  subject: subject.descriptor,
+  configMediaType: 'application/sbom',
+})
 const list = indexOf([], { subject: subject.descriptor })
 await putManifest(server, name, 'list', list)
 const absent = `sha256:${'0'.repeat(64)}`
@@ -143,21 +146,21 @@ describe.each(mounts)('getImageDigestReferrers at %s', (mount) => {
 describe('the list of referrers', () => {
   test('holds a referrer that was pushed before its subject', async () => {
     const later = imageOf({ config: 'later' })
-    const early = await pushImage(server, 'referrers/early', 'ref', { subject: later.descriptor })
+    const early = await pushApiImage(server, 'referrers/early', 'ref', { subject: later.descriptor })
     const reply = await server.ask('GET', `/v2/referrers/early/referrers/${later.digest}`)
 
     expect(digestsOf(reply)).toEqual([early.digest])
   })
 
   test('loses a referrer that is deleted', async () => {
-    const gone = await pushImage(server, 'referrers/gone', 'ref', { subject: subject.descriptor })
+    const gone = await pushApiImage(server, 'referrers/gone', 'ref', { subject: subject.descriptor })
     await server.ask('DELETE', `/v2/referrers/gone/manifests/${gone.digest}`)
 
     expect(digestsOf(await server.ask('GET', `/v2/referrers/gone/referrers/${subject.digest}`))).toEqual([])
   })
 
   test('holds nothing of another repository', async () => {
-    await pushImage(server, 'referrers/other', 'v1', { layers: ['subject'] })
+    await pushApiImage(server, 'referrers/other', 'v1', { layers: ['subject'] })
 
     expect(digestsOf(await server.ask('GET', `/v2/referrers/other/referrers/${subject.digest}`))).toEqual([])
   })
@@ -178,7 +181,7 @@ describe('more referrers than 4 MiB can describe', () => {
         artifactType: 'application/large',
         annotations: { filler, number: `${number}` },
       }
-      pushed.push((await pushImage(server, large, `r${number}`, parts)).digest)
+      pushed.push((await pushApiImage(server, large, `r${number}`, parts)).digest)
     }
 
     expect(pushed.length).toBe(6)

@@ -1,6 +1,6 @@
 // Every kind of credential in the place of every other: none passes for what it is not.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { pushImage } from '../../support/api/api-images.ts'
+import { pushApiImage } from '../../support/api/api-images.ts'
 import { api, identity } from '../../support/api/api-server.ts'
 import { bearing, buyToken, loginToken, startBearerApi } from '../../support/api/scoped-tokens.ts'
 import { testApiKey } from '../../support/basics/test-project.ts'
@@ -11,7 +11,7 @@ const server = await startBearerApi({ BERTH_AUTH__ANONYMOUS_PULL: 'public/*' })
 afterAll(() => server.stop())
 
 beforeAll(async () => {
-  await pushImage(server, 'public/app', 'v1')
+  await pushApiImage(server, 'public/app', 'v1')
 })
 
 const scope = 'repository:public/app:pull'

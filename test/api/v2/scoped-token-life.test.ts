@@ -1,6 +1,6 @@
 // How long a scoped token is good, and what ends it.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { pushImage, startUpload } from '../../support/api/api-images.ts'
+import { pushApiImage, startUpload } from '../../support/api/api-images.ts'
 import { type ApiServer, api, identity } from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
 import {
@@ -16,7 +16,7 @@ import {
 
 const server = await startBearerApi()
 afterAll(() => server.stop())
-await pushImage(server, 'team/app', 'v1')
+await pushApiImage(server, 'team/app', 'v1')
 
 const scope = 'repository:team/app:pull'
 const path = '/v2/team/app/manifests/v1'

@@ -1,6 +1,6 @@
 // What a scoped token opens, and what a client is told that needs another one.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { pushBlob, pushImage } from '../../support/api/api-images.ts'
+import { pushApiImage, pushBlob } from '../../support/api/api-images.ts'
 import type { Question, Reply } from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
 import { askForToken, bearing, buyToken, type SoldToken, startBearerApi } from '../../support/api/scoped-tokens.ts'
@@ -22,7 +22,7 @@ function challengeOf(reply: Reply): readonly [number, string | null] {
 }
 
 beforeAll(async () => {
-  for (const name of ['team/app', 'team/other', 'public/app', 'private/app']) await pushImage(server, name, 'v1')
+  for (const name of ['team/app', 'team/other', 'public/app', 'private/app']) await pushApiImage(server, name, 'v1')
 })
 
 describe('an anonymous caller is told which token to fetch', () => {

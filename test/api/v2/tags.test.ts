@@ -1,6 +1,6 @@
 // getImageTagsList: spec.md 2, 4 and 7; distribution-spec end-8a, end-8b.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { pushBlob, pushImage } from '../../support/api/api-images.ts'
+import { pushApiImage, pushBlob } from '../../support/api/api-images.ts'
 import { mounts, ownHeaders, type Reply, startApi } from '../../support/api/api-server.ts'
 import { garbleUsers, loseMetadata } from '../../support/stores/store-damage.ts'
 
@@ -9,7 +9,7 @@ afterAll(() => server.stop())
 
 const name = 'tags/deep/app'
 const tags = ['1.0', 'A', '_x', 'latest', 'v1']
-for (const tag of tags.toReversed()) await pushImage(server, name, tag)
+for (const tag of tags.toReversed()) await pushApiImage(server, name, tag)
 await pushBlob(server, 'tags/none', 'a repository without a manifest')
 
 const tagsOf = (reply: Reply): readonly string[] => reply.json<{ tags: string[] }>().tags
@@ -99,7 +99,7 @@ describe.each(mounts)('getImageTagsList at %s', (mount) => {
 
   test('answers 503 with Retry-After while the metadata store cannot be asked', async () => {
     const own = await startApi()
-    await pushImage(own, 'app', 'v1')
+    await pushApiImage(own, 'app', 'v1')
     loseMetadata(own.dataDir)
     const reply = await own.ask('GET', `${mount}/app/tags/list`)
     await own.stop()
@@ -111,7 +111,7 @@ describe.each(mounts)('getImageTagsList at %s', (mount) => {
 
 describe('what the list of tags shows', () => {
   test('is never a digest', async () => {
-    const image = await pushImage(server, 'tags/by-digest', 'v1', { layers: ['x'] })
+    const image = await pushApiImage(server, 'tags/by-digest', 'v1', { layers: ['x'] })
     await server.ask('DELETE', '/v2/tags/by-digest/manifests/v1')
 
     const reply = await server.ask('GET', '/v2/tags/by-digest/tags/list')
@@ -123,7 +123,7 @@ describe('what the list of tags shows', () => {
 
   test('is all of it when n is absent, however long', async () => {
     const own = await startApi({ BERTH_LIMITS__PAGE_MAX: '2', BERTH_LIMITS__PAGE_DEFAULT: '1' })
-    for (const tag of tags) await pushImage(own, 'app', tag)
+    for (const tag of tags) await pushApiImage(own, 'app', tag)
     const [all, page] = [await own.ask('GET', '/v2/app/tags/list'), await own.ask('GET', '/v2/app/tags/list?n=9')]
     await own.stop()
 

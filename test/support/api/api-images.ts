@@ -83,7 +83,7 @@ export function putManifest(
 }
 
 /** Uploads what the image is made of, then the manifest under the tag. */
-export async function pushImage(
+export async function pushApiImage(
   server: ApiServer,
   repository: string,
   reference: string,

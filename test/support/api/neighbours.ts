@@ -1,6 +1,6 @@
 // Two accounts in one registry, and every request with which one could learn what the other has.
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
-import { digestOf, imageOf, indexOf, pushBlob, pushImage, putManifest } from './api-images.ts'
+import { digestOf, imageOf, indexOf, pushApiImage, pushBlob, putManifest } from './api-images.ts'
 import type { Question, Reply } from './api-server.ts'
 import { mounts } from './api-server.ts'
 import { addPerson } from './people.ts'
@@ -30,7 +30,7 @@ export async function openHouse(dataDir: string, wrap?: (metadata: MetadataStore
   const registry = await wireRegistry(dataDir, wrap === undefined ? {} : { wrap })
   const key = await addPerson(registry, { name: 'mia', roles: ['admin'], account: 'mine' })
   const mine = askedBy(registry, key)
-  await pushImage(mine, sharedName, 'my-own', { config: '{"mine":true}', layers: ['a common layer'] })
+  await pushApiImage(mine, sharedName, 'my-own', { config: '{"mine":true}', layers: ['a common layer'] })
   return { registry, mine }
 }
 
@@ -43,7 +43,7 @@ export async function moveIn({ registry }: House): Promise<Neighbour> {
   const [stock, sharedStock] = [await fillStock(theirs, 'their/app', user), await fillStock(theirs, sharedName, user)]
   for (const name of [stock.repository, sharedName]) {
     await pushBlob(theirs, name, 'a common layer')
-    await pushImage(theirs, name, 'signature', { subject: theirImage.descriptor, artifactType: 'a/signature' })
+    await pushApiImage(theirs, name, 'signature', { subject: theirImage.descriptor, artifactType: 'a/signature' })
     await putManifest(theirs, name, 'index', indexOf([theirImage.descriptor]))
   }
   return { stock, sharedStock, index: indexOf([theirImage.descriptor]).digest, apiKey: key }

@@ -6,8 +6,8 @@ import {
   indexOf,
   type Manifest,
   ociManifest,
+  pushApiImage,
   pushBlob,
-  pushImage,
   putManifest,
   startUpload,
 } from './api-images.ts'
@@ -112,7 +112,7 @@ const manifests = {
   'manifest-blob-unknown': { registry: plain((mount) => put(mount, 'v1', imageOf({ layers: ['nowhere'] }))) },
   'manifest-in-use': {
     registry: async (server, mount) => {
-      const child = await pushImage(server, name, 'child')
+      const child = await pushApiImage(server, name, 'child')
       await putManifest(server, name, 'index', indexOf([child.descriptor]))
       return { method: 'DELETE', path: `${mount}/${name}/manifests/${child.digest}` }
     },
@@ -128,7 +128,7 @@ const blobsAndUploads = {
   },
   'blob-in-use': {
     registry: async (server, mount) => {
-      await pushImage(server, name, 'v1', { layers: ['in use'] })
+      await pushApiImage(server, name, 'v1', { layers: ['in use'] })
       return { method: 'DELETE', path: `${mount}/${name}/blobs/${digestOf('in use')}` }
     },
   },

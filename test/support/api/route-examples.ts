@@ -2,7 +2,7 @@
 import type { Route } from '../../../src/http/route.ts'
 import { registryRoutes, serviceRoutes } from '../../../src/http/routes.ts'
 import { testAdminPassword } from '../basics/test-project.ts'
-import { digestOf, imageOf, pushBlob, pushImage, startUpload } from './api-images.ts'
+import { digestOf, imageOf, pushApiImage, pushBlob, startUpload } from './api-images.ts'
 import { type ApiServer, mounts, type Question, type Reply } from './api-server.ts'
 
 /** One way to ask for a route: every GET is asked for by HEAD too, and registry routes in both mounts. */
@@ -149,7 +149,7 @@ export async function fillStock(
   repository: string,
   { user, apiKeyName }: Pick<Stock, 'user' | 'apiKeyName'> = { user: 'nobody', apiKeyName: 'none' },
 ): Promise<Stock> {
-  const { digest } = await pushImage(server, repository, 'v1', { layers: ['a layer'] })
+  const { digest } = await pushApiImage(server, repository, 'v1', { layers: ['a layer'] })
   return {
     repository,
     imageDigest: digest,

@@ -7,7 +7,7 @@ export interface PushTarget {
   readonly apiKey: string
 }
 
-export async function pushImage(
+export async function pushFromLayout(
   source: ImageSource,
   reference: string,
   target: PushTarget,
@@ -25,7 +25,7 @@ export async function pushImage(
     })
     if (answer.status !== 201) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
   }
-  for (const { digest } of manifests) await pushImage(source, digest, target, repository, digest)
+  for (const { digest } of manifests) await pushFromLayout(source, digest, target, repository, digest)
   for (const { digest } of config === undefined ? layers : [config, ...layers]) {
     const blob = await Bun.readableStreamToArrayBuffer(await source.openBlob(digest))
     await send('POST', `blobs/uploads/?digest=${digest}`, blob, 'application/octet-stream')
