@@ -17,8 +17,8 @@ const proofMs = 10 * 60_000
 /**
  * Checks user names and passwords, which clients after `docker login` send with every request. Argon2 is slow on
  * purpose, so a correct password is cached together with the stored hash that it matched. The user's row is read each
- * time, so that a new password, a disabled user or a changed role takes effect at once. The cache contains keyed
- * hashes, no passwords.
+ * time, so this cache never hides a new password, a disabled user or a changed role. `CachedIdentity`, which calls this
+ * class, delays such changes by at most `identity.cache`. The cache contains keyed hashes, no passwords.
  */
 export class PasswordLogins {
   readonly #users: Pick<Users, 'find'>
