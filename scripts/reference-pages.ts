@@ -46,8 +46,12 @@ function settingsPage(): string {
 
 ${notice}
 
-Berth reads settings from the file \`berth.yaml\` in the working folder, or from the file that
+Berth reads settings from the file \`berth.yaml\` in its working folder, or from the file that
 \`--config <file>\` names. Environment variables override the file. No setting is required.
+
+The working folder is the folder of the checkout for \`npm start\` and \`npm run berth\`, from wherever
+you run them. It is \`/etc/berth\` in the Docker image and in the systemd unit. Relative paths, such as
+\`./data\`, begin at the working folder.
 
 \`server.port\` is \`port\` in the section \`server\` of the file:
 
@@ -59,6 +63,10 @@ server:
 The name of the environment variable is derived from the name of the setting:
 \`BERTH_SERVER__PORT=8080\`. For some settings, Berth also reads the variable that other programs use,
 such as \`AWS_REGION\`. Lists are separated by commas in the environment.
+
+A duration is a whole number and a unit: \`ms\`, \`s\`, \`m\`, \`h\` or \`d\`. A number without a unit means
+seconds. A size is a whole number and a unit: \`B\`, \`KiB\`, \`MiB\`, \`GiB\` or \`TiB\`, each 1024 times
+the one before. A number without a unit means bytes.
 
 Berth does not start if a setting is unknown or has an invalid value. It reports all such problems at
 once and exits with status 2.
@@ -85,7 +93,8 @@ Below \`/v2/\` the body of an error is \`{"errors":[{"code","message","detail"}]
 A 401 has one challenge: \`WWW-Authenticate: Basic realm="Berth", charset="UTF-8"\`. If \`auth.challenge\`
 is \`bearer\`, the challenge of the registry interface is Bearer.
 
-The table lists the refusals: errors that the request caused. There are two other errors:
+The table lists the refusals. The request caused most of them. Refusals with status 503 are caused by
+the state of the registry: it is being moved, or a disk is nearly full. There are two other errors:
 
 - 503 \`UNAVAILABLE\` with \`Retry-After\`: a dependency such as the database, the blob store or the
   identity service failed. The client can repeat the request.

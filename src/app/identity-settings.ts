@@ -19,7 +19,7 @@ import {
 export const identitySettings = {
   authUrl: setting(
     'auth.url',
-    serviceUrl(),
+    serviceUrl('https://identity.example.com'),
     'Address of a remote identity service that checks credentials. If it is not set, Berth uses its embedded identity service.',
   ),
   challenge: setting(
@@ -100,7 +100,7 @@ export const identitySettings = {
   ),
   jwksUrl: setting(
     'auth.jwks_url',
-    serviceUrl(),
+    serviceUrl('https://identity.example.com/jwks.json'),
     'With `auth.url`: address of public keys (JWKS). Berth verifies tokens with these keys. It asks the identity service only about tokens that contain no roles.',
   ),
   jwtIssuer: setting('auth.issuer', optionalText(), 'With `auth.jwks_url`: the issuer (`iss`) that tokens must have.'),

@@ -163,7 +163,7 @@ export function optionalUrl(): Kind<string | undefined> {
 }
 
 /** An http(s) address of another service. It may have a path. */
-export function serviceUrl(example = 'https://identity.example.com'): Kind<string | undefined> {
+export function serviceUrl(example: string): Kind<string | undefined> {
   const allowed = `an http or https address without credentials and query, such as ${example}`
   return kind<string | undefined>(undefined, '', allowed, (given) => {
     const url = URL.canParse(given) ? new URL(given) : undefined

@@ -65,12 +65,12 @@ export const storeSettings = {
   ),
   s3Endpoint: setting(
     'storage.s3.endpoint',
-    serviceUrl(),
+    serviceUrl('https://s3.example.com'),
     'Address of the S3 store. The default is `https://s3.<region>.amazonaws.com`.',
   ),
   s3PublicEndpoint: setting(
     'storage.s3.public_endpoint',
-    serviceUrl(),
+    serviceUrl('https://downloads.example.com'),
     'Address at which clients reach the S3 store. It is used in redirects. The default is `storage.s3.endpoint`.',
   ),
   s3Region: setting('storage.s3.region', text('us-east-1'), 'Region for which requests are signed.', 'AWS_REGION'),
@@ -107,7 +107,7 @@ export const storeSettings = {
   ),
   s3StsEndpoint: setting(
     'storage.s3.sts_endpoint',
-    serviceUrl(),
+    serviceUrl('https://sts.example.com'),
     'Address of the Security Token Service (STS) that issues credentials for the role. The default is `https://sts.<region>.amazonaws.com`.',
   ),
   s3CredentialsUri: setting(
@@ -172,7 +172,7 @@ export const storeSettings = {
   s3Buffers: setting(
     'storage.s3.buffers',
     wholeNumber(32, 2, 10_000),
-    'The largest number of upload parts in memory. A part has 8 MiB, or 16 MiB after the first 8 GB of a blob, and takes about twice that while it is sent. Further parts wait for a moment and are then written to temporary files in `data_dir`.',
+    'The largest number of upload parts in memory. A part has 8 MiB, or 16 MiB after the first 1,000 parts of a blob, and takes about twice that while it is sent. Further parts wait for a moment and are then written to temporary files in `data_dir`.',
   ),
 
   redirect: setting(

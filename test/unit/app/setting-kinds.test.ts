@@ -151,7 +151,7 @@ const kinds: readonly (readonly [
   ],
   [
     'an address of a service',
-    serviceUrl(),
+    serviceUrl('https://identity.example.com'),
     [
       ['https://identity.example.com', 'https://identity.example.com'],
       ['https://identity.example.com/', 'https://identity.example.com'],
