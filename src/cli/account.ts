@@ -22,7 +22,7 @@ export function addAccountCommand(program: Command): void {
     .command('account')
     .summary('list, show, enable, disable and suspend accounts')
     .description(
-      'List, show, enable, disable and suspend accounts. A running server applies a change from the next request on. A disabled account can enable itself again; a suspended account cannot.',
+      'List, show, enable, disable and suspend accounts. A running server applies a change from the next request on. The users of a disabled account who have the right `operate` can enable it with `POST /enable`; those of a suspended account cannot.',
     )
   account
     .command('list')
@@ -45,14 +45,16 @@ export function addAccountCommand(program: Command): void {
   account
     .command('disable')
     .argument('<account>', 'name of the account', parseAccount)
-    .description('disable the registry of an account; nothing is deleted, and the account can enable itself again')
+    .description(
+      'disable the registry of an account; nothing is deleted, and its users with the right `operate` can enable it with `POST /enable`',
+    )
     .option(...configOption)
     .action(disable)
   account
     .command('suspend')
     .argument('<account>', 'name of the account', parseAccount)
     .description(
-      'disable the registry of an account until `resume`; nothing is deleted, and the account cannot enable itself',
+      'disable the registry of an account until `resume`; nothing is deleted, and its users cannot enable it',
     )
     .option(...configOption)
     .action(suspend)

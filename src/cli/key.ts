@@ -39,7 +39,7 @@ export function addKeyCommand(program: Command): void {
       'Create a key and print it to standard output. The key is shown only once, because Berth stores only its hash.',
     )
     .option(...configOption)
-    .requiredOption('--name <key>', 'the name of the key, unique for the user')
+    .requiredOption('--name <key-name>', 'the name of the key, unique for the user')
     .option(
       '--expires <duration>',
       'how long the key is valid, such as 12h or 90d (default: until it is revoked)',
@@ -64,7 +64,7 @@ export function addKeyCommand(program: Command): void {
     .option('--json', 'print JSON')
     .action(list)
   key
-    .command('revoke <user> <key>')
+    .command('revoke <user> <key-name>')
     .description('revoke a key by its name')
     .option(...configOption)
     .action(revoke)

@@ -21,7 +21,7 @@ export function addMigrateStoreCommand(program: Command): void {
     .command('migrate-store')
     .summary('move the registry to other stores')
     .description(
-      'Move the registry to the stores that another settings file names. Servers keep running: while the last blobs and all rows are copied, they answer pulls and refuse changes. Can be interrupted and run again. Environment variables BERTH_TO_... belong to the other file.',
+      'Move the registry to the stores that another settings file names. Servers keep running: while the last blobs and all rows are copied, they answer pulls and refuse changes. The command can be interrupted and run again. Environment variables BERTH_TO_... set the settings of the new stores.',
     )
     .option(...configOption)
     .option('--to <file>', 'settings file that names the new stores')
@@ -29,7 +29,7 @@ export function addMigrateStoreCommand(program: Command): void {
       new Option('--prepare', 'only copy blobs; the registry still accepts changes').conflicts(['abort', 'force']),
     )
     .option('--at-once <number>', 'number of blobs to copy at the same time', parseAtOnce, 4)
-    .option('--abort', 'abort the move: the registry accepts changes again at its old place')
+    .option('--abort', 'abort the move: the registry accepts changes again in the old stores')
     .option('--force', 'with --abort: also after the move is finished')
     .action(run)
 }

@@ -19,5 +19,8 @@ async function migrate(options: { config?: string; dryRun?: true }): Promise<voi
   const isDryRun = options.dryRun === true
   const versions = await migrateSchema(readConfig(options.config), { isDryRun })
   if (versions.length === 0) console.log('the schema is up to date')
-  else console.log(`${isDryRun ? 'would apply' : 'applied'} ${versions.join(', ')}`)
+  else {
+    const noun = versions.length === 1 ? 'migration' : 'migrations'
+    console.log(`${isDryRun ? 'would apply' : 'applied'} ${noun} ${versions.join(', ')}`)
+  }
 }

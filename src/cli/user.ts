@@ -89,7 +89,7 @@ async function add(givenName: string, options: AddOptions, command: Command): Pr
     warnOfRoles(place, roles)
     if (isNewAccount) tell(`${account} is a new account: ${describeFirstUse(place)}`)
     if (password === undefined)
-      tell(`the user has no password and needs an API key: berth key create ${name} --name <key>`)
+      tell(`the user has no password and needs an API key: berth key create ${name} --name <key-name>`)
   }
   // This may be the first user, so the stores need not exist yet.
   await withUsers(options.config, asChange(work), { mustBeThere: false })

@@ -8,7 +8,7 @@ const run = (...args: string[]) => runBerthHere(args, {}, folder)
 const commands: Readonly<Record<string, readonly string[]>> = {
   '': ['serve', 'gc', 'upload', 'config', 'migrate', 'migrate-store', 'user', 'key', 'account', 'signing-key'],
   user: ['add <name>', 'list', 'disable <name>', 'enable <name>', 'passwd <name>', 'roles <name> <role>...'],
-  key: ['create <user>', 'list <user>', 'revoke <user> <key>'],
+  key: ['create <user>', 'list <user>', 'revoke <user> <key-name>'],
   account: ['list', 'show <account>', 'enable <account>', 'disable <account>', 'suspend <account>', 'resume <account>'],
   upload: ['list', 'cancel <id>'],
   'signing-key': ['list', 'rotate'],

@@ -148,7 +148,7 @@ describe('berth key create', () => {
 
   test.each([
     ['no user', ['--name', 'x'], "missing required argument 'user'"],
-    ['no name', ['bob'], "required option '--name <key>' not specified"],
+    ['no name', ['bob'], "required option '--name <key-name>' not specified"],
     ['a name that can be none', ['bob', '--name', 'a b'], 'name: must be 1 to 64 letters'],
     ['a length of time that is none', ['bob', '--name', 'x', '--expires', 'soon'], 'a duration such as'],
     ['a length of time beyond all calendars', ['bob', '--name', 'x', '--expires', '99999999d'], 'a duration such as'],

@@ -43,7 +43,7 @@ describe('berth migrate', () => {
     const dataDir = join(newFolder(), 'data')
     const { migrate: bringUp } = workIn(dataDir)
 
-    expect(await bringUp()).toEqual(done(`applied ${all}`))
+    expect(await bringUp()).toEqual(done(`applied migrations ${all}`))
     expect(await bringUp()).toEqual(done('the schema is up to date'))
   })
 
@@ -51,7 +51,7 @@ describe('berth migrate', () => {
     const dataDir = join(newFolder(), 'data')
     const { dryRun, migrate: bringUp } = workIn(dataDir)
 
-    expect(await dryRun()).toEqual(done(`would apply ${all}`))
+    expect(await dryRun()).toEqual(done(`would apply migrations ${all}`))
     expect(existsSync(dataDir)).toBe(false)
 
     await bringUp()
@@ -62,7 +62,7 @@ describe('berth migrate', () => {
     const dataDir = newFolder()
     writeFileSync(join(dataDir, 'metadata.sqlite'), '')
 
-    expect(await workIn(dataDir).dryRun()).toEqual(done(`would apply ${all}`))
+    expect(await workIn(dataDir).dryRun()).toEqual(done(`would apply migrations ${all}`))
     expect(Bun.file(join(dataDir, 'metadata.sqlite')).size).toBe(0)
     expect(readdirSync(dataDir)).toEqual(['metadata.sqlite'])
   })
@@ -73,9 +73,9 @@ describe('berth migrate', () => {
     const { dryRun, migrate: bringUp } = workIn(dataDir)
     const rest = listAll().slice(2).join(', ')
 
-    expect(await dryRun()).toEqual(done(`would apply ${rest}`))
-    expect(await dryRun()).toEqual(done(`would apply ${rest}`))
-    expect(await bringUp()).toEqual(done(`applied ${rest}`))
+    expect(await dryRun()).toEqual(done(`would apply migrations ${rest}`))
+    expect(await dryRun()).toEqual(done(`would apply migrations ${rest}`))
+    expect(await bringUp()).toEqual(done(`applied migrations ${rest}`))
   })
 
   test('works beside a server that runs', async () => {
@@ -123,12 +123,15 @@ describe('berth migrate', () => {
       const { dryRun, migrate: bringUp } = workIn(newFolder(), { BERTH_METADATA__URL: url })
       const database = new PostgresDatabase({ ...limits, url })
 
-      expect(await dryRun()).toEqual(done(`would apply ${all}`))
+      expect(await dryRun()).toEqual(done(`would apply migrations ${all}`))
       expect(await database.hasTable('schema_versions')).toBe(false)
 
       const both = await Promise.all([bringUp(), bringUp()])
       expect(both.map(({ exitCode }) => exitCode)).toEqual([0, 0])
-      expect(both.map(({ stdout }) => stdout).toSorted()).toEqual([`applied ${all}\n`, 'the schema is up to date\n'])
+      expect(both.map(({ stdout }) => stdout).toSorted()).toEqual([
+        `applied migrations ${all}\n`,
+        'the schema is up to date\n',
+      ])
       await database.close()
     },
   )
