@@ -183,7 +183,7 @@ export const settingsTable = {
   uploadDoneMs: setting(
     'garbage.finished_uploads',
     duration('1h', '5m', '24h'),
-    'How long a finished upload is remembered. A client that repeats the closing request in this time gets the same answer.',
+    'How long a finished upload is remembered. A client that repeats the request that finished the upload gets the same answer during this time.',
   ),
   sweepEveryMs: setting(
     'garbage.sweep_every',
