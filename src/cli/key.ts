@@ -30,7 +30,7 @@ export function addKeyCommand(program: Command): void {
     .command('key')
     .summary('manage the API keys of users')
     .description(
-      'Manage the API keys of users. A new key works at once. A running server refuses a revoked key within the time of the setting identity.cache (10 s).',
+      'Manage the API keys of users. A new key works at once. A running server refuses a revoked key within the time of the setting identity.cache (10 s). With auth.challenge: bearer, tokens from /v2/_token work until they expire (auth.token_lifetime).',
     )
   key
     .command('create <user>')

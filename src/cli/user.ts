@@ -27,7 +27,7 @@ export function addUserCommand(program: Command): void {
     .command('user')
     .summary('manage users')
     .description(
-      'Manage the users of the embedded identity service. A running server applies a change within the time of the setting identity.cache (10 s).',
+      'Manage the users of the embedded identity service. A running server applies a change within the time of the setting identity.cache (10 s). With auth.challenge: bearer, tokens from /v2/_token work until they expire (auth.token_lifetime).',
     )
   user
     .command('add <name>')
@@ -52,7 +52,7 @@ export function addUserCommand(program: Command): void {
     .action(list)
   user
     .command('disable <name>')
-    .description('disable a user; the API keys are refused until `enable`, and all tokens end')
+    .description('disable a user; the API keys are refused until `enable`; tokens end, except those from /v2/_token')
     .option(...configOption)
     .action((name: string, options: { config?: string }) => switchUser(name, true, options.config))
   user
@@ -62,7 +62,7 @@ export function addUserCommand(program: Command): void {
     .action((name: string, options: { config?: string }) => switchUser(name, false, options.config))
   user
     .command('passwd <name>')
-    .description('set a new password, which ends all tokens of the user')
+    .description('set a new password; tokens of the user end, except those from /v2/_token')
     .option(...configOption)
     .option('--password-stdin', 'read the password from standard input')
     .action(setPassword)
@@ -176,7 +176,7 @@ async function setPassword(name: string, options: { config?: string; passwordStd
       await getUser(metadata, name)
       const password = options.passwordStdin ? await readPassword(name) : await askPassword(name)
       await changeUser({ metadata, roles: config.roles }, name, { password })
-      console.log(`set the password of ${name}; earlier tokens no longer work`)
+      console.log(`set the password of ${name}; earlier tokens no longer work, except those from /v2/_token`)
       if (name === config.adminName && config.adminPassword !== undefined) {
         warn('the setting identity.admin_password restores the old password when the server starts')
       }

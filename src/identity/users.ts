@@ -120,8 +120,8 @@ function refuseLastOperator(): void {
 }
 
 /**
- * A new password ends the tokens of the user, and so does disabling the user. The API keys of a disabled user are
- * refused until the user is enabled again. The last user of an account with the right `operate` keeps it, unless
+ * A new password ends the tokens of the user, and so does disabling the user. Scoped tokens work until they expire.
+ * The API keys of a disabled user are refused until the user is enabled again. The last user of an account with the right `operate` keeps it, unless
  * `onLastOperator` allows the change.
  */
 export async function changeUser(

@@ -84,7 +84,7 @@ export const userRoutes: readonly Route[] = [
     handle: patchUser,
     summary: 'Change the roles or the password of a user, or disable or enable the user',
     description:
-      'A new password and a disabled user end all tokens of the user. Refused for users with rights that the caller lacks, and if no user of the account would be left with the right `operate`. An API key that expires cannot set a password.',
+      'A new password and a disabled user end the tokens of the user, except tokens from `/v2/_token`, which work until they expire. Refused for users with rights that the caller lacks, and if no user of the account would be left with the right `operate`. An API key that expires cannot set a password.',
     onlyWith: 'embedded identity',
     requestBody: userChange,
     answers: { 200: userAnswer },
