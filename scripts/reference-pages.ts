@@ -53,6 +53,9 @@ The working folder is the folder of the checkout for \`npm start\` and \`npm run
 you run them. It is \`/etc/berth\` in the Docker image and in the systemd unit. Relative paths, such as
 \`./data\`, begin at the working folder.
 
+The Docker image sets \`BERTH_DATA_DIR\`, \`BERTH_SERVER__HOST\` and \`BERTH_SERVER__PORT\`. These
+variables override the file, so change these three settings with variables of the container.
+
 \`server.port\` is \`port\` in the section \`server\` of the file:
 
 \`\`\`yaml
@@ -71,9 +74,9 @@ the one before. A number without a unit means bytes.
 Berth does not start if a setting is unknown or has an invalid value. It reports all such problems at
 once and exits with status 2.
 
-\`npm run berth -- config\` prints the current settings and masks the secrets. With \`--output yaml\` or
-\`--output json\` it prints them as a settings file. Secrets are left out of that file unless
-\`--show-secrets\` is given.
+\`berth config\` prints the current settings and masks the secrets (see [run
+commands](../how-to/deploy.md#run-commands)). With \`--output yaml\` or \`--output json\` it prints them as
+a settings file. Secrets are left out of that file unless \`--show-secrets\` is given.
 
 ${[...sections].map(([section, rows]) => settingsSection(rows, section)).join('\n')}`
 }
@@ -97,7 +100,8 @@ The table lists the refusals. The request caused most of them. Refusals with sta
 the state of the registry: it is being moved, or a disk is nearly full. There are two other errors:
 
 - 503 \`UNAVAILABLE\` with \`Retry-After\`: a dependency such as the database, the blob store or the
-  identity service failed. The client can repeat the request.
+  identity service failed; too many requests ran at once (the limits of memory, of simultaneous logins
+  or of queries in the queue); or the server is shutting down. The client can repeat the request.
 - 500 \`UNKNOWN\` with \`requestId\` in \`detail\`: a bug in Berth. The log has a line with the same
   request id.
 

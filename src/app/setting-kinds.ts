@@ -52,7 +52,7 @@ function kind<T>(
   }
 }
 
-const allowedText = 'a text that is not empty'
+const allowedText = 'a non-empty string'
 const parseText = (given: string): string | undefined => (given === '' ? undefined : given)
 
 export function text(fallback: string): Kind<string> {
@@ -72,7 +72,7 @@ export function secret(): Kind<string | undefined> {
   return kind<string | undefined>(
     undefined,
     '',
-    'a text of 12 to 1024 characters',
+    'a string of 12 to 1024 characters',
     (given) => (given.length < 12 || given.length > 1_024 ? undefined : given),
     true,
   )
@@ -216,9 +216,9 @@ export function optionalText(): Kind<string | undefined> {
   return kind<string | undefined>(undefined, '', allowedText, parseText)
 }
 
-/** A list in the file, or texts separated by commas in the environment. */
+/** A list in the file, or strings separated by commas in the environment. */
 export function textList(...fallback: readonly string[]): Kind<readonly string[]> {
-  return listOf(fallback, 'a list of texts', (item) => item)
+  return listOf(fallback, 'a list of strings', (item) => item)
 }
 
 // Only algorithms with public keys. With HMAC, an attacker could use the public key as the shared secret.

@@ -193,6 +193,6 @@ export const storeSettings = {
   redirectExceptAgents: setting(
     'storage.redirect_except_agents',
     textList(),
-    'Clients whose User-Agent contains one of these texts are not redirected.',
+    'Clients whose User-Agent contains one of these strings are not redirected.',
   ),
 } as const

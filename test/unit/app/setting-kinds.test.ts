@@ -29,7 +29,7 @@ const kinds: readonly (readonly [
   bad: readonly unknown[],
 ])[] = [
   [
-    'a text',
+    'a string',
     text('x'),
     [
       ['a', 'a'],
@@ -179,7 +179,7 @@ const kinds: readonly (readonly [
     ],
   ],
   [
-    'a text that may be missing',
+    'a string that may be missing',
     optionalText(),
     [
       ['a', 'a'],
@@ -234,7 +234,7 @@ const kinds: readonly (readonly [
     ],
   ],
   [
-    'a list of texts with a default',
+    'a list of strings with a default',
     textList('a', 'b'),
     [
       ['c', ['c']],
@@ -245,7 +245,7 @@ const kinds: readonly (readonly [
     [[1], { a: 1 }, 5, null],
   ],
   [
-    'a list of texts',
+    'a list of strings',
     textList(),
     [
       ['a, b,,c ', ['a', 'b', 'c']],
