@@ -258,6 +258,6 @@ describe('the chart', () => {
 
   test('there is nothing to scrape yet, and it says so', () => {
     expect(mapAt(values, 'serviceMonitor')['enabled']).toBe(false)
-    expect(read('deploy/helm/berth/values.yaml')).toContain('Berth has no page of metrics yet')
+    expect(read('deploy/helm/berth/values.yaml')).toContain('Berth has no metrics endpoint yet')
   })
 })
