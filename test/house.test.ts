@@ -50,7 +50,7 @@ const longFunction = `export function f(): void {\n${'  x()\n'.repeat(functionLi
 
 const rules: readonly Rule[] = [
   {
-    sentence: 'each room imports only the rooms that the table gives it',
+    sentence: 'each layer imports only the layers that the table gives it',
     find: findForbiddenImports,
     scope: src,
     planted: [
@@ -68,7 +68,7 @@ const rules: readonly Rule[] = [
     ],
   },
   {
-    sentence: 'every file of src is in a room',
+    sentence: 'every file of src is in a layer',
     find: findHomelessFiles,
     scope: src,
     planted: [[[file('src/attic/box.ts')], ['src/attic/box.ts']]],
@@ -136,7 +136,7 @@ const rules: readonly Rule[] = [
     ],
   },
   {
-    sentence: 'the words, the needs and the deeds have no clock and no chance of their own',
+    sentence: 'the domain types, the ports and the use cases have no clock and no random numbers of their own',
     find: findStrayClocks,
     scope: src,
     planted: [
@@ -195,7 +195,7 @@ const rules: readonly Rule[] = [
     planted: [[[file('ui/src/a.ts', 'export default 5')], ['ui/src/a.ts:1']]],
   },
   {
-    sentence: 'nobody promises to do it later',
+    sentence: 'no comment promises later work',
     find: findPromises,
     scope: all,
     planted: [[[file('scripts/a.mjs', `// ${later}: finish`)], ['scripts/a.mjs:1']]],
@@ -276,7 +276,7 @@ describe('what others watch over', () => {
   test('ARCHITECTURE.md draws the same import table', () => {
     const drawn = parseImportTable(readProjectFile('ARCHITECTURE.md') ?? '')
     const sorted = (table: Iterable<readonly [string, readonly string[]]>) =>
-      [...table].map(([room, may]) => `${room}: ${may.toSorted().join(', ')}`).toSorted()
+      [...table].map(([layer, may]) => `${layer}: ${may.toSorted().join(', ')}`).toSorted()
     expect(sorted(drawn)).toEqual(sorted(Object.entries(importTable)))
   })
 
@@ -287,7 +287,7 @@ describe('what others watch over', () => {
       '| Folder | Contents | May import |',
       '|---|---|---|',
       '| `src/lib` | a toolbox for http | (nothing) |',
-      '| `src/http` | the mouth | registry, `oci` |',
+      '| `src/http` | transport | registry, `oci` |',
       '',
       'end',
     ].join('\n')

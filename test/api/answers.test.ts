@@ -9,7 +9,7 @@ import { testAdminPassword, testApiKey } from '../support/basics/test-project.ts
 import { startS3Stub } from '../support/s3/s3-stub.ts'
 import { s3Variables } from '../support/stores/test-stores.ts'
 
-// In bearer mode there is one more operation, and all others are as ever. Who stays is sent nowhere, as without redirects.
+// Bearer mode adds one operation and changes no other. The client `stays` is never redirected, so it gets the blob.
 const stub = startS3Stub()
 const server = await startApi({
   BERTH_AUTH__CHALLENGE: 'bearer',

@@ -1,4 +1,4 @@
-// Whose failures they are: X-Forwarded-For counts from the proxies that are trusted, and from nobody else.
+// The address to which failures count: X-Forwarded-For is used only from trusted proxies.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { Guesser, newGuess } from '../support/api/guesser.ts'
 import { askRaw } from '../support/clients/raw-http.ts'
@@ -29,9 +29,9 @@ const refusedAtLast = [...Array.from({ length: burst }, () => 401), 429]
 const neverRefused = Array.from({ length: burst + 1 }, () => 401)
 
 describe.each([
-  ['nobody is trusted', []],
+  ['no proxy is trusted', []],
   ['others are trusted', ['10.0.0.0/8', '127.0.0.2', '::1']],
-])('where %s, a header that is invented helps nobody', (_, proxies) => {
+])('where %s, an invented header has no effect', (_, proxies) => {
   test.each([
     ['another address each time', (number: number) => `203.0.113.${number}`],
     ['the address of a trusted proxy', (number: number) => `203.0.113.${number}, 10.0.0.1`],

@@ -53,7 +53,7 @@ describe('the table finds out', () => {
     expect(await wrongRows((headers) => headers.set('sec-fetch-site', 'same-origin'))).toEqual(refused.map(titleOf))
   })
 
-  test('a server that believes the origin alone', async () => {
+  test('a server that checks only the origin', async () => {
     const wrong = await wrongRows((headers) => headers.delete('sec-fetch-site'))
 
     expect(wrong).toContain('POST with cookie, Sec-Fetch-Site cross-site, Origin own')
@@ -97,7 +97,7 @@ describe('beside the table', () => {
     expect((await plain.ask('GET', '/v2/_catalog', { headers: { cookie } })).status).toBe(200)
   })
 
-  test('a wrong cookie from another site is 401, not 403: it does not stand for anybody', async () => {
+  test('a wrong cookie from another site is 401, not 403: it authenticates no user', async () => {
     const answer = await enable({ cookie: 'svc-auth=wrong', 'sec-fetch-site': 'cross-site' })
 
     expect(answer.status).toBe(401)

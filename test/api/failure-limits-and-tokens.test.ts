@@ -15,30 +15,30 @@ const burst = 20
 
 describe('from an address that is held back', () => {
   test('a new API key of our own is good, and a bad one of the same form gets 429', async () => {
-    const neighbour = new Guesser(server)
+    const guesser = new Guesser(server)
     const key = await makeKey(server, 'beside-guesses')
-    await neighbour.guess(burst)
-    expect(await neighbour.guess(1)).toEqual([429])
+    await guesser.guess(burst)
+    expect(await guesser.guess(1)).toEqual([429])
 
     const loginWith = (secret: string) =>
-      neighbour.ask('GET', '/v2/', { headers: { authorization: basic('admin', secret) } })
+      guesser.ask('GET', '/v2/', { headers: { authorization: basic('admin', secret) } })
     const other = `${key.slice(0, -4)}AAAA`
-    expect([(await neighbour.bring(key)).status, (await loginWith(key)).status]).toEqual([200, 200])
-    expect([(await neighbour.bring(other)).status, (await loginWith(other)).status]).toEqual([429, 429])
+    expect([(await guesser.bring(key)).status, (await loginWith(key)).status]).toEqual([200, 200])
+    expect([(await guesser.bring(other)).status, (await loginWith(other)).status]).toEqual([429, 429])
   })
 
   test('tokens of our own are good, however new they are', async () => {
-    const neighbour = new Guesser(server)
-    const sold = await server.ask('GET', '/v2/_token', { headers: { 'x-api-key': testApiKey } })
-    const { token } = (await sold.json()) as { token: string }
-    const login = JSON.parse((await neighbour.logIn('admin', testAdminPassword)).text).access_token
-    await neighbour.guess(burst)
-    expect(await neighbour.guess(1)).toEqual([429])
+    const guesser = new Guesser(server)
+    const issued = await server.ask('GET', '/v2/_token', { headers: { 'x-api-key': testApiKey } })
+    const { token } = (await issued.json()) as { token: string }
+    const login = JSON.parse((await guesser.logIn('admin', testAdminPassword)).text).access_token
+    await guesser.guess(burst)
+    expect(await guesser.guess(1)).toEqual([429])
 
     for (const secret of [token, login]) {
-      expect((await neighbour.ask('GET', '/v2/', { headers: { authorization: `Bearer ${secret}` } })).status).toBe(200)
+      expect((await guesser.ask('GET', '/v2/', { headers: { authorization: `Bearer ${secret}` } })).status).toBe(200)
       const forged = { authorization: `Bearer ${secret.slice(0, -4)}AAAA` }
-      expect((await neighbour.ask('GET', '/v2/', { headers: forged })).status).toBe(429)
+      expect((await guesser.ask('GET', '/v2/', { headers: forged })).status).toBe(429)
     }
   })
 })

@@ -76,7 +76,7 @@ describe('answers that decide nothing', () => {
     expect(stub.calls.length).toBe(burst)
   })
 
-  test('which one address provokes, shut out nobody else', async () => {
+  test('which one address provokes, do not affect other addresses', async () => {
     const guesser = new Guesser(server)
     for (let tries = 0; tries < burst; tries += 1) {
       const odd = newGuess()

@@ -78,7 +78,7 @@ describe('a client that has tried too many credentials', () => {
     expect(await guesser.guess(1)).toEqual([429])
   })
 
-  test('is not forgiven for a good one between them', async () => {
+  test('stays limited even after a good one between them', async () => {
     const guesser = new Guesser(server)
     await guesser.guess(burst - 1)
     expect((await guesser.bring(await makeKey(server, 'between'))).status).toBe(200)
@@ -102,29 +102,29 @@ describe('a client that has tried too many credentials', () => {
 
 describe('good credentials at an address that is refused', () => {
   test('go on as long as they are remembered', async () => {
-    const [neighbour, known] = [new Guesser(server), await makeKey(server, 'known')]
+    const [guesser, known] = [new Guesser(server), await makeKey(server, 'known')]
     const token = await logIn(server)
-    expect((await neighbour.bring(known)).status).toBe(200)
-    expect((await neighbour.ask('GET', '/v2/', { headers: { authorization: `Bearer ${token}` } })).status).toBe(200)
-    expect(await neighbour.guess(burst)).toEqual([401])
-    expect(await neighbour.guess(1)).toEqual([429])
+    expect((await guesser.bring(known)).status).toBe(200)
+    expect((await guesser.ask('GET', '/v2/', { headers: { authorization: `Bearer ${token}` } })).status).toBe(200)
+    expect(await guesser.guess(burst)).toEqual([401])
+    expect(await guesser.guess(1)).toEqual([429])
 
-    expect((await neighbour.bring(known)).status).toBe(200)
-    expect((await neighbour.ask('GET', '/v2/', { headers: { authorization: `Bearer ${token}` } })).status).toBe(200)
+    expect((await guesser.bring(known)).status).toBe(200)
+    expect((await guesser.ask('GET', '/v2/', { headers: { authorization: `Bearer ${token}` } })).status).toBe(200)
     const cookie = { cookie: `svc-auth=${token}`, 'sec-fetch-site': 'same-origin' }
-    expect((await neighbour.ask('POST', `${api}/enable`, { headers: cookie })).status).toBe(200)
+    expect((await guesser.ask('POST', `${api}/enable`, { headers: cookie })).status).toBe(200)
   })
 
   test('that are passwords, and are not remembered, wait too and are good again after the pause', async () => {
-    const [neighbour, user, password] = [new Guesser(server), 'late', 'the password of a user']
+    const [guesser, user, password] = [new Guesser(server), 'late', 'the password of a user']
     await addUser(server, user, password)
-    await neighbour.guess(burst)
+    await guesser.guess(burst)
 
-    expect((await neighbour.logIn(user, password)).status).toBe(429)
+    expect((await guesser.logIn(user, password)).status).toBe(429)
     expect((await new Guesser(server).logIn(user, password)).status).toBe(200)
-    expect((await neighbour.logIn(user, password)).status).toBe(200)
+    expect((await guesser.logIn(user, password)).status).toBe(200)
     server.move(pauseMs)
-    expect((await neighbour.logIn(user, password)).status).toBe(200)
+    expect((await guesser.logIn(user, password)).status).toBe(200)
   })
 })
 
@@ -158,12 +158,12 @@ describe('nothing is counted of', () => {
     ['requests without credentials', {}],
     ['carriers that hold nothing that could be one', { authorization: 'Basic !!!' }],
   ])('%s', async (_, headers) => {
-    const stranger = new Guesser(server)
+    const guesser = new Guesser(server)
     for (let tries = 0; tries < 2 * burst; tries += 1) {
-      expect((await stranger.ask('GET', '/v2/', { headers })).status).toBe(401)
+      expect((await guesser.ask('GET', '/v2/', { headers })).status).toBe(401)
     }
 
-    expect(await stranger.guess(1)).toEqual([401])
+    expect(await guesser.guess(1)).toEqual([401])
   })
 
   test('tokens that have just expired', async () => {
@@ -182,7 +182,7 @@ describe('nothing is counted of', () => {
 describe('at the login', () => {
   const right = 'the right password of a user'
 
-  test('passwords of one user are refused after too many from one address, which locks nobody else out', async () => {
+  test('passwords of one user are refused after too many from one address, which does not affect other addresses', async () => {
     await addUser(server, 'ann', right)
     const guesser = new Guesser(server)
     for (let tries = 0; tries < burst; tries += 1) {
@@ -251,10 +251,10 @@ describe.each(mounts)('where tokens are issued, at %s/_token', (mount) => {
     ],
   ] as const
 
-  test.each(ways)('by %s too', async (_, buy) => {
+  test.each(ways)('by %s too', async (_, fetchToken) => {
     const guesser = new Guesser(server)
-    for (let tries = 0; tries < burst; tries += 1) expect((await buy(guesser, newGuess())).status).toBe(401)
-    const refused = await buy(guesser, newGuess())
+    for (let tries = 0; tries < burst; tries += 1) expect((await fetchToken(guesser, newGuess())).status).toBe(401)
+    const refused = await fetchToken(guesser, newGuess())
 
     expect([refused.status, refused.retryAfter, refused.challenge]).toEqual([429, '30', null])
     expect(JSON.parse(refused.text)).toMatchObject({
@@ -262,7 +262,7 @@ describe.each(mounts)('where tokens are issued, at %s/_token', (mount) => {
       msg: words,
     })
     server.move(pauseMs)
-    expect((await buy(guesser, testApiKey)).status).toBe(200)
+    expect((await fetchToken(guesser, testApiKey)).status).toBe(200)
   })
 })
 

@@ -72,19 +72,19 @@ test('no line holds a key, whichever carrier brought it', async () => {
   expect(printed).not.toContain(Buffer.from(`apikey:${berth.apiKey}`).toString('base64'))
 })
 
-test('a server that would sell tokens over plain HTTP behind a proxy with TLS says so once, and only then', async () => {
+test('a server that would issue tokens over plain HTTP behind a proxy with TLS logs it once, and only then', async () => {
   const warned = 'clients are told to fetch tokens over plain HTTP'
-  const seller = await startBerth({ settings: { BERTH_AUTH__CHALLENGE: 'bearer' } })
+  const issuer = await startBerth({ settings: { BERTH_AUTH__CHALLENGE: 'bearer' } })
   try {
-    await fetch(`${seller.url}/v2/`)
-    await fetch(`${seller.url}/v2/`, { headers: { 'x-forwarded-proto': 'https' } })
-    await fetch(`${seller.url}/v2/`, { headers: { 'x-forwarded-proto': 'https' } })
-    await until('it warns', () => seller.output().includes(warned))
+    await fetch(`${issuer.url}/v2/`)
+    await fetch(`${issuer.url}/v2/`, { headers: { 'x-forwarded-proto': 'https' } })
+    await fetch(`${issuer.url}/v2/`, { headers: { 'x-forwarded-proto': 'https' } })
+    await until('it warns', () => issuer.output().includes(warned))
     // What is gathered is written by then.
     await Bun.sleep(200)
-    expect(seller.output().split(warned).length - 1).toBe(1)
+    expect(issuer.output().split(warned).length - 1).toBe(1)
   } finally {
-    await seller.stop()
+    await issuer.stop()
   }
   await fetch(`${berth.url}/v2/`, { headers: { 'x-forwarded-proto': 'https' } })
   expect(berth.output()).not.toContain(warned)

@@ -133,8 +133,8 @@ describe('requests one behind the other', () => {
   })
 
   test('credentials of one are not those of the next', async () => {
-    const stranger = 'GET /v2/_catalog HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'
-    const { statuses } = await sendRaw(guard.port, guard.request('GET', '/v2/_catalog') + stranger)
+    const unauthorized = 'GET /v2/_catalog HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'
+    const { statuses } = await sendRaw(guard.port, guard.request('GET', '/v2/_catalog') + unauthorized)
     expect(statuses).toEqual([200, 401])
   })
 

@@ -41,7 +41,7 @@ function kept(method: 'GET' | 'PUT'): Promise<Response> {
 
 type Length = 'told' | 'chunked'
 
-/** The same bytes, as one piece or as a stream of whose end nobody knows. */
+/** The same bytes, as one piece or as a stream of unknown length. */
 function bodyOf(length: Length): RequestBody {
   if (length === 'told') return whole
   let at = 0

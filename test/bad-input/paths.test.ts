@@ -68,7 +68,7 @@ describe('a path that two readers could read differently', () => {
   guard.losesNothing()
 })
 
-describe('dots and backslashes that the server resolves before anybody looks', () => {
+describe('dots and backslashes that the server resolves before it parses the path', () => {
   // Bun resolves them as a browser does. What counts: the same credentials are asked for, and nothing else is reached.
   const targets = [
     '/v2/./kept/app/manifests/kept',

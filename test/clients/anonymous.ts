@@ -1,4 +1,4 @@
-// A server that lets anybody pull from `public/`, and what a client without credentials gets there.
+// A server with anonymous pull from `public/`, and what a client without credentials gets there.
 import { expect } from 'bun:test'
 import type { CommandResult } from '../support/basics/command.ts'
 import { layoutSource, readContent, registrySource } from '../support/clients/image-content.ts'
@@ -10,7 +10,7 @@ import type { Servers } from './servers.ts'
 const open = { BERTH_AUTH__ANONYMOUS_PULL: 'public/*' }
 
 /** A client that has no credentials for the server, and an image of its own. None of these throws. */
-export interface Stranger {
+export interface AnonymousClient {
   /** Gives what the client has got, in a form that can be compared with `expected`. */
   pull(image: string): Promise<CommandResult>
   push(image: string): Promise<CommandResult>
@@ -32,14 +32,14 @@ export async function withOpenServer(
   })
 }
 
-/** The two things that a stranger may not, and that they did not happen. */
-export async function expectRefused(stranger: Stranger, berth: BerthProcess, words: RegExp): Promise<void> {
-  const pull = await stranger.pull(`${berth.host}/private/x:1`)
+/** Checks that an anonymous client cannot pull from a private repository, nor push to a public one. */
+export async function expectRefused(anonymous: AnonymousClient, berth: BerthProcess, words: RegExp): Promise<void> {
+  const pull = await anonymous.pull(`${berth.host}/private/x:1`)
   expect({ pulled: pull.code === 0, output: pull.output }).toEqual({
     pulled: false,
     output: expect.stringMatching(words),
   })
-  const push = await stranger.push(`${berth.host}/public/x:2`)
+  const push = await anonymous.push(`${berth.host}/public/x:2`)
   expect({ pushed: push.code === 0, output: push.output }).toEqual({
     pushed: false,
     output: expect.stringMatching(words),

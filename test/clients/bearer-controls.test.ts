@@ -83,10 +83,10 @@ afterAll(async () => {
 
 /** What is spoilt, and what the clients say of it, each in its own words. */
 const spoilt: readonly (readonly [string, () => Tampering, RegExp])[] = [
-  ['sells tokens without rights', () => ({ dropsScopes: true }), /denied|insufficient_scope/],
-  ['sells tokens that another server has signed', () => ({ tokensFrom: foreign }), /unauthorized|invalid_token/],
+  ['issues tokens without rights', () => ({ dropsScopes: true }), /denied|insufficient_scope/],
+  ['issues tokens that another server has signed', () => ({ tokensFrom: foreign }), /unauthorized|invalid_token/],
   [
-    'sends its clients to a place where nothing is sold',
+    'sends its clients to a place that issues no tokens',
     () => ({ toChallenge: (challenge) => challenge.replace('/_token"', '/_nothing"') }),
     /404|no such endpoint/,
   ],

@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { missingTools } from '../support/basics/command.ts'
 import type { ClientMatrix, Verb } from './client-matrix.ts'
+import { countIssuedTokens, type IssuedTokens } from './issued-tokens.ts'
 import type { BerthOf, Challenge } from './servers.ts'
-import { countTokenSales, type TokenSales } from './token-sales.ts'
 
 export interface ClientSpec {
   readonly client: string
@@ -47,16 +47,16 @@ export function clientSuite(matrix: ClientMatrix, spec: ClientSpec, declare: (pr
 
 /** The suite's last word: that all of the above was done in the way that the challenge asks for. */
 function proveChallenge(matrix: ClientMatrix, { client, challenge, berth }: ClientSpec): void {
-  let before: TokenSales
+  let before: IssuedTokens
   // Registered behind the suite's own, so that its server is there.
   beforeAll(() => {
-    before = countTokenSales(berth())
+    before = countIssuedTokens(berth())
   })
   const sentence = challenge === 'bearer' ? 'all this with tokens that it fetched' : 'all this without any token'
   test(sentence, () => {
-    const after = countTokenSales(berth())
-    const sold = { GET: after.get - before.get, POST: after.post - before.post }
-    const methods = Object.entries(sold).flatMap(([method, count]) => (count > 0 ? [method] : []))
+    const after = countIssuedTokens(berth())
+    const issued = { GET: after.get - before.get, POST: after.post - before.post }
+    const methods = Object.entries(issued).flatMap(([method, count]) => (count > 0 ? [method] : []))
     matrix.recordTokens(client, challenge, methods.join(', ') || '-')
     expect(methods.length > 0).toBe(challenge === 'bearer')
   })

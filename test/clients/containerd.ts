@@ -3,7 +3,7 @@ import { type CommandResult, Workspace } from '../support/basics/command.ts'
 import { compareContent, layoutSource, readContent, registrySource } from '../support/clients/image-content.ts'
 import { makeImage, OciLayout } from '../support/clients/oci-layout.ts'
 import type { BerthProcess } from '../support/server/berth-process.ts'
-import { expectRefused, type Stranger, withOpenServer } from './anonymous.ts'
+import { type AnonymousClient, expectRefused, withOpenServer } from './anonymous.ts'
 import type { ClientMatrix } from './client-matrix.ts'
 import { clientSuite, hookTimeoutMs, type Prove } from './client-suite.ts'
 import { type Daemon, startContainerd } from './daemons.ts'
@@ -158,13 +158,13 @@ function containerdSuite(
 
 function proveRefusals(prove: Prove, run: () => ContainerdRun): void {
   prove('push', 'a push with a wrong key is refused as unauthorized', async () => {
-    const { code, output } = await run().push(run().access(wrongKey()), run().remote('ctr/stranger:1'), 'made:single')
+    const { code, output } = await run().push(run().access(wrongKey()), run().remote('ctr/wrong-key:1'), 'made:single')
     expect(code).not.toBe(0)
     expect(output).toContain('401 Unauthorized')
   })
 
   prove('pull', 'a pull with a wrong key is refused as unauthorized', async () => {
-    const pull = run().argv('images', 'pull', ...run().access(wrongKey()), run().remote('ctr/stranger:1'))
+    const pull = run().argv('images', 'pull', ...run().access(wrongKey()), run().remote('ctr/wrong-key:1'))
     const { code, output } = await run().workspace.run(pull, { mayFail: true })
     expect(code).not.toBe(0)
     expect(output).toContain('401 Unauthorized')
@@ -184,7 +184,7 @@ function proveCopies(prove: Prove, run: () => ContainerdRun): void {
     compareContent(expected, await run().pullAndExport(run().remote('ctr/single:1'), access))
   })
 
-  prove(['push', 'pull'], 'an image goes up and comes back for who is bearer of an access token', async () => {
+  prove(['push', 'pull'], 'an image is pushed and pulled with an access token', async () => {
     const access = run().access(await bearerToken(run().berth), 'bearer')
     expectPushed(await run().push(access, run().remote('ctr/bearer:1'), 'made:single'))
     const expected = await readContent(run().source, 'single')
@@ -211,10 +211,10 @@ function proveCopies(prove: Prove, run: () => ContainerdRun): void {
 }
 
 function proveAnonymous(prove: Prove, run: () => ContainerdRun, servers: Servers): void {
-  prove('anonymous', 'a stranger pulls what is open to anybody, and nothing else, and pushes nothing', async () => {
+  prove('anonymous', 'an anonymous client pulls only public repositories, and pushes nothing', async () => {
     const [image, folder] = [makeImage(2), run().workspace.path('open')]
     const pullOf = (name: string) => run().argv('images', 'pull', ...run().anonymous(), '--snapshotter', 'native', name)
-    const stranger: Stranger = {
+    const anonymous: AnonymousClient = {
       pull: (name) => run().workspace.run(pullOf(name), { mayFail: true }),
       push: (name) => run().push(run().anonymous(), name, 'made:single'),
     }
@@ -222,7 +222,7 @@ function proveAnonymous(prove: Prove, run: () => ContainerdRun, servers: Servers
       await run().nameServer(berth)
       const pulled = await run().pullAndExport(`${berth.host}/public/x:1`, run().anonymous())
       compareContent(await readContent(layoutSource(folder), '1'), pulled)
-      await expectRefused(stranger, berth, /authoriz|401 Unauthorized/)
+      await expectRefused(anonymous, berth, /authoriz|401 Unauthorized/)
     })
   })
 }

@@ -1,4 +1,4 @@
-// Daemons of our own: every folder and socket of theirs lies in one workspace.
+// Daemons for the tests, with all their folders and sockets in one workspace.
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import type { Workspace } from '../support/basics/command.ts'
 

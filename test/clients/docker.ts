@@ -3,7 +3,7 @@ import { unpackedImage } from '../support/clients/docker-archive.ts'
 import { checkContent, layoutSource, readContent, readUnpacked } from '../support/clients/image-content.ts'
 import { makeImage, makeLayer, OciLayout } from '../support/clients/oci-layout.ts'
 import { pushFromLayout } from '../support/clients/registry-push.ts'
-import { expectRefused, type Stranger, withOpenServer } from './anonymous.ts'
+import { type AnonymousClient, expectRefused, withOpenServer } from './anonymous.ts'
 import type { ClientMatrix, Verb } from './client-matrix.ts'
 import { clientSuite, hookTimeoutMs, type Prove } from './client-suite.ts'
 import { type Daemon, startDockerEngine } from './daemons.ts'
@@ -55,13 +55,13 @@ function proveRefusals(prove: Prove, run: () => DockerRun, { challenge }: Server
   })
 
   prove('login', 'a push without any login is refused', async () => {
-    const image = run().remote('docker/stranger:1')
+    const image = run().remote('docker/wrong-key:1')
     await run().load(image)
-    expect(await run().refused('push', image)).toMatch(strangersWords[challenge])
+    expect(await run().refused('push', image)).toMatch(refusalWords[challenge])
   })
 
   prove('login', 'a push or pull with a wrong key is told at once that it is unauthorized, and why', async () => {
-    const image = run().remote('docker/stranger:1')
+    const image = run().remote('docker/wrong-key:1')
     await run().load(image)
     const wrong = { auths: { [run().berth().host]: { auth: btoa(`apikey:${wrongKey()}`) } } }
     const folder = run().workspace.makeFolder('wrong-config')
@@ -71,8 +71,8 @@ function proveRefusals(prove: Prove, run: () => DockerRun, { challenge }: Server
   })
 }
 
-/** What docker says when it has no credentials: by itself, or what it was told where tokens are sold. */
-const strangersWords = {
+/** The error of docker without credentials: its own text, or that of the token endpoint. */
+const refusalWords = {
   basic: /no basic auth credentials/,
   bearer: /unauthorized: authentication required/,
 } as const
@@ -220,7 +220,7 @@ function proveMultiArch(prove: Prove, run: () => DockerRun, servers: Servers): v
 
 function proveAnonymous(prove: Prove, run: () => DockerRun, servers: Servers): void {
   const { challenge } = servers
-  const strangerOf = (own: DockerRun): Stranger => ({
+  const anonymousClientOf = (own: DockerRun): AnonymousClient => ({
     pull: (image) => own.workspace.run(own.argv('pull', image), { mayFail: true }),
     async push(image) {
       await own.load(image)
@@ -229,20 +229,20 @@ function proveAnonymous(prove: Prove, run: () => DockerRun, servers: Servers): v
   })
   const sentence =
     challenge === 'bearer'
-      ? 'a stranger pulls what is open to anybody, and nothing else, and pushes nothing'
-      : 'a stranger gets nothing, even of what is open, because docker does not ask for it without credentials'
+      ? 'an anonymous client pulls only public repositories, and pushes nothing'
+      : 'an anonymous client gets nothing, even what is public, because docker does not ask without credentials'
   prove(challenge === 'bearer' ? 'anonymous' : 'pull', sentence, async () => {
     const place = { folder: run().workspace.path('open'), image: run().image }
     await withOpenServer(servers, place, async (berth) => {
-      const stranger = strangerOf(run().at(berth))
+      const anonymous = anonymousClientOf(run().at(berth))
       const image = `${berth.host}/public/x:1`
       await run().forgetImages()
-      const pull = await stranger.pull(image)
+      const pull = await anonymous.pull(image)
       if (challenge === 'bearer') expect(await run().saved(image)).toEqual(unpackedImage(run().image))
-      else expect(pull.output).toMatch(strangersWords.basic)
+      else expect(pull.output).toMatch(refusalWords.basic)
       // With a token that is not enough: docker adds that a login may help.
-      const words = challenge === 'bearer' ? /denied: requested access to the resource is denied/ : strangersWords.basic
-      await expectRefused(stranger, berth, words)
+      const words = challenge === 'bearer' ? /denied: requested access to the resource is denied/ : refusalWords.basic
+      await expectRefused(anonymous, berth, words)
     })
   })
 }

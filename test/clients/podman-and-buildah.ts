@@ -12,7 +12,7 @@ import {
   type UnpackedImage,
 } from '../support/clients/image-content.ts'
 import { type Image, imageMediaTypes, makeImage, makeLayer, OciLayout } from '../support/clients/oci-layout.ts'
-import { expectRefused, type Stranger, withOpenServer } from './anonymous.ts'
+import { type AnonymousClient, expectRefused, withOpenServer } from './anonymous.ts'
 import type { ClientMatrix } from './client-matrix.ts'
 import { clientSuite, type Prove } from './client-suite.ts'
 import { type BerthOf, logins, type Servers, wrongKey } from './servers.ts'
@@ -141,7 +141,7 @@ function proveRefusals(prove: Prove, run: () => StorageRun): void {
     expect(code).not.toBe(0)
     expect(output).toContain('invalid username/password')
     const id = await run().take('amd64')
-    const push = ['push', '--tls-verify=false', '--creds', `apikey:${wrongKey()}`, id, run().remote('stranger:1')]
+    const push = ['push', '--tls-verify=false', '--creds', `apikey:${wrongKey()}`, id, run().remote('wrong-key:1')]
     const refused = await run().workspace.run(run().argv(...push), { mayFail: true })
     expect(refused.code).not.toBe(0)
     expect(refused.output).toContain('unauthorized')
@@ -250,9 +250,9 @@ function proveMultiArch(prove: Prove, run: () => StorageRun): void {
 }
 
 function proveAnonymous(prove: Prove, run: () => StorageRun, servers: Servers): void {
-  prove('anonymous', 'a stranger pulls what is open to anybody, and nothing else, and pushes nothing', async () => {
+  prove('anonymous', 'an anonymous client pulls only public repositories, and pushes nothing', async () => {
     const attempt = (...args: string[]) => run().workspace.run(run().argv(...args), { mayFail: true })
-    const stranger: Stranger = {
+    const anonymous: AnonymousClient = {
       pull: (name) => attempt('pull', '--tls-verify=false', name),
       push: async (name) => attempt('push', '--tls-verify=false', await run().take('amd64'), name),
     }
@@ -260,7 +260,7 @@ function proveAnonymous(prove: Prove, run: () => StorageRun, servers: Servers): 
     await withOpenServer(servers, place, async (berth) => {
       const pulled = await run().pullAndExportFrom(`${berth.host}/public/x:1`)
       expect(pulled).toEqual(unpackedImage(run().images[0]))
-      await expectRefused(stranger, berth, /unauthorized|authentication required/)
+      await expectRefused(anonymous, berth, /unauthorized|authentication required/)
     })
   })
 }

@@ -3,7 +3,7 @@ import { type BerthProcess, startBerth } from '../support/server/berth-process.t
 
 export const challenges = ['basic', 'bearer'] as const
 
-/** `auth.challenge`: whether clients send their credentials with each request, or buy tokens with them. */
+/** `auth.challenge`: whether clients send their credentials with each request, or get tokens with them. */
 export type Challenge = (typeof challenges)[number]
 
 type Settings = Readonly<Record<string, string>>
@@ -52,7 +52,7 @@ export class Servers {
   }
 }
 
-/** Each time another: who tries the same wrong key again and again is held back after a while. */
+/** A new wrong key each time: a client that repeats the same one is delayed after a while. */
 export function wrongKey(): string {
   return `berth_test_never_given_to_anyone_${crypto.randomUUID()}`
 }

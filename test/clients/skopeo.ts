@@ -9,7 +9,7 @@ import {
   skopeoFolderSource,
 } from '../support/clients/image-content.ts'
 import { imageMediaTypes, makeImage } from '../support/clients/oci-layout.ts'
-import { expectRefused, type Stranger, withOpenServer } from './anonymous.ts'
+import { type AnonymousClient, expectRefused, withOpenServer } from './anonymous.ts'
 import type { ClientMatrix } from './client-matrix.ts'
 import { clientSuite, type Prove } from './client-suite.ts'
 import { dockerTypes, writeDockerListFolder } from './docker-list-folder.ts'
@@ -51,13 +51,13 @@ function proveRefusals(prove: Prove, run: () => SkopeoRun): void {
     expect(code).not.toBe(0)
     expect(output).toContain('invalid username/password')
     const copy = ['copy', '--dest-tls-verify=false', '--dest-creds', `apikey:${wrongKey()}`]
-    const refused = await run().attempt(...copy, run().local('single'), run().remote('skopeo/stranger:1'))
+    const refused = await run().attempt(...copy, run().local('single'), run().remote('skopeo/wrong-key:1'))
     expect(refused.code).not.toBe(0)
     expect(refused.output).toContain('unauthorized')
   })
 
   prove('login', 'a copy without any login is refused as unauthorized', async () => {
-    const copy = ['copy', '--dest-tls-verify=false', run().local('single'), run().remote('skopeo/stranger:1')]
+    const copy = ['copy', '--dest-tls-verify=false', run().local('single'), run().remote('skopeo/wrong-key:1')]
     const { code, output } = await run().attempt(...copy)
     expect(code).not.toBe(0)
     expect(output).toMatch(/unauthorized|authentication required/)
@@ -85,14 +85,14 @@ function proveLogins(prove: Prove, run: () => SkopeoRun): void {
 }
 
 function proveAnonymous(prove: Prove, run: () => SkopeoRun, servers: Servers): void {
-  prove('anonymous', 'a stranger pulls what is open to anybody, and nothing else, and pushes nothing', async () => {
+  prove('anonymous', 'an anonymous client pulls only public repositories, and pushes nothing', async () => {
     const copyTo = (name: string, back: string) => [
       'copy',
       '--src-tls-verify=false',
       `docker://${name}`,
       `oci:${back}:1`,
     ]
-    const stranger: Stranger = {
+    const anonymous: AnonymousClient = {
       pull: (name) => run().attempt(...copyTo(name, run().workspace.path('private-back'))),
       push: (name) => run().attempt('copy', '--dest-tls-verify=false', run().local('single'), `docker://${name}`),
     }
@@ -101,7 +101,7 @@ function proveAnonymous(prove: Prove, run: () => SkopeoRun, servers: Servers): v
       const back = run().workspace.path('public-back')
       await run().skopeo(...copyTo(`${berth.host}/public/x:1`, back))
       compareContent(await readContent(layoutSource(place.folder), '1'), await readContent(layoutSource(back), '1'))
-      await expectRefused(stranger, berth, /unauthorized|authentication required/)
+      await expectRefused(anonymous, berth, /unauthorized|authentication required/)
     })
   })
 }

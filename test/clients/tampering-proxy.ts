@@ -2,7 +2,7 @@
 import type { BerthProcess } from '../support/server/berth-process.ts'
 
 export interface Tampering {
-  /** Tokens are bought for nothing at all, whatever the client asks for. */
+  /** Tokens are issued without any rights, whatever the client asks for. */
   readonly dropsScopes?: boolean
   /** Tokens come from another server, whose keys this one does not know. */
   readonly tokensFrom?: BerthProcess

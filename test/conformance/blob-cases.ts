@@ -46,7 +46,7 @@ function pushCases(algorithm: Algorithm): Case[] {
 
 function missingCase(algorithm: Algorithm): Case {
   return {
-    title: `has no blob with a ${algorithm} that nobody pushed`,
+    title: `has no blob with a ${algorithm} digest that was never pushed`,
     official: `${algorithm} blobs/get-missing`,
     check: (repository) => expectNoBlob(repository, noiseBlob(repository.name, blobBytes, algorithm).digest),
   }

@@ -6,7 +6,7 @@ export interface Case {
   readonly title: string
   /** The case's path in the official suite's results, without "OCI Conformance Test". */
   readonly official: string
-  /** Throws if the registry does anything else. The repository is a fresh one, of which nobody has heard. */
+  /** Throws if the registry does anything else. The repository is a new one. */
   readonly check: (repository: Repository) => Promise<void>
 }
 

@@ -6,7 +6,7 @@ export interface Repository {
   readonly origin: string
   /** What stands before `/v2/`: nothing, or `/api/2023-12-28`. */
   readonly mount: string
-  /** The `Authorization` header; undefined for a stranger. */
+  /** The `Authorization` header; undefined for an anonymous caller. */
   readonly authorization: string | undefined
   readonly name: string
 }

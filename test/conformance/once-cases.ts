@@ -1,4 +1,4 @@
-// The cases that the official suite runs once: the check, a repository that nobody has heard of, and what is refused.
+// The cases that the official suite runs once: the check, an unknown repository, and what is refused.
 import { deleteBlob, expectStored } from './blob-checks.ts'
 import { pushByPut } from './blob-pushes.ts'
 import type { Case } from './case.ts'
@@ -16,9 +16,9 @@ async function ping(repository: Repository): Promise<void> {
 }
 
 /** The official suite learns from this how to log in, and under a prefix cannot do it. */
-async function pingAsStranger(repository: Repository): Promise<void> {
-  const stranger = { ...repository, authorization: undefined }
-  const reply = await send(stranger, 'GET', new URL(`${repository.origin}${repository.mount}/v2/`))
+async function pingAnonymously(repository: Repository): Promise<void> {
+  const anonymous = { ...repository, authorization: undefined }
+  const reply = await send(anonymous, 'GET', new URL(`${repository.origin}${repository.mount}/v2/`))
   expectRefusal(reply, 401)
   const challenge = reply.headers.get('www-authenticate') ?? ''
   // A second challenge would stand behind a comma, since fetch joins repeated headers.
@@ -82,7 +82,11 @@ async function putUnderWrongDigest(repository: Repository): Promise<void> {
 
 export const onceCases: readonly Case[] = [
   { title: 'says yes to those whom it knows', official: 'ping', check: ping },
-  { title: 'asks strangers for credentials by exactly one challenge', official: 'ping', check: pingAsStranger },
+  {
+    title: 'asks anonymous callers for credentials with exactly one challenge',
+    official: 'ping',
+    check: pingAnonymously,
+  },
   { title: 'has no tags where nothing was pushed', official: 'empty/tag list', check: listTagsOfNothing },
   {
     title: 'has an empty list of referrers where nothing was pushed',
@@ -90,11 +94,15 @@ export const onceCases: readonly Case[] = [
     check: listReferrersOfNothing,
   },
   {
-    title: 'has no manifest by a digest that nobody pushed',
+    title: 'has no manifest by a digest that was never pushed',
     official: 'missing-manifest/by-digest',
     check: getMissingByDigest,
   },
-  { title: 'has no manifest by a tag that nobody pushed', official: 'missing-manifest/by-tag', check: getMissingByTag },
+  {
+    title: 'has no manifest by a tag that was never pushed',
+    official: 'missing-manifest/by-tag',
+    check: getMissingByTag,
+  },
   {
     title: 'refuses a manifest under a digest that is none',
     official: 'invalid-digest-format/manifest-put',

@@ -61,7 +61,7 @@ const headerFaults: readonly Fault[] = [
     reason: /content-length must be/,
   },
   {
-    what: 'lets strangers in',
+    what: 'admits anonymous callers',
     spoil: (_request, answer) => (answer.status === 401 ? changed(answer, { status: 200 }) : undefined),
     noticedBy: ['ping'],
     reason: /status must be 401/,

@@ -1,4 +1,4 @@
-// What every keeper of API keys promises (src/ports/api-keys.ts), as tests.
+// The contract of every store of API keys (src/ports/api-keys.ts).
 import { describe, expect, test } from 'bun:test'
 import { parseRepositoryPattern, type RepositoryPattern } from '../../src/oci/repository-pattern.ts'
 import type { ApiKeys, NewApiKey } from '../../src/ports/api-keys.ts'

@@ -46,7 +46,7 @@ function modeOf(path: string): number {
   return statSync(path).mode & 0o777
 }
 
-describe('blob store, filesystem: who may read', () => {
+describe('blob store, filesystem: permissions', () => {
   test('folders belong to their owner alone', async () => {
     const { root } = await openStore()
 

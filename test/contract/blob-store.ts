@@ -1,4 +1,4 @@
-// What every blob store promises (src/ports/blob-store.ts), as tests.
+// The contract of every blob store (src/ports/blob-store.ts).
 import { describe, expect, test } from 'bun:test'
 import { Spoiled, Unavailable } from '../../src/oci/errors.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
@@ -143,7 +143,7 @@ export function sharedBlobStoreContract(name: string, open: () => Promise<Opened
       const elsewhere = await reopen()
       await elsewhere.claim('another', { mayBeNew: false, formerOwner: 'one' })
 
-      // All at once: one that is awaited late would count as a rejection that nobody handles.
+      // All at once: one that is awaited late would count as an unhandled rejection.
       const errors = await Promise.all(readings(999).map((reading) => errorOf(reading)))
       for (const error of errors) expect(error).toBeInstanceOf(Unavailable)
       expect(await errorOf(store.open(freshKey(), 600_000))).toBeInstanceOf(Unavailable)

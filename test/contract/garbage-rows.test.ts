@@ -50,7 +50,7 @@ async function openRows(engine: Engine): Promise<Rows> {
 const numbers = (count: number) =>
   `(WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ${count}) SELECT n FROM counted)`
 
-/** A base layer that 450 repositories link besides the shelf's own; nobody's lease runs. */
+/** A base layer that 450 repositories link besides the shelf's own; no lease is active. */
 async function openLiked(engine: Engine) {
   const rows = await openRows(engine)
   const { metadata, shelf, run } = rows
@@ -77,7 +77,7 @@ async function openLiked(engine: Engine) {
 }
 
 engines.each(
-  'a sweep during a move to here leaves the copies alone, and takes what nobody has noted',
+  'a sweep during a move to here leaves the copies alone, and takes objects that are not recorded',
   async (engine) => {
     const { metadata } = await openRows(engine)
     const [openedFor, other] = [freshKey(), freshKey()]
@@ -127,7 +127,7 @@ engines.each('a push between two portions keeps its link, or is told that it is 
   expect(await count('manifest_entries e JOIN blobs b ON b.id = e.blob_id')).toBe(1)
 })
 
-engines.each('a blob that nobody needs is buried once its many links are gone', async (engine) => {
+engines.each('an unused blob goes to the trash once its many links are gone', async (engine) => {
   const { metadata, links, count } = await openLiked(engine)
 
   expect(await trashUnusedBlobs({ metadata }, ages, never)).toEqual({ blobs: 1, bytes: 'base layer'.length })
@@ -153,7 +153,7 @@ engines.each('a blob that is mounted while its links go is kept for the lease', 
   expect(await metadata.blobs.find(shelf.scope, blob.digest)).toBeUndefined()
 })
 
-engines.each('a collector that dies between two portions leaves the blob in the queue for the next', async (engine) => {
+engines.each('a collector that crashes between two portions leaves the blob in the queue', async (engine) => {
   const { metadata, links, count, shelf, blob } = await openLiked(engine)
   await addManifest(shelf, 'image', { blobs: [blob] })
   const dying = afterCommit(metadata, async () => {
@@ -258,7 +258,7 @@ testNeeding(postgres, 'a link that a push has held, and that it left unused, goe
   expect([await links(), await count('blob_queue')]).toEqual([1, 0])
 })
 
-testNeeding(postgres, 'so does one that somebody holds, of a blob that few repositories link', async () => {
+testNeeding(postgres, 'so does one that another transaction holds, of a blob that few repositories link', async () => {
   const { metadata, shelf, grow, count } = await openRows(engines.postgres)
   const other = await openShelf(metadata, 'acme', 'other')
   const blob = await addBlob(shelf, 'layer')

@@ -1,4 +1,4 @@
-// What every identity promises (src/ports/identity.ts), as tests.
+// The contract of every identity adapter (src/ports/identity.ts).
 import { describe, expect, test } from 'bun:test'
 import type { Credential, Identity } from '../../src/ports/identity.ts'
 

@@ -123,7 +123,7 @@ export function accountsContract(open: OpenMetadataStore): void {
 
     await metadata.transaction(async (tables) => {
       await tables.accounts.findLocked(id)
-      // As two operators, or one who tries again because the first answer did not come.
+      // As by two operators, or by one operator who retries because the first answer did not arrive.
       disabling = Promise.all(
         [1, 2].map(() => metadata.accounts.setState('acme', 'disabled').then(() => void order.push('disabled'))),
       )

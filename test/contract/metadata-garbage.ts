@@ -1,4 +1,4 @@
-// The contract of the collector's tables: what is due, what is live, what is buried, what is purged.
+// The contract of the collector's tables: which blobs are due, live, in the trash, or purged.
 import { expect, test } from 'bun:test'
 import { outcomeOf } from '../support/basics/outcomes.ts'
 import {
@@ -154,7 +154,7 @@ function burying(open: OpenMetadataStore): void {
     expect(await look(shelf, 0)).toBe('nothing')
   })
 
-  test('cannot bury a blob that a manifest names, whatever the collector believes', async () => {
+  test('cannot move a blob of a manifest to the trash, even if the collector asks for it', async () => {
     const shelf = await openShelf(await open())
     const { metadata } = shelf
     const { id, digest, key } = await addBlob(shelf, 'layer')

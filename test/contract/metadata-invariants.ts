@@ -1,4 +1,4 @@
-// What a metadata store keeps by itself, whatever the deeds do wrong: storage keys, and accounts apart.
+// What a metadata store guarantees even if a use case has a bug: storage keys, and the separation of accounts.
 import { expect, test } from 'bun:test'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import { digestOf } from '../support/basics/generated-bytes.ts'
@@ -28,7 +28,7 @@ export function storageKeysContract(open: OpenMetadataStore): void {
     expect(await outcomeOf(places[place](shelf, key))).toBe('refused')
   })
 
-  // What stands in the trash loses its bytes, so this is the one that must hold whatever the deeds do wrong.
+  // Objects in the trash lose their bytes, so this must hold even if a use case has a bug.
   test.each(['uploads', 'blobs'] as const)('one that stands in %s is refused by the trash', async (place) => {
     const shelf = await openShelf(await open())
     const key = freshKey()

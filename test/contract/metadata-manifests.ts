@@ -1,4 +1,4 @@
-// The contract of manifests: their bytes, and who refers to whom.
+// The contract of manifests: their bytes, and the references between them.
 import { expect, test } from 'bun:test'
 import { digestOf } from '../support/basics/generated-bytes.ts'
 import { outcomeOf } from '../support/basics/outcomes.ts'
@@ -111,19 +111,19 @@ function keeping(open: OpenMetadataStore): void {
     const [first, eleventh] = [shelves[0], shelves[10]]
     if (first === undefined || eleventh === undefined) throw new Error('no accounts')
     expect([first.accountId, eleventh.accountId]).toEqual([1, 11])
-    const neighbours = [
+    const places = [
       [first, 'bc'],
       [await openShelf(metadata, 'account 1', '1ab'), 'c'],
       [await openShelf(metadata, 'account 11', 'a'), 'bc'],
     ] as const
-    for (const [at, [shelf, tag]] of neighbours.entries()) await addManifest(shelf, `manifest ${at}`, { tag })
+    for (const [at, [shelf, tag]] of places.entries()) await addManifest(shelf, `manifest ${at}`, { tag })
 
     const found = []
-    for (const [{ scope }, tag] of neighbours) {
+    for (const [{ scope }, tag] of places) {
       found.push((await metadata.manifests.find(scope, { tag: tagged(tag) }))?.digest)
     }
 
-    expect(found).toEqual(neighbours.map((_, at) => digestOf(`manifest ${at}`)))
+    expect(found).toEqual(places.map((_, at) => digestOf(`manifest ${at}`)))
   })
 
   test('cannot be removed while a tag points to them', async () => {

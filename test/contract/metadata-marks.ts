@@ -57,7 +57,7 @@ export function marksContract(open: OpenMetadataStore): void {
   }
 
   for (const [what, look] of Object.entries(looks)) {
-    test(`hold up until those are done who have looked at ${what}; who looks meanwhile sees the mark`, async () => {
+    test(`wait for transactions that have read ${what}; a transaction that reads it meanwhile sees the mark`, async () => {
       const metadata = await open()
       const { accountId } = await openShelf(metadata)
       const ended: string[] = []
@@ -68,7 +68,7 @@ export function marksContract(open: OpenMetadataStore): void {
         expect(what === 'the mark' ? await look(tables, accountId) : undefined).toBeUndefined()
         await look(tables, accountId)
         await gate.pass()
-        // It goes on to change what it has looked at, and nobody ends in a deadlock.
+        // It goes on to change what it has looked at, and no transaction ends in a deadlock.
         await tables.accounts.changeImageCount(accountId, 1)
         ended.push('first')
       })
@@ -97,7 +97,7 @@ export function marksContract(open: OpenMetadataStore): void {
     })
   }
 
-  test('that were put by a transaction that failed were never there, and hold up nobody', async () => {
+  test('that were put by a failed transaction were never there, and delay no other transaction', async () => {
     const metadata = await open()
     const { accountId } = await openShelf(metadata)
     const failed = metadata.transaction(async ({ marks }) => {

@@ -31,7 +31,7 @@ function sharingWork(open: OpenMetadataStore): void {
     expect(await garbage.claimWork('sweep', 0)).toBe(false)
   })
 
-  test('trash that one has taken is given to nobody else meanwhile, and all of it to somebody', async () => {
+  test('trash that one has taken is given to no other replica meanwhile, and all trash is taken', async () => {
     const metadata = await open()
     const keys = Array.from({ length: 30 }, freshKey)
     for (const storageKey of keys) {
@@ -99,8 +99,8 @@ function findingStrays(open: OpenMetadataStore): void {
 
     expect(await outcome.catch((error: unknown) => String(error))).toContain('still in use')
     expect(await metadata.transaction(({ garbage }) => garbage.trashOrphans([strayAt(key)]))).toBe(0)
-    const neighbour = derived(key, '0f0f0f0e')
-    await metadata.transaction(({ garbage }) => garbage.trash({ storageKey: neighbour, notes: undefined }))
+    const similar = derived(key, '0f0f0f0e')
+    await metadata.transaction(({ garbage }) => garbage.trash({ storageKey: similar, notes: undefined }))
   })
 }
 

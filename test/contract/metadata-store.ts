@@ -1,4 +1,4 @@
-// What every metadata store promises (src/ports/metadata-store.ts and the nouns beside it), as tests.
+// The contract of every metadata store (src/ports/metadata-store.ts and the ports of its tables).
 import { describe, expect, test } from 'bun:test'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
 import { openShelf } from '../support/stores/metadata-rows.ts'

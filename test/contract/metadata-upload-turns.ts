@@ -117,7 +117,7 @@ function fencing(open: OpenMetadataStore): void {
     expect(await stands()).toEqual({ sizeBytes: 4, notes: undefined })
   })
 
-  test('that ran out but that nobody took can still be ended', async () => {
+  test('that ran out but that no other writer took can still be ended', async () => {
     const { uploads, claimed, stands } = await openUpload(open)
     const slow = await claimed(1)
     await Bun.sleep(20)

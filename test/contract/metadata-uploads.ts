@@ -37,17 +37,17 @@ function beginning(open: OpenMetadataStore): void {
     const other = await openShelf(metadata, 'acme', 'other')
     const foreign = await openShelf(metadata, 'rival')
     const upload = await beginUpload(shelf)
-    const strangers = [
+    const otherScopes = [
       { ...scope, subject: 'mallory' },
       other.owner,
       foreign.owner,
       { ...owner, repository: named('none') },
     ]
 
-    for (const stranger of strangers) {
-      expect(await metadata.uploads.find(stranger, upload.id)).toBeUndefined()
-      expect(await metadata.uploads.claimTurn(stranger, upload.id, hourMs)).toBeUndefined()
-      expect(await metadata.transaction((tables) => tables.uploads.remove(stranger, upload.id))).toBe(false)
+    for (const otherScope of otherScopes) {
+      expect(await metadata.uploads.find(otherScope, upload.id)).toBeUndefined()
+      expect(await metadata.uploads.claimTurn(otherScope, upload.id, hourMs)).toBeUndefined()
+      expect(await metadata.transaction((tables) => tables.uploads.remove(otherScope, upload.id))).toBe(false)
     }
     expect(await metadata.uploads.find(owner, upload.id)).toEqual({ open: upload })
   })
@@ -219,7 +219,7 @@ function discarding(open: OpenMetadataStore): void {
     expect(await metadata.transaction((tables) => tables.uploads.commit(writer, digest))).toBe(false)
   })
 
-  test('expire when nobody continues them, but not while somebody has the turn', async () => {
+  test('expire when no request continues them, but not while a writer has the turn', async () => {
     const shelf = await openShelf(await open())
     const { metadata, owner } = shelf
     const idle = await beginUpload(shelf)

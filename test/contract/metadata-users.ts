@@ -17,7 +17,7 @@ export function usersAtOnceContract(open: OpenMetadataStore): void {
   const add = (metadata: MetadataStore, name: string, roles: readonly string[], account: string, max?: number) =>
     addUser({ metadata }, { name: parseUserName(name), account, roles, password: undefined }, max)
 
-  test('two who can operate it and take that from each other do not both succeed', async () => {
+  test('two operators that remove the right to operate from each other do not both succeed', async () => {
     const metadata = await open()
     const needs = { metadata, roles: defaultRoles }
     await add(metadata, 'oldest', ['reader'], 'acme')

@@ -60,7 +60,7 @@ describe('signing keys, filesystem', () => {
   })
 
   test.each(['half.new', 'signing-key.json', 'README', '.one.jwk.json.swp'])(
-    'a file %p of a crash or of somebody else is nobody’s key, and in nobody’s way',
+    'a file %p that is left by a crash or is foreign is not a key, and disturbs nothing',
     async (name) => {
       const folder = await folderWith(name, '{"kid":"ha')
       const keys = new FilesystemSigningKeys(folder)
@@ -131,12 +131,12 @@ function canTrace(): Need {
   return { isMet: success, reason: `strace may not trace here: ${stderr.toString().trim()}` }
 }
 
-/** What a process of its own syncs, renames and removes when it does `deed` with the keys of the folder, in order. */
-function callsOf(folder: string, deed: string): string[] {
+/** What a separate process syncs, renames and removes, in order, when it runs `operation` on the keys of the folder. */
+function callsOf(folder: string, operation: string): string[] {
   const adapter = join(projectRoot, 'src/adapters/signing-keys-filesystem/filesystem-signing-keys.ts')
   const script = `const { FilesystemSigningKeys } = await import(${JSON.stringify(adapter)})
     const keys = new FilesystemSigningKeys(${JSON.stringify(folder)})
-    ${deed}`
+    ${operation}`
   const log = join(temporaryFolder(), 'trace')
   const calls = 'trace=fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat'
   const { exitCode, stderr } = Bun.spawnSync([

@@ -1,4 +1,4 @@
-// What every keeper of signing keys promises (src/ports/signing-keys.ts), as tests.
+// The contract of every store of signing keys (src/ports/signing-keys.ts).
 import { describe, expect, test } from 'bun:test'
 import type { SigningKey, SigningKeys } from '../../src/ports/signing-keys.ts'
 
@@ -81,7 +81,7 @@ export function signingKeysContract(name: string, open: () => Promise<OpenedSign
       expect((await reader.list()).length).toBe(20)
     })
 
-    test('that are removed are gone for everybody, and the others stay', async () => {
+    test('that are removed are gone for every reader, and the others stay', async () => {
       const { keys, reopen } = await open()
       for (const kid of ['one', 'other']) await keys.add(keyNamed(kid))
 

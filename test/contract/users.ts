@@ -1,4 +1,4 @@
-// What every keeper of users promises (src/ports/users.ts), as tests.
+// The contract of the port `Users` (src/ports/users.ts).
 import { describe, expect, test } from 'bun:test'
 import type { NewUser, User, Users } from '../../src/ports/users.ts'
 
@@ -121,7 +121,7 @@ function changedContract(open: () => Promise<Users>): void {
     expect((await users.change(id, { isDisabled: false }))?.isDisabled).toBe(false)
   })
 
-  test('are nobody but themselves', async () => {
+  test('change without an effect on other users', async () => {
     const users = await open()
     const [{ id }, bob] = [await add(users), await add(users, { name: 'bob' })]
 
@@ -213,7 +213,7 @@ function listContract(open: () => Promise<Users>): void {
     expect(paged).toEqual(all)
   })
 
-  test('begin after a name whether anybody has it or not', async () => {
+  test('begin after a name, even if no user has it', async () => {
     const users = await openFull()
 
     expect(namesOf(await users.list('acme', 'a', 2))).toEqual(['a-b', 'aa'])

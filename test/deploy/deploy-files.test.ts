@@ -118,7 +118,7 @@ describe('secrets', () => {
     for (const name of ['database', 's3', 'admin']) expect(mapAt(values, name)['existingSecret']).toBe('')
   })
 
-  test('the image is made of what is named, and of nothing else that lies about', () => {
+  test('the image contains the named files, and no others', () => {
     const lines = read('.dockerignore').split('\n')
     expect(lines.find((line) => !line.startsWith('#'))).toBe('*')
     expect(lines.filter((line) => line.startsWith('!'))).toEqual([

@@ -114,7 +114,7 @@ describe('a blob on its way in', () => {
         return `${await startUpload(registry, 'app')}?digest=${digest}`
       },
     ],
-  ] as const)('%s may finish, and nobody sees it before the account is enabled', async (_, method, pathIn) => {
+  ] as const)('%s may finish, and it is not visible before the account is enabled', async (_, method, pathIn) => {
     const registry = await open()
     const path = await pathIn(registry)
     const { body, reached, letGo } = holdBody(content)

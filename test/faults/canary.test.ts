@@ -76,7 +76,7 @@ test(
 )
 
 test(
-  'nor from a server whose identity service says everything that it hears',
+  'nor from a server whose identity service echoes every request',
   async () => {
     const stub = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: echo })
     const server = await startServer({ BERTH_AUTH__URL: `http://127.0.0.1:${stub.port}`, BERTH_AUTH__CALLS: '2' })

@@ -127,7 +127,7 @@ describe.each(forms)('a client that goes away in the middle of a body, %s', (for
   })
 })
 
-test('a client that goes away while its closing PUT waits for the one that it repeats makes room for the next', async () => {
+test('a client that goes away while its repeated closing PUT waits does not block the next request', async () => {
   const bytes = generatedBytes(10_000, 10)
   const session = await openSession(server, repository)
   const path = `${session}?digest=${digestOf(bytes)}`

@@ -1,7 +1,7 @@
-// What is known of somebody ends: with the credential, or because the identity service could not confirm it.
+// Remembered identities end with the credential, or because the identity service could not confirm them.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { identity } from '../support/api/api-server.ts'
-import { claimsOf, type SoldToken } from '../support/api/scoped-tokens.ts'
+import { claimsOf, type IssuedToken } from '../support/api/scoped-tokens.ts'
 import { OutageWorld, type Person } from './outage-world.ts'
 
 let world: OutageWorld
@@ -10,7 +10,7 @@ beforeAll(async () => {
     settings: {
       BERTH_AUTH__CHALLENGE: 'bearer',
       BERTH_AUTH__CACHE: '1h',
-      // Nobody is asked about meanwhile: who is forgotten is forgotten because of his end.
+      // Nothing else is asked about meanwhile, so a caller can be forgotten only because the credential ended.
       BERTH_AUTH__CACHE_REFRESH: '1h',
       BERTH_AUTH__OUTAGE: '24h',
     },
@@ -23,11 +23,11 @@ const list = (person: Person) => world.ask(person, 'X-API-KEY', 'GET', '/v2/_cat
 const me = (person: Person) => world.ask(person, 'X-API-KEY', 'GET', `${identity}/me`)
 const askForToken = (person: Person) => world.ask(person, 'X-API-KEY', 'GET', `/v2/_token?scope=registry:catalog:*`)
 
-async function buy(person: Person): Promise<SoldToken & { readonly endsAt: number }> {
+async function fetchToken(person: Person): Promise<IssuedToken & { readonly endsAt: number }> {
   const { status, text } = await askForToken(person)
   if (status !== 200) throw new Error(`no token, but ${status}: ${text}`)
-  const sold = JSON.parse(text) as SoldToken
-  return { ...sold, endsAt: Number(claimsOf(sold.token)['exp']) * 1000 }
+  const issued = JSON.parse(text) as IssuedToken
+  return { ...issued, endsAt: Number(claimsOf(issued.token)['exp']) * 1000 }
 }
 
 async function statusOf(token: string): Promise<number> {
@@ -35,7 +35,7 @@ async function statusOf(token: string): Promise<number> {
   return (await world.ask(person, 'Authorization: Bearer', 'GET', '/v2/_catalog')).status
 }
 
-/** Somebody who was good long ago, and whom the service can confirm no more. */
+/** A caller who was confirmed long ago. The service is unavailable now. */
 async function unconfirmedPerson(): Promise<Person> {
   await world.stub.set('good')
   const person = world.addPerson()
@@ -46,10 +46,10 @@ async function unconfirmedPerson(): Promise<Person> {
 }
 
 describe('a caller whom the identity service could not confirm', () => {
-  test('buys tokens that live for a minute, and no longer', async () => {
+  test('gets tokens that are valid for at most a minute', async () => {
     const person = await unconfirmedPerson()
     const at = world.now
-    const { token, expires_in, endsAt } = await buy(person)
+    const { token, expires_in, endsAt } = await fetchToken(person)
 
     expect([expires_in, endsAt]).toEqual([60, at + minuteMs])
     expect(await statusOf(token)).toBe(200)
@@ -57,12 +57,12 @@ describe('a caller whom the identity service could not confirm', () => {
     expect(await statusOf(token)).toBe(401)
   })
 
-  test('control: buys tokens for a quarter of an hour once the service has confirmed the caller', async () => {
+  test('control: gets tokens for a quarter of an hour once the service has confirmed the caller', async () => {
     await unconfirmedPerson()
     await world.stub.set('good')
     const person = world.addPerson()
     await world.askWell(person, 'X-API-KEY', 'GET', '/v2/')
-    const { expires_in, endsAt, token } = await buy(person)
+    const { expires_in, endsAt, token } = await fetchToken(person)
 
     expect([expires_in, endsAt]).toEqual([900, world.now + 15 * minuteMs])
     world.now += 14 * minuteMs
@@ -118,9 +118,9 @@ describe('a credential with an end that the identity service names', () => {
     expect([(await list(person)).status, (await askForToken(person)).status]).toEqual([503, 503])
   })
 
-  test('buys tokens that end with it', async () => {
+  test('gets tokens that end with it', async () => {
     const end = world.now + 10 * minuteMs
-    const { token, endsAt, expires_in } = await buy(await personUntil(inTenMinutes()))
+    const { token, endsAt, expires_in } = await fetchToken(await personUntil(inTenMinutes()))
 
     expect([endsAt, expires_in]).toEqual([end, 600])
     world.now = end - 1
@@ -130,11 +130,11 @@ describe('a credential with an end that the identity service names', () => {
   })
 
   test.each([null, 7, '', 'soon', '2999-01-01T00:00:00Z', undefined])(
-    'control: is remembered as long as everybody where that says nothing, or more: %j',
+    'control: is remembered for the usual time without such a limit, or with a longer one: %j',
     async (expiresAt) => {
       const person = await personUntil(expiresAt)
       await world.stub.set('down')
-      const { endsAt } = await buy(person)
+      const { endsAt } = await fetchToken(person)
 
       expect(endsAt).toBe(world.now + 15 * minuteMs)
       world.now += 50 * minuteMs

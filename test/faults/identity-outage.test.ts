@@ -1,13 +1,13 @@
-// The identity service is down, slow, or talks nonsense: who may still do what. One test a row of the matrix.
+// The identity service is down, slow, or sends invalid answers. Each row of the matrix tests what is still allowed.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Unavailable } from '../../src/oci/errors.ts'
 import type { CachingIdentity, Principal } from '../../src/ports/identity.ts'
 import { askRaw } from '../support/clients/raw-http.ts'
 import { until } from '../support/clocks/until.ts'
-import { deeds, memories, type Row, rows, states, tryRow } from './outage-matrix.ts'
+import { memories, operations, type Row, rows, states, tryRow } from './outage-matrix.ts'
 import { carriers, OutageWorld } from './outage-world.ts'
 
-/** The least that the setting takes: nobody but who waits for a slow service needs a world with little patience. */
+/** The smallest valid value. Only the tests of a slow service need a world with a short timeout. */
 const shortMs = 100
 
 const worlds = { patient: await OutageWorld.open(), impatient: await OutageWorld.open({ timeoutMs: shortMs }) }
@@ -19,22 +19,22 @@ function worldFor({ state }: Row): OutageWorld {
 
 /** CI tries all rows (MATRIX=all). Here each state, age and operation meets one carrier of credentials. */
 const carrierNames = Object.keys(carriers)
-const tried = rows.filter(({ state, memory, carrier, deed }) => {
-  const turn = states.indexOf(state) + Object.keys(memories).indexOf(memory) + deeds.indexOf(deed)
+const tried = rows.filter(({ state, memory, carrier, operation }) => {
+  const turn = states.indexOf(state) + Object.keys(memories).indexOf(memory) + operations.indexOf(operation)
   return process.env['MATRIX'] === 'all' || carrierNames[turn % carrierNames.length] === carrier
 })
 
 describe.each(states.map((state) => [state]))(`identity outage, ${tried.length} rows: the service is %s`, (state) => {
   for (const row of tried.filter((one) => one.state === state)) {
-    const { memory, carrier, deed, expected } = row
-    test(`and the credential is ${memory}: to ${deed} by ${carrier} is ${expected}`, async () => {
+    const { memory, carrier, operation, expected } = row
+    test(`and the credential is ${memory}: to ${operation} by ${carrier} is ${expected}`, async () => {
       expect(await tryRow(worldFor(row), row)).toEqual([])
     })
   }
 })
 
 describe('identity outage, afterwards', () => {
-  test('every state, age, carrier and deed had its row', () => {
+  test('every state, age, carrier and operation has its row', () => {
     expect(rows.length).toBe(13 * 4 * 6 * 4)
     expect(new Set(rows.map((row) => JSON.stringify(row))).size).toBe(rows.length)
     expect(new Set(tried.map(({ carrier }) => carrier)).size).toBe(carrierNames.length)
@@ -87,11 +87,11 @@ describe('a thousand requests at once with one credential', () => {
 const wrongIdentities: Readonly<
   Record<string, readonly [(right: CachingIdentity) => CachingIdentity, (row: Row) => boolean]>
 > = {
-  'lets everybody in when nobody can tell': [
+  'admits every caller when the service is unavailable': [
     (right) => ({ ...bound(right), authenticate: (one) => right.authenticate(one).catch(allow) }),
     ({ expected, memory }) => expected === 503 && memory !== 'stale',
   ],
-  'calls everybody wrong when nobody can tell': [
+  'rejects every credential when the service is unavailable': [
     (right) => ({ ...bound(right), authenticate: (one) => right.authenticate(one).catch(() => undefined) }),
     ({ expected, memory }) => expected === 503 && memory !== 'stale',
   ],
@@ -99,7 +99,7 @@ const wrongIdentities: Readonly<
     (right) => ({ ...bound(right), authenticate: async (one) => confirm(await right.authenticate(one)) }),
     ({ expected, memory }) => expected === 503 && memory === 'stale',
   ],
-  'remembers nobody': [
+  'remembers no caller': [
     (right) => {
       const forget = <T>(value: T) => {
         right.clear()
@@ -113,7 +113,7 @@ const wrongIdentities: Readonly<
     },
     ({ expected, memory }) => expected === 'done' && memory !== 'cold',
   ],
-  'never asks again about who was good': [
+  'never asks again about a confirmed caller': [
     (right) => {
       const known = new Map<string, Principal>()
       const keep = (secret: string, principal: Principal | undefined) => {

@@ -47,10 +47,10 @@ async function addKey(user: string, limits: Readonly<Record<string, unknown>> = 
 }
 
 function tokenOf(berth: BerthProcess): Promise<string> {
-  return buyToken('admin', berth.adminPassword, berth.url)
+  return fetchToken('admin', berth.adminPassword, berth.url)
 }
 
-async function buyToken(username: string, itsPassword = password, url = second.url): Promise<string> {
+async function fetchToken(username: string, itsPassword = password, url = second.url): Promise<string> {
   const body = JSON.stringify({ username, password: itsPassword })
   const headers = { 'content-type': 'application/json' }
   const reply = await fetch(`${url}/api/2021-02-21/token/auth`, { method: 'POST', headers, body })
@@ -60,7 +60,7 @@ async function buyToken(username: string, itsPassword = password, url = second.u
 async function statusOf(authorization: string, method: string, path: string, body?: string): Promise<number> {
   const headers = { authorization, 'content-type': 'application/vnd.oci.image.index.v1+json' }
   const init = { method, headers, ...(body === undefined ? {} : { body }) }
-  return (await first.fetchAsStranger(path, init)).status
+  return (await first.fetchWithoutKey(path, init)).status
 }
 
 const emptyIndex = JSON.stringify({
@@ -113,17 +113,20 @@ describe('a second Berth as the identity service', () => {
 
   test.each([
     ['key', async (user: string) => basic('apikey', await addKey(user))],
-    ['token', async (user: string) => `Bearer ${await buyToken(user)}`],
-  ])('ends a user who is disabled there: his %s is good here no longer than it is remembered', async (_, open) => {
-    const user = await addUser('writer')
-    const authorization = await open(user)
-    expect(await push(authorization, `ending/${user}`)).toBe(201)
+    ['token', async (user: string) => `Bearer ${await fetchToken(user)}`],
+  ])(
+    'refuses the %s of a user who was disabled there as soon as this server no longer remembers it',
+    async (_, open) => {
+      const user = await addUser('writer')
+      const authorization = await open(user)
+      expect(await push(authorization, `ending/${user}`)).toBe(201)
 
-    await manage('PATCH', `${users}/${user}`, { disabled: true })
+      await manage('PATCH', `${users}/${user}`, { disabled: true })
 
-    await until('he is nobody here', async () => (await pull(authorization, `ending/${user}`)) === 401)
-    expect(await push(authorization, `ending/${user}`)).toBe(401)
-  })
+      await until('the credential is refused here', async () => (await pull(authorization, `ending/${user}`)) === 401)
+      expect(await push(authorization, `ending/${user}`)).toBe(401)
+    },
+  )
 
   test('takes a role away here too', async () => {
     const user = await addUser('writer')
@@ -132,7 +135,7 @@ describe('a second Berth as the identity service', () => {
 
     await manage('PATCH', `${users}/${user}`, { roles: ['reader'] })
 
-    await until('he may not push here', async () => (await push(authorization, 'demoted/app')) === 403)
+    await until('a push is refused here', async () => (await push(authorization, 'demoted/app')) === 403)
     expect(await pull(authorization, 'demoted/app')).toBe(200)
   })
 
@@ -145,7 +148,7 @@ describe('a second Berth as the identity service', () => {
     expect(await pull(limited, 'team/deep/app')).toBe(200)
     expect(await push(limited, 'team/app')).toBe(403)
     for (const repository of ['teams', 'other', 'nothing']) expect(await pull(limited, repository)).toBe(403)
-    const catalog = await first.fetchAsStranger('/v2/_catalog', { headers: { authorization: limited } })
+    const catalog = await first.fetchWithoutKey('/v2/_catalog', { headers: { authorization: limited } })
     expect(await catalog.json()).toEqual({ repositories: ['team/app', 'team/deep/app'] })
   })
 
@@ -159,7 +162,7 @@ describe('a second Berth as the identity service', () => {
 
   test('counts failures per client of the first server: bad guesses do not limit the keys and passwords of other clients', async () => {
     const bring = async (authorization: string, address: string) =>
-      (await first.fetchAsStranger('/v2/', { headers: { authorization, 'x-forwarded-for': address } })).status
+      (await first.fetchWithoutKey('/v2/', { headers: { authorization, 'x-forwarded-for': address } })).status
     const fresh: string[] = []
     for (let number = 0; number < 4; number += 1) {
       const user = await addUser('reader')
@@ -185,7 +188,7 @@ describe('a second Berth as the identity service', () => {
     const third = await startBerth()
     const here = await startTestServer({ BERTH_AUTH__URL: third.url, BERTH_AUTH__CACHE: '0s' })
     const ask = async (path: string, key: string, method = 'GET') =>
-      (await here.fetchAsStranger(path, { method, headers: { 'x-api-key': key } })).status
+      (await here.fetchWithoutKey(path, { method, headers: { 'x-api-key': key } })).status
     expect(await ask('/v2/_catalog', testApiKey)).toBe(200)
     await third.kill()
 
@@ -207,7 +210,7 @@ describe('a second Berth as the identity service', () => {
       BERTH_AUTH__AUDIENCE: 'berth',
     })
     const ask = async (headers: Record<string, string>) =>
-      (await here.fetchAsStranger('/v2/_catalog', { headers })).status
+      (await here.fetchWithoutKey('/v2/_catalog', { headers })).status
     const [token, other] = [await tokenOf(third), await tokenOf(third)]
     const scope = `${third.url}/v2/_token?service=berth&scope=registry:catalog:*`
     const scoped = await fetch(scope, { headers: { authorization: basic('apikey', testApiKey) } })
@@ -223,7 +226,7 @@ describe('a second Berth as the identity service', () => {
     await third.stop()
   }, 30_000)
 
-  test('ends its keys here too, and all that was bought with them, however long this one remembers', async () => {
+  test('expires its keys here too, with all tokens issued for them, however long this server remembers them', async () => {
     const keen = await startTestServer({
       BERTH_AUTH__URL: second.url,
       BERTH_AUTH__CACHE: '1h',
@@ -236,13 +239,13 @@ describe('a second Berth as the identity service', () => {
     const ending = await addKey(user, { expiresAt: new Date(end).toISOString() })
     const lasting = (await manage('POST', `${users}/${user}/keys`, { name: 'lasting' }))['key'] ?? ''
     const ask = async (headers: Record<string, string>) =>
-      (await keen.fetchAsStranger('/v2/_catalog', { headers })).status
-    const buy = async (key: string) => {
+      (await keen.fetchWithoutKey('/v2/_catalog', { headers })).status
+    const issue = async (key: string) => {
       const path = '/v2/_token?scope=registry:catalog:*'
-      const reply = await keen.fetchAsStranger(path, { headers: { 'x-api-key': key } })
+      const reply = await keen.fetchWithoutKey(path, { headers: { 'x-api-key': key } })
       return { authorization: `Bearer ${((await reply.json()) as { token: string }).token}` }
     }
-    const [token, lastingToken] = [await buy(ending), await buy(lasting)]
+    const [token, lastingToken] = [await issue(ending), await issue(lasting)]
     expect([await ask({ 'x-api-key': ending }), await ask(token)]).toEqual([200, 200])
 
     await until('the key is over here', async () => (await ask({ 'x-api-key': ending })) === 401)

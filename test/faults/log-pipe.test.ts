@@ -1,4 +1,4 @@
-// Standard output that nobody reads, or that cannot be written: the log loses lines, and the server goes on.
+// Standard output that is not read, or that cannot be written: the log loses lines, and the server goes on.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ function readAvailable(descriptor: number): string {
   }
 }
 
-/** A server that logs to this descriptor, and to nobody else. */
+/** A server that logs only to this descriptor. */
 function serveTo(stdout: number, dataDir: string) {
   return Bun.spawn([process.execPath, 'src/main.ts', 'serve'], {
     cwd: projectRoot,
@@ -59,7 +59,7 @@ async function ask(url: string): Promise<number> {
   return answered
 }
 
-describe('a pipe that nobody reads', () => {
+describe('a pipe that is not read', () => {
   const path = join(folder, 'pipe')
 
   test('stops no request, loses lines, tells how many once it is read, and does not keep the server from stopping', async () => {

@@ -121,7 +121,7 @@ for (const [kind, need] of tried) {
     for (const harm of ['removed', 'cut short'] as const) {
       testNeeding(
         need,
-        `an object that is ${harm}, and that nobody has read, is replaced by any full push`,
+        `an object that is ${harm}, and that has not been read, is replaced by any full push`,
         async () => {
           for (const layer of layers) {
             const digest = digestOf(layer)

@@ -16,7 +16,7 @@ const manifestBytes = 8 * mebibyte
 const repository = 'a/app'
 const large = `/v2/${repository}/manifests/large`
 const timeoutMs = 120_000
-/** The budget, the bodies that Bun takes of those who wait, and what is collected late. */
+/** The budget, the bodies that Bun buffers for waiting requests, and memory that is collected late. */
 const growthMax = 96 * mebibyte
 
 const config = new TextEncoder().encode('{}')
@@ -129,7 +129,7 @@ describe('with 32 MiB for all requests', () => {
 })
 
 test(
-  'who waits too long gets 503 with Retry-After, and a bound that is too high is seen as growth',
+  'a request that waits too long gets 503 with Retry-After, and a limit that is too high is seen as growth',
   async () => {
     const strict = await startWarm({ BERTH_LIMITS__MEMORY: '32MiB', BERTH_LIMITS__MEMORY_WAIT: '1s' })
     const control = await startWarm({ BERTH_LIMITS__MEMORY: '4GiB' })

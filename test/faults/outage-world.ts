@@ -105,14 +105,14 @@ export class OutageWorld {
     return this.#server?.pending ?? 0
   }
 
-  /** Somebody whom the service knows, who may do everything in the account. */
+  /** Adds a person whom the service knows, with all rights in the account. */
   addPerson(account = 'acme', rest: Readonly<Record<string, unknown>> = {}): Person {
     const { secret } = this.makeUpSecret()
     this.stub.people.set(secret, { roles: ['admin'], user: `person-${this.#people}`, account, ...rest })
     return { secret, account }
   }
 
-  /** What nobody has. */
+  /** A secret that the service does not know. */
   makeUpSecret(): Person {
     this.#people += 1
     return { secret: `${secretMark}-${this.#people}`, account: 'nobody' }
@@ -148,7 +148,7 @@ export class OutageWorld {
     for (let tries = 0; tries < 20; tries += 1) {
       const reply = await this.ask(person, carrier, method, path, body)
       if (reply.status < 400) return reply
-      // Longer than the circuit breaker keeps anybody waiting.
+      // Longer than the circuit breaker stays open.
       this.now += 3_000
     }
     throw new Error(`${method} ${path} finds no answer, though the identity service is well`)

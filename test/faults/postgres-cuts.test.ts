@@ -1,5 +1,5 @@
 // The connection to PostgreSQL is cut at each statement of a whole push: before the server hears of it, and after it was done
-// and before anybody is told. Each cut is answered with 503 or not at all noticed; the client's retry succeeds.
+// and before the client is told. Each cut is answered with 503 or not noticed at all; the client's retry succeeds.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
@@ -93,7 +93,7 @@ function cuts(): void {
 
     expect(proxy.cuts).toBe(0)
     expect(proxy.statements.filter((statement) => statement === 'COMMIT').length).toBeGreaterThanOrEqual(4)
-    expect(client.troubles.size).toBe(0)
+    expect(client.failures.size).toBe(0)
   })
 
   for (const moment of ['before', 'after'] as const) {

@@ -1,4 +1,4 @@
-// The primary dies under load and its standby takes its place, at the same address: a proxy stands for whatever moves it.
+// The primary fails under load and its standby replaces it, at the same address: a proxy stands for whatever moves it.
 // With synchronous replication, what was acknowledged is there afterwards.
 import { afterEach, expect, test } from 'bun:test'
 import { describeNeeding } from '../support/basics/needs.ts'
@@ -67,8 +67,8 @@ function failover(): void {
     const before = client.acknowledged
     // The address moves first: for a while it leads to a server that answers, and takes no writes.
     proxy.leadTo(standby.port)
-    const told = client.troubles.get('503') ?? 0
-    await until('some were told to come again', () => (client.troubles.get('503') ?? 0) >= told + workers)
+    const told = client.failures.get('503') ?? 0
+    await until('some were told to come again', () => (client.failures.get('503') ?? 0) >= told + workers)
     expect(client.acknowledged).toBeLessThanOrEqual(before + workers)
     await standby.ask('SELECT pg_promote()')
     await Promise.race([until('it goes on by itself', () => client.acknowledged >= before + 4 * workers), busy])
@@ -76,12 +76,12 @@ function failover(): void {
 
     expect(await failed).toBeUndefined()
     expect(client.wrong).toEqual([])
-    expect([...client.troubles.keys()].filter((answer) => !/^(503|416 \(busy\))$/.test(answer))).toEqual([])
+    expect([...client.failures.keys()].filter((answer) => !/^(503|416 \(busy\))$/.test(answer))).toEqual([])
     expect(await client.findLosses()).toEqual([])
     expect(await audit()).toEqual([])
     expect(berth.output()).not.toContain('"level":"error"')
-    const { acknowledged, troubles } = client
-    console.log(`postgres failover: ${before} pushes acknowledged before, ${acknowledged - before} after,`, troubles)
+    const { acknowledged, failures } = client
+    console.log(`postgres failover: ${before} pushes acknowledged before, ${acknowledged - before} after,`, failures)
   }, 60_000)
 
   test('waits for the standby that must have it: 503 while that is silent, and then it goes on', async () => {
@@ -92,7 +92,7 @@ function failover(): void {
     standby.freeze()
     const pushing = client.push(imageOf('app', 2))
     try {
-      await until('the client was told', () => client.troubles.get('503'))
+      await until('the client was told', () => client.failures.get('503'))
     } finally {
       standby.thaw()
     }

@@ -1,22 +1,22 @@
-// Limits of what is asked of PostgreSQL, troubles that a new connection cures, and migrations, which have time.
+// Limits of what is asked of PostgreSQL, failures that a new connection cures, and migrations, which have time.
 import { describe, expect, test } from 'bun:test'
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
 import { describeNeeding } from '../support/basics/needs.ts'
-import { postgres } from '../support/postgres/postgres-server.ts'
 import {
+  type BrokenPostgres,
   countThings,
   endOf,
   insert,
   limits,
   nameOf,
   put,
-  type TroubleWorld,
   useAllConnections,
-  useTroubleWorld,
-} from '../support/postgres/postgres-trouble.ts'
+  useBrokenPostgres,
+} from '../support/postgres/broken-postgres.ts'
+import { postgres } from '../support/postgres/postgres-server.ts'
 
 describeNeeding(postgres, 'limits of PostgreSQL', () => {
-  const world = useTroubleWorld()
+  const world = useBrokenPostgres()
   describe('limits', () => limitsOfWork(world))
   describe('a new connection cures', () => curedByNewConnections(world))
   describe('migrations', () => migrations(world))
@@ -26,7 +26,7 @@ async function pidOf(database: PostgresDatabase): Promise<number | undefined> {
   return (await database.first<{ pid: number }>('SELECT pg_backend_pid() AS pid WHERE $1 = 1', [1]))?.pid
 }
 
-function limitsOfWork(world: TroubleWorld): void {
+function limitsOfWork(world: BrokenPostgres): void {
   test('end a statement that takes too long, and the connection stays', async () => {
     const database = await world.open({ connectionsMax: 2 })
     const pid = await pidOf(database)
@@ -104,7 +104,7 @@ function limitsOfWork(world: TroubleWorld): void {
   })
 }
 
-function curedByNewConnections(world: TroubleWorld): void {
+function curedByNewConnections(world: BrokenPostgres): void {
   test('a server that takes no writes is left, and found again when it does', async () => {
     const url = await world.server.newDatabase()
     await world.server.ask(`ALTER DATABASE ${nameOf(url)} SET default_transaction_read_only = on`)
@@ -147,7 +147,7 @@ function curedByNewConnections(world: TroubleWorld): void {
   })
 }
 
-function migrations(world: TroubleWorld): void {
+function migrations(world: BrokenPostgres): void {
   test('wait for those of another server, longer than a statement may take', async () => {
     const url = await world.server.newDatabase()
     const [one, two] = [await world.open({ url }), await world.open({ url })]

@@ -1,4 +1,4 @@
-// A server whose PostgreSQL is killed, refuses, is slow or silent: it says 503 meanwhile, to everybody and in time, and goes
+// A server whose PostgreSQL is killed, refuses, is slow or silent: it answers all requests with 503 in time, and goes
 // on by itself. Nothing that it has acknowledged is lost.
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { describeNeeding } from '../support/basics/needs.ts'
@@ -72,8 +72,8 @@ function outages(): void {
   })
 
   afterEach(() => {
-    const troubles = [...client.troubles].map(([answer, count]) => `${count} x ${answer}`).join(', ')
-    console.log(`postgres outages: ${client.acknowledged} pushes acknowledged, meanwhile ${troubles || 'no trouble'}`)
+    const failures = [...client.failures].map(([answer, count]) => `${count} x ${answer}`).join(', ')
+    console.log(`postgres outages: ${client.acknowledged} pushes acknowledged, meanwhile ${failures || 'no failures'}`)
   })
 
   afterAll(async () => {
@@ -93,7 +93,7 @@ function outages(): void {
       }
     })
 
-    expect([...client.troubles]).toEqual([])
+    expect([...client.failures]).toEqual([])
     await expectSound()
   })
 
@@ -101,11 +101,11 @@ function outages(): void {
     client = new PatientClient(() => berth, true)
     await underLoad(async () => {
       proxy.hold()
-      await until('somebody was told', () => client.troubles.get('503'))
+      await until('a client got 503', () => client.failures.get('503'))
       proxy.letGo()
     })
 
-    expect(client.troubles.get('503')).toBeGreaterThan(0)
+    expect(client.failures.get('503')).toBeGreaterThan(0)
     await expectSound()
   })
 
@@ -116,12 +116,12 @@ function outages(): void {
       for (let kill = 0; kill < kills; kill += 1) {
         await underLoad(async () => {
           await server.kill()
-          await until('somebody was told', () => client.troubles.get('503'))
+          await until('a client got 503', () => client.failures.get('503'))
           await server.start()
         })
       }
 
-      expect(client.troubles.get('503')).toBeGreaterThanOrEqual(kills)
+      expect(client.failures.get('503')).toBeGreaterThanOrEqual(kills)
       await expectSound()
     },
     60_000 + kills * 10_000,

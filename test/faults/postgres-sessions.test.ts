@@ -1,28 +1,28 @@
-// PostgreSQL under trouble, seen through the adapter: whatever happens to a connection, what was asked of it ends, and the
+// PostgreSQL that fails, seen through the adapter: whatever happens to a connection, each statement on it ends, and the
 // database is there again as soon as the server is.
 import { describe, expect, test } from 'bun:test'
 import { describeNeeding } from '../support/basics/needs.ts'
 import { until } from '../support/clocks/until.ts'
-import { postgres } from '../support/postgres/postgres-server.ts'
 import {
+  type BrokenPostgres,
   countThings,
   endOf,
   insert,
   limits,
   put,
-  type TroubleWorld,
   useAllConnections,
-  useTroubleWorld,
-} from '../support/postgres/postgres-trouble.ts'
+  useBrokenPostgres,
+} from '../support/postgres/broken-postgres.ts'
+import { postgres } from '../support/postgres/postgres-server.ts'
 
-describeNeeding(postgres, 'connections to PostgreSQL under trouble', () => {
-  const world = useTroubleWorld()
+describeNeeding(postgres, 'connections to PostgreSQL that fails', () => {
+  const world = useBrokenPostgres()
   describe('a connection that is ended', () => endedConnections(world))
   describe('a server that goes', () => serversThatGo(world))
   describe('a server that is silent', () => silentServers(world))
 })
 
-function endedConnections(world: TroubleWorld): void {
+function endedConnections(world: BrokenPostgres): void {
   test('at rest is not used again', async () => {
     const url = await world.server.newDatabase()
     const database = await world.open({ url })
@@ -94,7 +94,7 @@ function endedConnections(world: TroubleWorld): void {
   }
 }
 
-function serversThatGo(world: TroubleWorld): void {
+function serversThatGo(world: BrokenPostgres): void {
   for (const how of ['killed', 'shut down fast', 'shut down at once'] as const) {
     test(`is used again after it was ${how}`, async () => {
       const database = await world.open()
@@ -116,7 +116,7 @@ function serversThatGo(world: TroubleWorld): void {
   }
 }
 
-function silentServers(world: TroubleWorld): void {
+function silentServers(world: BrokenPostgres): void {
   test('fails statements, look-ups, transactions and waiting requests in time, and is used again when it answers', async () => {
     const database = await world.open()
     await useAllConnections(database)
@@ -134,7 +134,7 @@ function silentServers(world: TroubleWorld): void {
       frozen.resolve()
       const asked = [transaction, put(database, 2), put(database, 3), database.lookUp('SELECT $1', ['x'])]
       expect(await Promise.all(asked.map(endOf))).not.toContain('done')
-      // Nobody is connected any more; and who connects now is not answered either.
+      // All connections are gone, and new ones are not answered either.
       expect(await endOf(put(database, 4))).not.toBe('done')
       expect(await endOf(database.lookUp('SELECT $1', ['x']))).not.toBe('done')
     } finally {
@@ -153,7 +153,7 @@ function silentServers(world: TroubleWorld): void {
     proxy.hold()
 
     expect(await endOf(put(database, 1))).toBe('ConnectionLost')
-    // The others at rest are as dead; but nobody has to find that out for each of them.
+    // The other idle connections are dead too, but they need not fail one by one.
     expect(await endOf(put(database, 2))).toBe('done')
     expect(await endOf(put(database, 3))).toBe('done')
     expect(await endOf(database.lookUp('SELECT $1', ['x']))).toBe('done')

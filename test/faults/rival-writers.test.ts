@@ -85,7 +85,7 @@ describe('two PATCHes at once', () => {
     const session = await openSession(server, repository)
     const first = await beginPatch(session, bytes, 100_000)
 
-    const answer = await until('the client that came back is heard', async () => {
+    const answer = await until('the client that came back is accepted', async () => {
       const received = await receivedBytes(server, session)
       const attempt = await patch(server, session, bytes.subarray(received), received)
       return attempt.status === 202 ? attempt : undefined

@@ -25,7 +25,7 @@ export interface PreparedAction {
 
 export interface ClientAction {
   readonly name: string
-  /** Those that S3 hears of while it runs. */
+  /** The requests to S3 while it runs. */
   readonly operations: readonly S3Operation[]
   prepare(world: S3World, seed: number): Promise<PreparedAction>
 }
@@ -153,7 +153,7 @@ const mount: ClientAction = {
   },
 }
 
-/** Of a collector that gave up, others keep their hands off for a while. */
+/** After a failed collector, other collectors wait for a while. */
 function letTimePass({ dataDir }: S3World): void {
   using database = new Database(join(dataDir, 'metadata.sqlite'), { readwrite: true })
   database.run('UPDATE trash SET taken_until = 0')

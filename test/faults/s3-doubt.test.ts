@@ -1,4 +1,4 @@
-// Ends of an upload of which nobody knows how they ended: at S3, or in the metadata after it. The client repeats its closing
+// Ends of an upload with an unknown result: at S3, or in the metadata after it. The client repeats its closing
 // request, with the same bytes or none, and gets what it was promised.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { Unavailable } from '../../src/oci/errors.ts'
@@ -33,14 +33,14 @@ let seed = 0
 const failing = { before: 0, after: 0 }
 
 function breakable(metadata: MetadataStore): MetadataStore {
-  const trouble = () => new Unavailable('the metadata store', { cause: new Error('cut') })
+  const unavailable = () => new Unavailable('the metadata store', { cause: new Error('cut') })
   const unlucky = before(metadata, 'uploads', 'commit', async () => {
     failing.before -= 1
-    if (failing.before >= 0) throw trouble()
+    if (failing.before >= 0) throw unavailable()
   })
   return afterCommit(unlucky, async () => {
     failing.after -= 1
-    if (failing.after >= 0) throw trouble()
+    if (failing.after >= 0) throw unavailable()
   })
 }
 
@@ -158,7 +158,7 @@ const largeShapes = shapes.filter(([, patches, last]) => sizeOf(patches, last) >
 
 describe.each(doubts)('a Complete that took effect and says %s', (fault) => {
   test.each(largeShapes)(
-    '%s: is found by the next closing request when nobody could look',
+    '%s: is found by the next closing request when the look-up had failed',
     async (_, patches, last) => {
       const whole = freshBytes(sizeOf(patches, last))
       const { session, at } = await begin(patches, whole)

@@ -128,7 +128,7 @@ describe('an answer of S3 that breaks off', () => {
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, expect.any(String)])
   })
 
-  test('again and again breaks the connection: nobody takes what came for all', async () => {
+  test('again and again breaks the connection, so that no client takes a part for the whole blob', async () => {
     proxy.inject({ fault: 'end mid-response-body', operation: 'GetObject', afterBytes: 1_000_000, occurrence: 1 })
     proxy.inject({ fault: '500', operation: 'GetObject', occurrence: [2, 3, 4, 5] })
     const socket = await beginPull(world, path)
@@ -164,7 +164,7 @@ describe('clients that go away', () => {
     for (const answer of held) expect(new Uint8Array(await answer.arrayBuffer())).toEqual(whole)
   })
 
-  test('and those who do not read hold their places, and no others: the rest is told to come later', async () => {
+  test('that do not read hold only their own slots, and further requests get 503', async () => {
     // More than the kernel keeps for a reader.
     const large = await pushBlob(world, repository, generatedBytes(24 * mebi, 4))
     const sockets = await Promise.all(
@@ -194,7 +194,7 @@ describe('memory', () => {
       await new Promise((resolve) => socket.once('readable', resolve))
       sockets.push(socket)
     }
-    // Time for whoever reads ahead to do so: another pull, from its begin to its end.
+    // A second, complete pull gives a reader that reads ahead the time to do so.
     expect(await checkBlob(berth, repository, large)).toBe('whole')
     const grown = peakMemoryBytes(berth.pid) - before
     for (const socket of sockets) socket.destroy()

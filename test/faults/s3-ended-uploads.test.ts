@@ -96,7 +96,7 @@ describe('a session whose multipart upload the store has ended', () => {
     await expectOver(finish(world, session, digest, whole.subarray(101 * kibi)))
   })
 
-  test('is not over as long as nobody can tell whether an object is there', async () => {
+  test('is not over as long as it is unknown whether an object is there', async () => {
     await endUploads()
     proxy.inject({ fault: '500', operation: 'HeadObject' })
     for (const asked of [
@@ -116,7 +116,7 @@ describe('a session whose multipart upload the store has ended', () => {
   })
 })
 
-/** A deed's world whose writers say that what they have can never become whole, after `before` has happened. */
+/** A world for a use case. Its writers report, after `before` has run, that their upload can never be completed. */
 async function openSpoiled(before: (dataDir: string) => void) {
   const inner = await openWorld(temporaryFolder())
   const blobs = {

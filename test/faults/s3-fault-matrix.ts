@@ -68,7 +68,7 @@ function canBe(operation: S3Operation, fault: FaultName): boolean {
 
 export function cellsOf(actions: readonly ClientAction[]): readonly Cell[] {
   return actions.flatMap((action) =>
-    // Who asks S3 for nothing hears of no fault, whatever fails.
+    // A request that sends nothing to S3 is not affected by a fault there.
     (action.operations.length > 0 ? action.operations : (['PutObject', 'GetObject', 'HeadObject'] as const)).flatMap(
       (operation) =>
         faultNames
@@ -80,7 +80,7 @@ export function cellsOf(actions: readonly ClientAction[]): readonly Cell[] {
   )
 }
 
-/** Done in spite of it; the bytes are right, so that nobody need know. */
+/** The request succeeds in spite of the fault. The bytes are right, so the client gets no error. */
 function isHarmless({ action, operation, fault }: Cell): boolean {
   if (action.operations.length === 0 || fault === 'slow') return true
   // Signed bytes that were taken are there, whatever their ETag is said to be.
@@ -92,7 +92,7 @@ function isHarmless({ action, operation, fault }: Cell): boolean {
   return operation === 'DeleteObject' && action.name === 'chunks'
 }
 
-/** An answer that is whole, well formed and wrong: nobody asks twice for the sake of it. */
+/** An answer that is complete, well formed and wrong. The request is not repeated because of it. */
 function isLie({ fault }: Cell): boolean {
   return fault === 'wrong ETag' || fault === 'wrong size on HEAD'
 }
@@ -107,7 +107,7 @@ export function expectedOf(cell: Cell): readonly Outcome[] {
   const mustEnd = cell.occurrence === 'always' || isLie(cell) || isTriedOnce(cell)
   if (!mustEnd) return ['done']
   if (cell.action.name.startsWith('pull')) return ['unavailable', 'broken']
-  // Of a POST nobody knows the session, so it can only be told to come again.
+  // After a failed POST the client does not know the session, so the answer can only ask for a retry.
   return isLie(cell) && !isOneRequest(cell) ? ['over'] : ['unavailable']
 }
 
@@ -118,7 +118,7 @@ function isOneRequest({ action }: Cell): boolean {
 /** A session of which S3 has said something wrong is over. */
 function needsNewSession(cell: Cell, server: S3Server['name']): boolean {
   if (isOneRequest(cell)) return false
-  // moto fails with 500 where a part comes for an upload that was completed: nobody can tell that from any other 500.
+  // moto answers 500 to a part for a completed upload. This 500 cannot be distinguished from any other.
   return isLie(cell) || (server === 'moto' && cell.operation === 'HeadObject')
 }
 
@@ -142,7 +142,7 @@ export async function tryCell({ world, proxy, server }: Lane, cell: Cell, seed: 
   return { cell, outcome, hasNewSession: again === 'new session', faults }
 }
 
-/** The bytes are there; and once all that nobody needs is gone, nothing is left. */
+/** Checks that the bytes are there, and that nothing else is left after the garbage collection. */
 async function checkAfterwards(world: S3World, { digest, repository }: PreparedAction): Promise<string[]> {
   const faults: string[] = []
   if (digest !== undefined) {

@@ -110,28 +110,32 @@ describe('S3 that fails', () => {
 })
 
 describe('what tries the cells', () => {
-  testNeeding(need, 'sees a push that is acknowledged without its bytes, and a fault that nobody met', async () => {
-    const liar: ClientAction = {
-      name: 'a lie',
-      operations: ['PutObject'],
-      prepare: async () => ({
-        run: async () => 'done',
-        retry: async () => 'done',
-        digest: `sha256:${'0'.repeat(64)}`,
-        repository: 'no/such',
-      }),
-    }
-    const cell: Cell = { action: liar, operation: 'PutObject', fault: '500', occurrence: 'always' }
-    const { faults } = await tryCell(firstLane(), cell, 0)
+  testNeeding(
+    need,
+    'reports a push that is acknowledged without its bytes, and a fault that no request met',
+    async () => {
+      const liar: ClientAction = {
+        name: 'a lie',
+        operations: ['PutObject'],
+        prepare: async () => ({
+          run: async () => 'done',
+          retry: async () => 'done',
+          digest: `sha256:${'0'.repeat(64)}`,
+          repository: 'no/such',
+        }),
+      }
+      const cell: Cell = { action: liar, operation: 'PutObject', fault: '500', occurrence: 'always' }
+      const { faults } = await tryCell(firstLane(), cell, 0)
 
-    expect(faults).toEqual([
-      'ends as done, not unavailable',
-      'the fault was never met',
-      'is served afterwards: status 404',
-    ])
-  })
+      expect(faults).toEqual([
+        'ends as done, not unavailable',
+        'the fault was never met',
+        'is served afterwards: status 404',
+      ])
+    },
+  )
 
-  testNeeding(need, 'sees bytes that are lost, and bytes that nobody names', async () => {
+  testNeeding(need, 'reports lost bytes and orphaned objects', async () => {
     const { world } = firstLane()
     const digest = await pushBlob(world, 'audit/app', generatedBytes(1_000, 1))
     const writer = await world.direct.openWriter(Bun.randomUUIDv7() as StorageKey, { sizeBytes: 0, notes: undefined })

@@ -54,7 +54,7 @@ afterEach(async () => {
 })
 afterAll(() => stub.stop())
 
-/** Its half minute is over, and nothing was heard of it. */
+/** Its half minute is over, and no answer has come. */
 function loseTurn(): void {
   damageMetadata(other.dataDir, 'UPDATE uploads SET turn_until = 0')
 }
@@ -211,7 +211,7 @@ describe('a late request, before the other writer ends,', () => {
     await held.letGo()
     await late
 
-    // Of the same size: the object that stands there looks like the right one to whoever does not read it.
+    // Of the same size: without reading the object, it cannot be distinguished from the right one.
     expect(await errorOf(finish(other, large, large.subarray(100 * kibi)))).toBeInstanceOf(Unavailable)
     expect(await errorOf(servedAs(digestOf(large)))).toMatchObject({ refusal: 'blob-unknown' })
     id = (await startUpload(other, owner, 'free')).id
@@ -225,7 +225,7 @@ describe('a request that has timed out', () => {
   test.each([
     ['PUT', isPut, small],
     ['Complete', isComplete, large],
-  ] as const)('and is carried out at last is a stray, when it is a %s', async (_, matches, bytes) => {
+  ] as const)('and is carried out at last leaves an orphaned object, when it is a %s', async (_, matches, bytes) => {
     const impatient = openS3Store({
       ...s3StoreSettings(stub, other.dataDir, { plan: tinyPlan, triesMax: 1, attemptTimeoutMs: 100 }),
       endpoint: proxy.url,

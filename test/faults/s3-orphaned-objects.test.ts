@@ -35,7 +35,7 @@ afterAll(async () => {
   await stub.stop()
 })
 
-/** A writer whose process ends at this point: nobody notes what it has made. */
+/** A writer whose process ends at this point, so that its objects are not recorded. */
 async function crash(
   size: number,
   at: 'writing' | 'flushed' | 'complete',

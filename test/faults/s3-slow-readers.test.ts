@@ -1,4 +1,4 @@
-// Readers that hardly read, as many as a server has places for downloads: what becomes of everybody else.
+// Readers that hardly read, as many as a server has places for downloads: what happens to other clients.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
 import type { S3BlobStoreSettings } from '../../src/adapters/blobs-s3/s3-blob-store.ts'
@@ -19,7 +19,7 @@ const repository = 'slow/app'
 const large = generatedBytes(24 * mebi, 1)
 const requestsMax = 8
 const downloadsMax = 6
-/** Whoever takes less than 4 MiB/s is slow here. */
+/** A reader that takes less than 4 MiB/s is slow here. */
 const readerPace = { bytesPerSecondMin: 256 * kibi, windowMs: 300 }
 
 const worlds: S3World[] = []
@@ -73,7 +73,7 @@ async function takeAllPlaces(world: S3World): Promise<SlowReader[]> {
   return Promise.all(Array.from({ length: downloadsMax }, () => beginSlowly(world)))
 }
 
-/** In a world in which nobody is cut. */
+/** In a world in which no reader is disconnected. */
 async function requireNoPlaceLeft(world: S3World): Promise<void> {
   expect((await ask(world, 'GET', path)).status).toBe(503)
 }
@@ -101,7 +101,7 @@ describe('while all places are held by readers that hardly read', () => {
     const part = await ask(unguarded, 'GET', path, { headers: { range: 'bytes=5-9' } })
     expect(new Uint8Array(await part.arrayBuffer())).toEqual(large.slice(5, 10))
     expect(await unguarded.blobs.claim('somebody', { mayBeNew: true })).toBe('somebody')
-    // What is a little longer takes a place: they are all held, and nobody is cut in this world.
+    // A slightly longer body needs a slot. All slots are held, and no reader is disconnected in this world.
     const longer = await pushBlob(unguarded, repository, generatedBytes(256 * kibi + 1, 7))
     expect((await ask(unguarded, 'GET', `/v2/${repository}/blobs/${longer}`)).status).toBe(503)
   })

@@ -1,4 +1,4 @@
-// SIGTERM while the blob store says nothing any more: nobody waits for it for long, and what was acknowledged is there.
+// SIGTERM while the blob store no longer answers: the server does not wait long, and keeps what it has acknowledged.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'

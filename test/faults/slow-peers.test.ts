@@ -89,7 +89,7 @@ describe.each(forms)('a sender, %s', (form) => {
     await completeUpload(server, session, whole)
   })
 
-  test.concurrent('that is slow, but above the pace, is heard to the end', async () => {
+  test.concurrent('that is slow, but above the minimum rate, can send its whole body', async () => {
     const bytes = generatedBytes(60_000, 6)
     const session = await openSession(server, repository)
     const request = await beginRequest(server, 'PATCH', session, form, bytes.length)
@@ -154,7 +154,7 @@ describe('with a short idle time', () => {
   })
 
   test.concurrent.each(forms)(
-    'a sender that is slow, but goes on, is heard to the end, however much longer that takes, %s',
+    'a sender that is slow, but goes on, can send its whole body, however long that takes, %s',
     async (form) => {
       const bytes = generatedBytes(110_000, 9)
       const session = await openSession(impatient, repository)

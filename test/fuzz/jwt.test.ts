@@ -119,7 +119,7 @@ describe('whatever is taken for a token', () => {
     })
   })
 
-  test('is checked without a throw, and is nobody’s', async () => {
+  test('is checked without an exception, and is rejected', async () => {
     await checkSlowly(nearTokens, async (text) => {
       expect(await tokens.verify(text)).toBeUndefined()
     })

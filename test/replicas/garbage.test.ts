@@ -22,7 +22,7 @@ function sumOf(output: string, field: 'blobs' | 'purged'): number {
 
 testNeeding(
   sharedStoresNeed,
-  'under a load of pushes each blob that nobody needs is collected once, and nothing else is',
+  'under a load of pushes each unused blob is collected once, and nothing else is',
   async () => {
     const quick = { BERTH_GARBAGE__EVERY: '150ms', BERTH_GARBAGE__QUARANTINE: '0s' }
     const { a, b, stores, stop } = await startReplicas({ settings: quick })

@@ -1,4 +1,4 @@
-// Who is calling, asked at either of two replicas: keys that are made and revoked, tokens, and the keys that sign them.
+// Authentication at either of two replicas: keys that are created and revoked, tokens, and the keys that sign them.
 import { describe, expect } from 'bun:test'
 import { testNeeding } from '../support/basics/needs.ts'
 import { useRunning } from '../support/basics/running.ts'
@@ -11,7 +11,7 @@ import { runBerth } from '../support/server/berth-command.ts'
 
 const keys = 50
 const identity = '/api/2021-02-21'
-/** For as long may a replica remember who was good: what a revoked key may outlive, and no more. */
+/** How long a replica may remember a caller. A revoked key may work for this long, and no longer. */
 const cacheMs = 2_000
 const replicas = useRunning(
   () =>
@@ -81,7 +81,7 @@ describe('an API key', () => {
       const key = await makeKey(maker, `key-${round}`)
       expect(await me(user, key)).toBe(200)
       await expectStatus(204, ask(user, 'DELETE', `${identity}/users/admin/keys/key-${round}`))
-      // Who revokes has forgotten all that he remembered.
+      // The replica that revokes the key forgets all remembered callers.
       expect(await me(user, key)).toBe(401)
     }
   })
@@ -108,9 +108,9 @@ describe('a token', () => {
   prove('of either replica, for a login or for some repositories, is good at both', async () => {
     const { a, b } = replicas
     await pushBlob(a, 'identity/app', new TextEncoder().encode('for the token'))
-    for (const seller of [a, b]) {
-      const scoped = await scopedToken(seller)
-      const access = await login(seller)
+    for (const issuer of [a, b]) {
+      const scoped = await scopedToken(issuer)
+      const access = await login(issuer)
       for (const target of [a, b]) {
         const look = (path: string, token: string) => statusWith(target, path, { authorization: `Bearer ${token}` })
         expect(await look('/v2/identity/app/tags/list', scoped)).toBe(200)
@@ -124,7 +124,7 @@ describe('a token', () => {
     const { a, b } = replicas
     const kids = await kidsAt(a)
     expect(await kidsAt(b)).toEqual(kids)
-    for (const seller of [a, b]) expect(kids).toContain(kidOf(await scopedToken(seller)))
+    for (const issuer of [a, b]) expect(kids).toContain(kidOf(await scopedToken(issuer)))
   })
 })
 
@@ -160,8 +160,8 @@ describe('the keys that sign tokens', () => {
         statusWith(target, `${identity}/me`, { authorization: `Bearer ${token}` })
       for (const target of [a, b])
         await until('the old token is refused', async () => (await look(target, old)) === 401)
-      for (const seller of [a, b]) {
-        const token = await login(seller)
+      for (const issuer of [a, b]) {
+        const token = await login(issuer)
         expect([await look(a, token), await look(b, token)]).toEqual([200, 200])
       }
     },

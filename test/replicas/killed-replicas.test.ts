@@ -1,5 +1,5 @@
 // Replicas behind a balancer, under a load of pushes and with both of them collecting, are killed one after the other: what
-// was acknowledged stays, and whoever tries again succeeds.
+// was acknowledged stays, and every retry succeeds.
 import { describe, expect } from 'bun:test'
 import { seededRandom } from '../support/basics/generated-bytes.ts'
 import { testNeeding } from '../support/basics/needs.ts'

@@ -27,7 +27,7 @@ let looks = 0
 
 const replicas = useRunning(() => startReplicas(), sharedStoresNeed)
 
-/** One who writes at a replica, and one who reads at another, in a repository of their own. */
+/** A writer at one replica and a reader at another, in their own repository. */
 class Pair {
   readonly #writer: Target
   readonly #reader: Target
@@ -141,7 +141,7 @@ testNeeding(
   60_000 + rounds * 300,
 )
 
-/** What is seen of the account at the one after each deed at the other. */
+/** What one replica answers about the account after each change at the other. */
 async function switchAccount(writer: Target, reader: Target): Promise<string[]> {
   const seen: string[] = []
   for (const verb of ['disable', 'enable'] as const) {

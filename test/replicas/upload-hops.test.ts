@@ -186,7 +186,7 @@ describe('a replica that is killed', () => {
       await replicas.a.kill()
 
       expect(await receivedBytes(replicas.b, session)).toBe(mebi)
-      // As long as the dead one's turn lasts, nobody knows that it is dead.
+      // While the turn of the dead writer lasts, no replica knows that it is dead.
       expect((await patch(replicas.b, session, bytes.subarray(mebi), mebi)).status).toBe(416)
       await endTurns(replicas.stores)
       await completeUpload(replicas.b, session, bytes)

@@ -82,7 +82,7 @@ describe('I22: two PATCHes of one offset', () => {
 
 describe('I23: a writer that has lost its turn goes on', () => {
   for (const step of ['before writer.write', 'before writer.flush', 'before uploads.releaseTurn'] as const) {
-    race(`${step}: what it brings counts for nobody, and what its successor brought stands`, async () => {
+    race(`${step}: its bytes are ignored, and the bytes of its successor stay`, async () => {
       const bytes = fresh(1_000)
       const session = await openSession(pair.a, repository)
       const goOn = await held(pair.a, step, () => patch(pair.a, session, fresh(700), 0))

@@ -71,7 +71,7 @@ let balancer: NginxServer
 const ask = (path: string, init: RequestInit = {}) => fetch(balancer.url + path, { keepalive: false, ...init })
 const say = async (path: string, init: RequestInit = {}) => (await ask(path, init)).text()
 
-/** How often the replicas heard of it, together. */
+/** How many such requests the replicas received in total. */
 const timesHeard = (path: string) => [...a.heard, ...b.heard].filter((text) => text.includes(` ${path} `)).length
 
 async function both(manner: Manner, other: Manner, body: () => Promise<void>): Promise<void> {

@@ -151,7 +151,7 @@ describe(`a rolling restart of two replicas, ${restarts} times`, () => {
 
   testNeeding(
     need,
-    'control: both at the same moment are noticed by who pulls',
+    'control: a pull notices both at the same moment',
     async () => {
       const seen = await underLoad(fleet, async () => {
         await Promise.all(fleet.replicas.all.map((replica) => replica.restart()))

@@ -16,7 +16,7 @@ interface Rival {
 }
 
 const rivals: Readonly<Record<string, Rival>> = {
-  // More patient than AWS, as whose documents the stub does. Who is at home with the stub is so with it.
+  // Less strict than the stub, which follows the documentation of AWS. A client that passes with the stub passes here.
   ceph: {
     need: canStartCeph(),
     start: startCeph,

@@ -1,62 +1,62 @@
-// Whether a thing exists in another account or nowhere: the same answer byte for byte, by the same statements. Every
-// question is asked twice, in a house with a neighbour who has what it is about, and in one without.
+// An answer does not tell whether something exists in another account: it is the same byte for byte, with the same
+// statements. Every request is sent twice, with and without another account that has what the request is about.
 import { afterAll, expect, test } from 'bun:test'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
 import {
   askAll,
+  fillOtherAccount,
   findDifferences,
-  type House,
-  moveIn,
-  type Neighbour,
-  neighbourAccount,
-  openHouse,
+  type OtherAccount,
+  openTwoAccounts,
+  otherAccountName,
   questionsAbout,
-} from '../../support/api/neighbours.ts'
+  type TwoAccounts,
+} from '../../support/api/other-account.ts'
 import { addPerson } from '../../support/api/people.ts'
 import { askedBy } from '../../support/api/wired-registry.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { ignoringAccount } from '../../support/stores/lying-stores.ts'
 
-const temporaryFolder = useTemporaryFolders('neighbours')
-const houses: House[] = []
+const temporaryFolder = useTemporaryFolders('other-account')
+const opened: TwoAccounts[] = []
 
 afterAll(async () => {
-  for (const { registry } of houses) await registry.stop()
+  for (const { registry } of opened) await registry.stop()
 })
 
-async function open(wrap?: (metadata: MetadataStore) => MetadataStore): Promise<House> {
-  const house = await openHouse(temporaryFolder(), wrap)
-  houses.push(house)
-  return house
+async function open(wrap?: (metadata: MetadataStore) => MetadataStore): Promise<TwoAccounts> {
+  const accounts = await openTwoAccounts(temporaryFolder(), wrap)
+  opened.push(accounts)
+  return accounts
 }
 
-/** All answers with the neighbour there, and the questions for the house without him. */
+/** All answers while the other account is filled, and what is needed to ask again without it. */
 async function askBeside(noun?: Parameters<typeof ignoringAccount>[1], method = '') {
-  const house = await open(
-    noun === undefined ? undefined : (metadata) => ignoringAccount(metadata, noun, method, neighbourAccount),
+  const accounts = await open(
+    noun === undefined ? undefined : (metadata) => ignoringAccount(metadata, noun, method, otherAccountName),
   )
-  const neighbour = await moveIn(house)
-  return { told: await askAll(house, neighbour), neighbour }
+  const other = await fillOtherAccount(accounts)
+  return { told: await askAll(accounts, other), other }
 }
 
-async function askAlone(neighbour: Neighbour) {
-  return askAll(await open(), neighbour)
+async function askAlone(other: OtherAccount) {
+  return askAll(await open(), other)
 }
 
 test('the other account really has what the requests are about', async () => {
-  const house = await open()
-  const neighbour = await moveIn(house)
-  const theirs = askedBy(house.registry, neighbour.apiKey)
+  const accounts = await open()
+  const other = await fillOtherAccount(accounts)
+  const theirs = askedBy(accounts.registry, other.apiKey)
   const statuses: number[] = []
-  for (const { ask } of questionsAbout(neighbour)) statuses.push((await ask(theirs)).status)
+  for (const { ask } of questionsAbout(other)) statuses.push((await ask(theirs)).status)
 
   // Deletions among the questions take some of it away again.
   expect(statuses.filter((status) => status < 300).length).toBeGreaterThan(statuses.length / 2)
 })
 
 test('every request has the same answer and the same statements, with and without the other account', async () => {
-  const { told, neighbour } = await askBeside()
-  const alone = await askAlone(neighbour)
+  const { told, other } = await askBeside()
+  const alone = await askAlone(other)
 
   console.log(`isolation: ${told.length} questions, ${told.flatMap(({ statements }) => statements).length} statements`)
   expect(told.length).toBeGreaterThan(150)
@@ -83,16 +83,16 @@ test.each([
   ['uploads', 'find', 'GET /v2/{name}/blobs/uploads/{id} in their/app'],
   ['uploads', 'remove', 'DELETE /v2/{name}/blobs/uploads/{id} in their/app'],
 ] as const)('control: a store whose %s.%s ignores the account is noticed', async (noun, method, where) => {
-  const { told, neighbour } = await askBeside(noun, method)
-  const differences = findDifferences(told, await askAlone(neighbour))
+  const { told, other } = await askBeside(noun, method)
+  const differences = findDifferences(told, await askAlone(other))
 
   expect(differences.some((difference) => difference.includes(where))).toBe(true)
 })
 
 test('a user name that another account has taken is refused: names are what people log in by', async () => {
-  const house = await open()
-  await addPerson(house.registry, { name: 'theo', roles: ['reader'], account: neighbourAccount })
-  const reply = await house.mine.ask('POST', '/api/2021-02-21/users', {
+  const accounts = await open()
+  await addPerson(accounts.registry, { name: 'theo', roles: ['reader'], account: otherAccountName })
+  const reply = await accounts.mine.ask('POST', '/api/2021-02-21/users', {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ name: 'theo', roles: ['reader'] }),
   })

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { api } from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
-import { AccountModel, deeds, type Step, takeStep } from '../../support/api/statistics-model.ts'
+import { AccountModel, operations, type Step, takeStep } from '../../support/api/statistics-model.ts'
 import { askedBy, type WiredRegistry, wireRegistry } from '../../support/api/wired-registry.ts'
 import { seed } from '../../support/basics/fuzzing.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
@@ -28,7 +28,7 @@ async function joinTwo(registry: WiredRegistry): Promise<readonly WiredRegistry[
 const imageCount = async (asker: WiredRegistry) =>
   (await asker.ask('GET', `${api}/stats`)).json<{ imageCount: number }>().imageCount
 
-const seenDeeds = new Map<string, number>()
+const seenOperations = new Map<string, number>()
 
 /** After each step: its statuses and both accounts' numbers, as they are and as they should be. */
 async function walk(registry: WiredRegistry, steps: readonly Step[]): Promise<[unknown[], unknown[]]> {
@@ -41,18 +41,18 @@ async function walk(registry: WiredRegistry, steps: readonly Step[]): Promise<[u
     if (asker === undefined || model === undefined) throw new Error('there are two accounts')
     const statuses = await takeStep(asker, step)
     for (const status of statuses) {
-      const what = `${step.deed}: ${status}`
-      seenDeeds.set(what, (seenDeeds.get(what) ?? 0) + 1)
+      const what = `${step.operation}: ${status}`
+      seenOperations.set(what, (seenOperations.get(what) ?? 0) + 1)
     }
-    wanted.push([step.deed, model.take(step), ...models.map((one) => one.imageCount)])
-    seen.push([step.deed, statuses, ...(await Promise.all(askers.map(imageCount)))])
+    wanted.push([step.operation, model.take(step), ...models.map((one) => one.imageCount)])
+    seen.push([step.operation, statuses, ...(await Promise.all(askers.map(imageCount)))])
   }
   return [seen, wanted]
 }
 
 const step: fc.Arbitrary<Step> = fc.record({
-  deed: fc.oneof(
-    { weight: 3, arbitrary: fc.constantFrom(...deeds) },
+  operation: fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom(...operations) },
     {
       weight: 5,
       arbitrary: fc.constantFrom('push a tag', 'push an index', 'delete a manifest', 'delete an index', 'enable'),
@@ -63,7 +63,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   image: fc.nat(1),
 } as const)
 
-/** Each deed where it is done, and where it is refused for another reason than the account's state. */
+/** Each operation where it is done, and where it is refused for another reason than the account's state. */
 const tour = (
   [
     'push an index',
@@ -80,7 +80,7 @@ const tour = (
     'push a digest',
     'collect',
   ] as const
-).map((deed) => ({ deed, who: 0, repository: 0, image: 0 }))
+).map((operation) => ({ operation, who: 0, repository: 0, image: 0 }))
 
 describe('the statistics', () => {
   test('of two accounts are those of the model after each of many random steps', async () => {
@@ -93,7 +93,7 @@ describe('the statistics', () => {
       { seed, numRuns: 50, examples: [[tour]] },
     )
     console.log(
-      `statistics: ${[...seenDeeds.values()].reduce((sum, one) => sum + one, 0)} answers of ${seenDeeds.size} kinds`,
+      `statistics: ${[...seenOperations.values()].reduce((sum, one) => sum + one, 0)} answers of ${seenOperations.size} kinds`,
     )
     expect(await auditStores(registry.dataDir)).toEqual([])
     const seen = [
@@ -104,7 +104,7 @@ describe('the statistics', () => {
       'a manifest: 405',
       'a tag: 404',
     ]
-    expect(seen.filter((what) => ![...seenDeeds.keys()].some((one) => one.endsWith(what)))).toEqual([])
+    expect(seen.filter((what) => ![...seenOperations.keys()].some((one) => one.endsWith(what)))).toEqual([])
   }, 50_000)
 
   test('control: a registry that does not count is noticed', async () => {

@@ -135,7 +135,7 @@ describe('postApiKey', () => {
     expect((await post(body)).json()).toEqual({ msg })
   })
 
-  test('takes limits to nothing at their word', async () => {
+  test('makes a key without any rights if the limits are empty', async () => {
     const nowhere = await makeKey(server, user, { name: 'nowhere', repositories: [] })
     const nothing = await makeKey(server, user, { name: 'nothing', rights: [] })
 

@@ -55,7 +55,7 @@ describe('a new password', () => {
     expect(await statusWith(bearer(await logIn(server, user, newPassword)))).toBe(200)
   })
 
-  test('leaves the keys as they are, and everybody else’s tokens', async () => {
+  test('changes neither the keys nor the tokens of other users', async () => {
     await makeUser(server, `${user}-b`, { password })
     const [key, token] = [await makeKey(server, user), await logIn(server, `${user}-b`)]
     await patch({ password: newPassword })

@@ -48,7 +48,7 @@ describe('with another identity service', () => {
     expect([reply.status, reply.json()]).toMatchObject([200, { roles: ['admin'], user: 'olga', account: 'acme' }])
   })
 
-  test('the settings of the embedded service give nobody a way in', async () => {
+  test('the credentials in the settings of the embedded service are refused', async () => {
     expect((await server.ask('GET', `${api}/stats`)).status).toBe(401)
   })
 

@@ -1,4 +1,4 @@
-// getKeySet, seen by somebody else's library: what it publishes checks what /token/auth signs.
+// getKeySet with a third-party library: the published keys verify the tokens of /token/auth.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createLocalJWKSet, createRemoteJWKSet, jwtVerify } from 'jose'
 import { identity, ownHeaders, startApi } from '../../support/api/api-server.ts'
@@ -16,7 +16,7 @@ async function logIn(at = server): Promise<{ access_token: string; scope: string
 }
 
 describe('the published keys', () => {
-  test('can be had by anybody, and kept for five minutes', async () => {
+  test('can be read without credentials, and cached for five minutes', async () => {
     const reply = await server.ask('GET', `${identity}/jwks.json`, { key: 'none' })
 
     expect([reply.status, reply.headers.get('cache-control')]).toEqual([200, 'public, max-age=300'])

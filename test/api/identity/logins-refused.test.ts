@@ -1,4 +1,4 @@
-// Who may not log in learns nothing of why: the same status, the same words, the same headers, the same work.
+// A refused login does not tell the reason: the status, the text, the headers and the work are always the same.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { isPassword } from '../../../src/identity/passwords.ts'
 import { type ApiServer, identity, type Reply, startApi } from '../../support/api/api-server.ts'
@@ -65,7 +65,7 @@ describe('a login is refused', () => {
     expect(seenIn(await logIn(name, given))).toEqual(expected)
   })
 
-  test('with the one challenge that all 401 have, and for nobody to keep', async () => {
+  test('with the challenge of all 401 answers, and must not be cached', async () => {
     const { headers } = await logIn('ann', 'a wrong password')
 
     expect(headers.get('www-authenticate')).toBe('Basic realm="Berth", charset="UTF-8"')

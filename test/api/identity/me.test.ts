@@ -1,4 +1,4 @@
-// getMe for each kind of caller: what another Berth, or a person, learns of who is calling.
+// getMe for each kind of caller: what another Berth, or a person, learns about the caller.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { identity, startApi } from '../../support/api/api-server.ts'
 import { bearer, logIn, makeKey, makeUser, password } from '../../support/api/managed-users.ts'
@@ -47,7 +47,7 @@ describe('getMe', () => {
 
     expect((await server.ask('GET', `${identity}/me`, { key })).json()).toEqual({
       ...ann,
-      // None of them in full: who knows of roles alone must not take the key for its user.
+      // It lists no role: a client that knows only roles must not give the key all rights of its user.
       roles: [],
       userRoles: ann.roles,
       ...expected,

@@ -36,7 +36,7 @@ describe('postToken', () => {
     expect(ownHeaders(reply)).toEqual(['cache-control', 'content-length', 'content-type'])
   })
 
-  test('takes no offence at members that it does not know', async () => {
+  test('ignores unknown members', async () => {
     const more = { grant_type: 'password', scope: 'x', remember: true, nested: { a: [1] }, __proto__: null }
     const reply = await ask(JSON.stringify({ ...more, ...credentials }))
 

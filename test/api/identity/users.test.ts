@@ -1,4 +1,4 @@
-// getUsers, postUser, getUser, patchUser: the users of the embedded identity service. Who may do what to whom: ../rights.
+// getUsers, postUser, getUser, patchUser: users of the embedded identity service. For the rights see ../rights.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { identity, ownHeaders, startApi } from '../../support/api/api-server.ts'
 import { json, logIn, makeUser, password, type ShownUser, usersPath } from '../../support/api/managed-users.ts'
@@ -77,7 +77,7 @@ describe('postUser', () => {
     ['a hash in place of a password', { name: 'bad', passwordHash: 'x' }],
     ['far too much', { name: 'bad', roles: ['x'.repeat(20_000)] }],
     ['no object', ['bad']],
-  ])('answers 400 with {msg} to %s, and makes nobody', async (_, body) => {
+  ])('answers 400 with {msg} to %s, and creates no user', async (_, body) => {
     const reply = await post(body)
 
     expect([reply.status, reply.json()]).toEqual([400, { msg: expect.any(String) }])
@@ -126,7 +126,7 @@ describe('getUsers', () => {
     ])
   })
 
-  test('begins after a name whether anybody has it or not, and ends without a Link', async () => {
+  test('begins after a name, even if no user has it, and ends without a Link', async () => {
     const reply = await server.ask('GET', `${usersPath}?last=zzz`)
 
     expect([reply.json(), reply.headers.get('link')]).toEqual([{ users: [] }, null])

@@ -1,4 +1,4 @@
-// getHealth and getReadiness: for those who look after the process, so anyone may ask.
+// getHealth and getReadiness: for monitoring, so they need no credentials.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { version } from '../../../src/app/version.ts'
 import { ownHeaders, startApi } from '../../support/api/api-server.ts'

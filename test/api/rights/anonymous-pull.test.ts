@@ -25,7 +25,7 @@ const stocks = {
   exact: await fillStock(open, 'exact/one'),
   other: await fillStock(open, 'other/app'),
 }
-const stranger = askedBy(open, 'none')
+const anonymous = askedBy(open, 'none')
 const challenge = 'Basic realm="Berth", charset="UTF-8"'
 const body401 =
   '{"errors":[{"code":"UNAUTHORIZED","message":"authentication required","detail":{}}],"msg":"authentication required"}'
@@ -48,29 +48,29 @@ test('the tables have what they are made for', () => {
 describe('an anonymous caller, where some repositories are open', () => {
   test.each(named(pulls))('is served in one that matches: %s', async (_, operation) => {
     for (const stock of [stocks.open, stocks.exact]) {
-      expect((await askFor(stranger, operation, stock)).status).toBe(exampleOf(operation.route).status)
+      expect((await askFor(anonymous, operation, stock)).status).toBe(exampleOf(operation.route).status)
     }
   })
 
   test.each(named(pulls))('is told what is not there in one that matches: %s', async (_, operation) => {
     const status = operation.route.operationId === 'getImageDigestReferrers' ? 200 : 404
 
-    expect((await askFor(stranger, operation, emptyStock('open/none'))).status).toBe(status)
+    expect((await askFor(anonymous, operation, emptyStock('open/none'))).status).toBe(status)
   })
 
   test.each(named(pulls))(
     'is asked for credentials in any other, whether it exists or not: %s',
     async (_, operation) => {
       for (const name of ['other/none', 'open', 'exact/one/more', 'exact/on', 'opens/app']) {
-        expectAsked(await askFor(stranger, operation, emptyStock(name)), operation)
+        expectAsked(await askFor(anonymous, operation, emptyStock(name)), operation)
       }
-      expectAsked(await askFor(stranger, operation, stocks.other), operation)
+      expectAsked(await askFor(anonymous, operation, stocks.other), operation)
     },
   )
 
   test.each(named(others))('is asked for credentials by everything else: %s', async (_, operation) => {
     for (const stock of [stocks.open, stocks.other, emptyStock('open/none'), emptyStock('other/none')]) {
-      expectAsked(await askFor(stranger, operation, stock), operation)
+      expectAsked(await askFor(anonymous, operation, stock), operation)
     }
   })
 
@@ -91,14 +91,14 @@ describe('an anonymous caller, where some repositories are open', () => {
       ['GET', `${mount}/_catalog?n=many`],
     ]),
   )('is asked for credentials at %s %s', async (method = '', path = '') => {
-    expectAsked(await stranger.ask(method, path), { method, mount: '/v2' })
+    expectAsked(await anonymous.ask(method, path), { method, mount: '/v2' })
   })
 
   test('mounts nothing from an open repository, and opens no session', async () => {
     const digest = await pushBlob(open, 'open/app', 'may be pulled by all')
     const before = countRows(open.dataDir, 'uploads')
     for (const query of [`mount=${digest}&from=open/app`, `mount=${digest}`]) {
-      expectAsked(await stranger.ask('POST', `/v2/open/new/blobs/uploads/?${query}`), { method: 'POST', mount: '/v2' })
+      expectAsked(await anonymous.ask('POST', `/v2/open/new/blobs/uploads/?${query}`), { method: 'POST', mount: '/v2' })
     }
 
     expect(countRows(open.dataDir, 'uploads')).toBe(before)
@@ -126,7 +126,7 @@ describe('credentials, where anonymous callers may pull', () => {
   })
 
   test.each(['?apiKey=', '?apiKey=berth_nobodys_key_0123456789'])('that are bad are refused: %s', async (query) => {
-    expect((await stranger.ask('GET', path + query)).status).toBe(401)
+    expect((await anonymous.ask('GET', path + query)).status).toBe(401)
   })
 
   test.each(['Basic Og==', 'basic Og==', 'BASIC Og=='])('that are empty count as none: %s', async (authorization) => {
@@ -159,7 +159,7 @@ describe('the account of the open repositories', () => {
     await open.ask('POST', `${api}/disable`)
     const paths = ['/v2/open/app/manifests/v1', '/v2/open/none/manifests/v1', '/v2/other/app/manifests/v1', '/v2/']
     const replies = []
-    for (const path of paths) replies.push(await stranger.ask('GET', path))
+    for (const path of paths) replies.push(await anonymous.ask('GET', path))
     await open.ask('POST', `${api}/enable`)
 
     expect(replies.map(({ status }) => status)).toEqual([403, 403, 401, 401])

@@ -23,7 +23,7 @@ function freshName(): string {
   return `user-${made}`
 }
 
-/** Somebody with all rights of the set, without the administrator's. */
+/** A user with all rights of the set, without the administrator's. */
 async function operatorWith({ name }: RightSet): Promise<WiredRegistry> {
   return askedBy(registry, await addPerson(registry, { name: `${freshName()}-${name}`, roles: [name] }))
 }
@@ -43,7 +43,7 @@ async function keysOf(name: string): Promise<string[]> {
 const rightsOfKey = async (key: string) =>
   (await registry.ask('GET', `${identity}/me`, { key })).json<{ rights: readonly string[] }>().rights
 
-const deeds = {
+const operations = {
   'make a user of that role': (operator: WiredRegistry, role: string) =>
     operator.ask('POST', users, json({ name: freshName(), roles: [role] })),
   'give a user that role': async (operator: WiredRegistry, role: string) =>
@@ -59,11 +59,11 @@ const deeds = {
 } satisfies Record<string, (operator: WiredRegistry, role: string) => Promise<Reply>>
 
 describe.each(operators.map((set) => [set.name, set] as const))('an operator with %s', (_, own) => {
-  test.each(Object.entries(deeds))('can %s only with all the rights of the role', async (_, deed) => {
+  test.each(Object.entries(operations))('can %s only with all the rights of the role', async (_, operation) => {
     const operator = await operatorWith(own)
     for (const { name, rights } of rightSets) {
       const isWithin = rights.every((right) => own.rights.includes(right))
-      const { status } = await deed(operator, name)
+      const { status } = await operation(operator, name)
 
       expect([name, status < 300 ? 'done' : status]).toEqual([name, isWithin ? 'done' : 403])
     }
@@ -77,7 +77,7 @@ describe.each(operators.map((set) => [set.name, set] as const))('an operator wit
       const isWithin = rights.every((right) => own.rights.includes(right))
       expect([name, reply.status]).toEqual([name, isWithin ? 201 : 403])
       if (!isWithin) continue
-      // Somebody who may promotes the user: the key grows, but not beyond its maker.
+      // An operator promotes the user: the key gets more rights, but not more than its creator has.
       await registry.ask('PATCH', `${users}/${user}`, json({ roles: ['admin'] }))
 
       expect((await rightsOfKey(reply.json<{ key: string }>().key)).toSorted()).toEqual(own.rights.toSorted())
@@ -186,7 +186,7 @@ describe('a refused request changes nothing', () => {
     expect(await keysOf(boss)).toEqual(['test'])
   })
 
-  test('nor by himself on himself', async () => {
+  test('nor the roles of the operator that sends it', async () => {
     const name = freshName()
     const operator = askedBy(registry, await addPerson(registry, { name, roles: ['operate'] }))
     const reply = await operator.ask('PATCH', `${users}/${name}`, json({ roles: ['operate', 'admin'] }))
@@ -238,11 +238,11 @@ describe("an administrator's limited key", () => {
 })
 
 describe('the operators of two accounts', () => {
-  const neighbour = () =>
+  const addOtherOperator = () =>
     addPerson(registry, { name: freshName(), roles: ['admin'], account: `account-${freshName()}` })
 
   test('see only their own users', async () => {
-    const key = await neighbour()
+    const key = await addOtherOperator()
     const { users: seen } = (await registry.ask('GET', users, { key })).json<{ users: { name: string }[] }>()
 
     expect(seen).toHaveLength(1)
@@ -256,8 +256,8 @@ describe('the operators of two accounts', () => {
     ['GET', '/keys', undefined],
     ['POST', '/keys', { name: 'made' }],
     ['DELETE', '/keys/test', undefined],
-  ])("%s %s of the other's user is as of nobody's: %j", async (method, rest, body) => {
-    const key = await neighbour()
+  ])("%s %s of the other account's user is answered as for an unknown user: %j", async (method, rest, body) => {
+    const key = await addOtherOperator()
     const theirs = await userWith('nothing')
     const question = { key, ...(body === undefined ? {} : json(body)) }
     const [known, unknown] = [
@@ -276,7 +276,7 @@ describe('the operators of two accounts', () => {
   })
 
   test('a new user is in the account of the operator, even if the request names another', async () => {
-    const key = await neighbour()
+    const key = await addOtherOperator()
     const name = freshName()
     const alien = await registry.ask('POST', users, { key, ...json({ name, roles: [], account: 'another' }) })
     const made = await registry.ask('POST', users, { key, ...json({ name, roles: [] }) })

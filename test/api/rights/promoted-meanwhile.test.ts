@@ -53,7 +53,7 @@ async function promote({ registry }: World): Promise<void> {
   if (reply.status !== 200) throw new Error(`the promotion ended with ${reply.status}: ${reply.text}`)
 }
 
-const deeds = {
+const operations = {
   'sets the password': { method: 'PATCH', path: bob, body: { password: wanted }, done: 200 },
   'disables the user': { method: 'PATCH', path: bob, body: { disabled: true }, done: 200 },
   'removes the roles': { method: 'PATCH', path: bob, body: { roles: [] }, done: 200 },
@@ -66,11 +66,11 @@ const deeds = {
   },
 } as const
 
-type Deed = (typeof deeds)[keyof typeof deeds]
-const all = Object.entries(deeds)
+type Operation = (typeof operations)[keyof typeof operations]
+const all = Object.entries(operations)
 
 /** The request, with a body that stops half way. */
-function askSlowly({ registry, olga: key }: World, { method, path, body: content }: Deed) {
+function askSlowly({ registry, olga: key }: World, { method, path, body: content }: Operation) {
   const { body, reached, letGo } = holdBody(JSON.stringify(content))
   const headers = { 'content-type': 'application/json' }
   return { asking: registry.ask(method, path, { key, headers, body }), reached, letGo }
@@ -83,9 +83,9 @@ async function expectPromoted(world: World): Promise<void> {
 }
 
 describe('a request of an operator that pauses in its body, while the user becomes an administrator', () => {
-  test.each(all)('%s: it is refused and changes nothing', async (_, deed) => {
+  test.each(all)('%s: it is refused and changes nothing', async (_, operation) => {
     const world = await openWorld()
-    const { asking, reached, letGo } = askSlowly(world, deed)
+    const { asking, reached, letGo } = askSlowly(world, operation)
     await reached
 
     await promote(world)
@@ -95,18 +95,18 @@ describe('a request of an operator that pauses in its body, while the user becom
     await expectPromoted(world)
   })
 
-  test.each(all)('%s: control: it is done if the user is not promoted', async (_, deed) => {
+  test.each(all)('%s: control: it is done if the user is not promoted', async (_, operation) => {
     const world = await openWorld()
-    const { asking, reached, letGo } = askSlowly(world, deed)
+    const { asking, reached, letGo } = askSlowly(world, operation)
     await reached
     letGo()
 
-    expect((await asking).status).toBe(deed.done)
+    expect((await asking).status).toBe(operation.done)
   })
 })
 
 describe('a request of an operator that was allowed, but has not run, when the user becomes an administrator', () => {
-  test.each(all)('%s: it is refused and changes nothing', async (_, deed) => {
+  test.each(all)('%s: it is refused and changes nothing', async (_, operation) => {
     const gate = new Gate()
     let isArmed = false
     const holdOnce = async () => {
@@ -116,7 +116,7 @@ describe('a request of an operator that was allowed, but has not run, when the u
     }
     const world = await openWorld((metadata) => after(metadata, 'users', 'find', holdOnce))
     isArmed = true
-    const asking = world.registry.ask(deed.method, deed.path, { key: world.olga, ...json(deed.body) })
+    const asking = world.registry.ask(operation.method, operation.path, { key: world.olga, ...json(operation.body) })
     await gate.reached
 
     await promote(world)

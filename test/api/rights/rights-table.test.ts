@@ -76,7 +76,7 @@ test('the table has what it is made for', () => {
   expect(new Set(guarded.map(rightOf))).toEqual(new Set([undefined, 'pull', 'push', 'delete', 'operate']))
 })
 
-describe.each(rightSets.map((set) => [set.name, set.rights] as const))('who has %s', (name, rights) => {
+describe.each(rightSets.map((set) => [set.name, set.rights] as const))('a caller with %s', (name, rights) => {
   test('by a role can do that on every route, and no more', async () => {
     const key = await addPerson(registry, { name: `by-role-${name}`, roles: [name] })
 

@@ -29,7 +29,7 @@ const named = operations.map((operation) => [operation.title, operation] as cons
 const isOfRegistry = ({ route: { access } }: Operation) => access === 'repository' || access === 'enabled account'
 let made = 0
 
-/** Somebody of an account that nobody has used. */
+/** A user of a new account. */
 async function joinNewAccount(server: ApiServer) {
   made += 1
   const [account, user] = [`account-${made}`, `states-${made}`]
@@ -93,12 +93,15 @@ describe('an account that was never enabled', () => {
 
   test('is not enabled by checkAuthentication, by reading statistics or by a caller without rights', async () => {
     const { person, account } = await joinNewAccount(servers.on)
-    const stranger = askedBy(servers.on, await addPerson(servers.on, { name: 'states-none', roles: ['x'], account }))
+    const withoutRights = askedBy(
+      servers.on,
+      await addPerson(servers.on, { name: 'states-none', roles: ['x'], account }),
+    )
 
     const replies = [
       await person.ask('GET', '/v2/'),
       await person.ask('GET', `${api}/stats`),
-      await stranger.ask('GET', '/v2/_catalog'),
+      await withoutRights.ask('GET', '/v2/_catalog'),
     ]
 
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 403])

@@ -10,7 +10,7 @@ const digest = await pushBlob(server, 'mounts/source', 'mounted content')
 let made = 0
 
 describe.each(mounts)('mounting a blob at %s', (mount) => {
-  /** Into a repository that nobody has used. */
+  /** Into a new repository. */
   const mountBlob = async (query: string): Promise<{ reply: Reply; repository: string }> => {
     made += 1
     const repository = `mounts/target-${made}`
@@ -37,7 +37,7 @@ describe.each(mounts)('mounting a blob at %s', (mount) => {
 
   test.each([
     ['when the repository has it not', `mount=${digest}&from=mounts/none`],
-    ['when nobody has it', `mount=${digestOf('nobody has this')}`],
+    ['when no repository has it', `mount=${digestOf('nobody has this')}`],
     ['when the repository has no valid name', `mount=${digest}&from=NOT/valid`],
   ])('opens an upload instead %s', async (_, query) => {
     const { reply, repository } = await mountBlob(query)

@@ -66,7 +66,7 @@ describe.each(mounts)('getBlob at %s', (mount) => {
     expect([part.status, part.headers.get('content-range'), await part.text()]).toEqual([206, 'bytes 3-5/10', '345'])
   })
 
-  test('answers HEAD and 304 by itself, and S3 hears of neither', async () => {
+  test('answers HEAD and 304 by itself, without a request to S3', async () => {
     const heard = stub.requests().length
     const head = await server.ask('HEAD', blob)
     const unchanged = await server.ask('GET', blob, { headers: { 'if-none-match': `"${digest}"` } })
@@ -96,7 +96,7 @@ describe('clients that are not redirected', () => {
     expect(part.status).toBe(status === 200 ? 206 : 307)
   })
 
-  test('anybody, as long as the operator has not asked for it', async () => {
+  test('any client, as long as the operator has not enabled redirects', async () => {
     const own = await pushBlob(usual, name, content)
     const reply = await usual.ask('GET', `/v2/${name}/blobs/${own}`)
 
@@ -136,13 +136,13 @@ describe('the address', () => {
   })
 
   test('is not given to callers without the right to pull, nor for a missing blob', async () => {
-    const person = await addPerson(server, { name: 'stranger', roles: [] })
+    const person = await addPerson(server, { name: 'without-roles', roles: [] })
     const refused = await server.ask('GET', path, { key: person })
-    const stranger = await server.ask('GET', path, { key: 'none' })
+    const anonymous = await server.ask('GET', path, { key: 'none' })
     const absent = await server.ask('GET', `/v2/${name}/blobs/${digestOf('absent')}`)
 
-    expect([refused.status, stranger.status, absent.status]).toEqual([403, 401, 404])
-    for (const reply of [refused, stranger, absent]) expect(reply.headers.get('location')).toBeNull()
+    expect([refused.status, anonymous.status, absent.status]).toEqual([403, 401, 404])
+    for (const reply of [refused, anonymous, absent]) expect(reply.headers.get('location')).toBeNull()
   })
 })
 

@@ -156,7 +156,7 @@ describe('which blobs can be had', () => {
 })
 
 describe('getBlob without the bytes', () => {
-  test('answers 404 when the bytes of a blob are lost, and promises no length of them', async () => {
+  test('answers 404 when the bytes of a blob are lost, without their length', async () => {
     const own = await startApi()
     await pushBlob(own, 'app', content)
     loseBlobs(own.dataDir)

@@ -204,7 +204,7 @@ describe('what the catalog shows to a limited key', () => {
     expect(repositories(there)).toEqual(shown.filter((name) => name > 'lib-7/private-57').slice(0, 3))
   })
 
-  test('is the same as for everybody where the pattern is a star', async () => {
+  test('is complete where the pattern is a star', async () => {
     const star = await addPerson(own, { name: 'star', roles: ['reader'], limits: { repositories: within(['*']) } })
     const path = '/v2/_catalog?n=1000'
 

@@ -23,9 +23,9 @@ describe.each(mounts)('checkAuthentication at %s/', (mount) => {
   })
 
   test('is the same without the slash', async () => {
-    const [known, stranger] = [await server.ask('GET', mount), await server.ask('GET', mount, { key: 'none' })]
+    const [known, anonymous] = [await server.ask('GET', mount), await server.ask('GET', mount, { key: 'none' })]
 
-    expect([known.status, known.text, stranger.status]).toEqual([200, '{}', 401])
+    expect([known.status, known.text, anonymous.status]).toEqual([200, '{}', 401])
   })
 
   test('asks for no right at all', async () => {

@@ -1,7 +1,7 @@
 // OAuth 2 as Docker's token specification has it: containerd asks this way first.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { mounts, type Question } from '../../support/api/api-server.ts'
-import { bearing, loginToken, type SoldToken, startBearerApi } from '../../support/api/scoped-tokens.ts'
+import { bearing, type IssuedToken, loginToken, startBearerApi } from '../../support/api/scoped-tokens.ts'
 import { testApiKey } from '../../support/basics/test-project.ts'
 import { basic } from '../../support/server/test-server.ts'
 
@@ -30,11 +30,11 @@ describe('a form', () => {
       scope,
       ...user,
     })
-    const sold = reply.json<SoldToken>()
+    const issued = reply.json<IssuedToken>()
 
-    expect([reply.status, sold.access_token, sold.scope]).toEqual([200, sold.token, scope])
+    expect([reply.status, issued.access_token, issued.scope]).toEqual([200, issued.token, scope])
     expect(reply.headers.get('cache-control')).toBe('no-store')
-    expect((await server.ask('POST', '/v2/team/app/blobs/uploads/', bearing(sold.token))).status).toBe(202)
+    expect((await server.ask('POST', '/v2/team/app/blobs/uploads/', bearing(issued.token))).status).toBe(202)
   })
 
   test.each([...mounts])('is taken under %s', async (mount) => {
@@ -51,10 +51,10 @@ describe('a form', () => {
     const both = 'repository:one:pull repository:two:pull'
     const fields = new URLSearchParams(withKey).toString()
 
-    expect((await post({ ...withKey, scope: both })).json<SoldToken>().scope).toBe(both)
-    expect((await post(`${fields}&scope=repository:one:pull&scope=repository:two:pull`)).json<SoldToken>().scope).toBe(
-      both,
-    )
+    expect((await post({ ...withKey, scope: both })).json<IssuedToken>().scope).toBe(both)
+    expect(
+      (await post(`${fields}&scope=repository:one:pull&scope=repository:two:pull`)).json<IssuedToken>().scope,
+    ).toBe(both)
   })
 
   test('without a user leaves the word to the other carriers', async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { pushApiImage } from '../../support/api/api-images.ts'
 import { api, identity } from '../../support/api/api-server.ts'
-import { bearing, buyToken, loginToken, startBearerApi } from '../../support/api/scoped-tokens.ts'
+import { bearing, fetchToken, loginToken, startBearerApi } from '../../support/api/scoped-tokens.ts'
 import { testApiKey } from '../../support/basics/test-project.ts'
 import { forgedTokens } from '../../support/identity/forged-tokens.ts'
 import { basic } from '../../support/server/test-server.ts'
@@ -20,8 +20,8 @@ const login = await loginToken(server)
 const kinds = {
   'API key': testApiKey,
   'login token': login,
-  'scoped token': (await buyToken(server, everything)).token,
-  'anonymous token': (await buyToken(server, everything, { key: 'none' })).token,
+  'scoped token': (await fetchToken(server, everything)).token,
+  'anonymous token': (await fetchToken(server, everything, { key: 'none' })).token,
 } as const
 type Kind = keyof typeof kinds
 
@@ -96,7 +96,7 @@ describe('a form takes no scoped token either', () => {
 describe('a scoped token that was tampered with', () => {
   test('or was signed by another server, is refused', async () => {
     const other = await startBearerApi()
-    const foreign = (await buyToken(other, everything)).token
+    const foreign = (await fetchToken(other, everything)).token
     await other.stop()
     const reply = await server.ask('GET', '/v2/public/app/manifests/v1', bearing(foreign))
 

@@ -6,11 +6,11 @@ import { addPerson } from '../../support/api/people.ts'
 import {
   askForToken,
   bearing,
-  buyToken,
   claimsOf,
+  fetchToken,
   forgeToken,
+  type IssuedToken,
   loginToken,
-  type SoldToken,
   startBearerApi,
 } from '../../support/api/scoped-tokens.ts'
 
@@ -21,7 +21,7 @@ await pushApiImage(server, 'team/app', 'v1')
 const scope = 'repository:team/app:pull'
 const path = '/v2/team/app/manifests/v1'
 
-function endOf({ token }: SoldToken): number {
+function endOf({ token }: IssuedToken): number {
   return Number(claimsOf(token)['exp']) * 1000
 }
 
@@ -31,39 +31,39 @@ async function keyThatEnds(name: string, expiresAt: number): Promise<string> {
 
 describe('a token lives', () => {
   test('for 15 minutes, also if it was issued for a token that lives for a day', async () => {
-    const sold = await buyToken(server, scope, bearing(await loginToken(server)))
+    const issued = await fetchToken(server, scope, bearing(await loginToken(server)))
 
-    expect(sold.expires_in).toBe(900)
-    expect(endOf(sold)).toBeLessThanOrEqual(Date.parse(sold.issued_at) + 900_000)
-    expect(endOf(sold)).toBeGreaterThan(Date.parse(sold.issued_at) + 898_000)
+    expect(issued.expires_in).toBe(900)
+    expect(endOf(issued)).toBeLessThanOrEqual(Date.parse(issued.issued_at) + 900_000)
+    expect(endOf(issued)).toBeGreaterThan(Date.parse(issued.issued_at) + 898_000)
   })
 
   test('for as long as the setting says', async () => {
     const other = await startBearerApi({ BERTH_AUTH__TOKEN_LIFETIME: '1m' })
-    const sold = await buyToken(other, scope)
+    const issued = await fetchToken(other, scope)
     await other.stop()
 
-    expect(sold.expires_in).toBe(60)
-    expect(endOf(sold)).toBeLessThanOrEqual(Date.parse(sold.issued_at) + 60_000)
+    expect(issued.expires_in).toBe(60)
+    expect(endOf(issued)).toBeLessThanOrEqual(Date.parse(issued.issued_at) + 60_000)
   })
 
   test('no longer than the API key it was issued for', async () => {
     const end = Date.now() + 300_000
-    const sold = await buyToken(server, scope, { key: await keyThatEnds('five', end) })
+    const issued = await fetchToken(server, scope, { key: await keyThatEnds('five', end) })
 
-    expect(endOf(sold)).toBeLessThanOrEqual(end)
-    expect(endOf(sold)).toBeGreaterThan(end - 2_000)
-    expect(sold.expires_in).toBeLessThanOrEqual(300)
-    expect(sold.expires_in).toBeGreaterThan(200)
+    expect(endOf(issued)).toBeLessThanOrEqual(end)
+    expect(endOf(issued)).toBeGreaterThan(end - 2_000)
+    expect(issued.expires_in).toBeLessThanOrEqual(300)
+    expect(issued.expires_in).toBeGreaterThan(200)
   })
 
   test('no longer even if that is less than the minute that clients are always told', async () => {
     const end = Date.now() + 30_000
-    const sold = await buyToken(server, scope, { key: await keyThatEnds('thirty', end) })
+    const issued = await fetchToken(server, scope, { key: await keyThatEnds('thirty', end) })
 
-    expect(sold.expires_in).toBe(60)
-    expect(endOf(sold)).toBeLessThanOrEqual(end)
-    expect((await server.ask('GET', path, bearing(sold.token))).status).toBe(200)
+    expect(issued.expires_in).toBe(60)
+    expect(endOf(issued)).toBeLessThanOrEqual(end)
+    expect((await server.ask('GET', path, bearing(issued.token))).status).toBe(200)
   })
 
   test('not at all, for an API key that has expired', async () => {
@@ -118,7 +118,7 @@ test('a token that ends during an upload does not end the upload', async () => {
   expect([patched.status, patched.headers.get('range')]).toEqual([202, '0-9'])
   // Only the next request needs the next token.
   expect((await server.ask('GET', session, bearing(token))).status).toBe(401)
-  const { token: next } = await buyToken(server, 'repository:team/app:pull,push')
+  const { token: next } = await fetchToken(server, 'repository:team/app:pull,push')
   expect((await server.ask('GET', session, bearing(next))).status).toBe(204)
 })
 
@@ -131,7 +131,7 @@ describe('a right that its owner loses meanwhile', () => {
 
   test('ends with the token, and the user gets no other token', async () => {
     const key = await addPerson(server, { name: 'dan', roles: ['reader'] })
-    const { token } = await buyToken(server, scope, { key })
+    const { token } = await fetchToken(server, scope, { key })
     expect((await change(server, 'dan', { disabled: true })).status).toBe(200)
 
     expect((await server.ask('GET', path, bearing(token))).status).toBe(200)
@@ -141,16 +141,16 @@ describe('a right that its owner loses meanwhile', () => {
   test('is gone from the next token', async () => {
     const key = await addPerson(server, { name: 'rod', roles: ['writer'] })
     const asked = 'repository:team/app:pull,push'
-    expect((await buyToken(server, asked, { key })).scope).toBe(asked)
+    expect((await fetchToken(server, asked, { key })).scope).toBe(asked)
     await change(server, 'rod', { roles: ['reader'] })
 
-    expect((await buyToken(server, asked, { key })).scope).toBe(scope)
+    expect((await fetchToken(server, asked, { key })).scope).toBe(scope)
   })
 })
 
 test('a disabled account gets tokens that open nothing before it is enabled', async () => {
   await server.ask('POST', `${api}/disable`)
-  const { token } = await buyToken(server, scope)
+  const { token } = await fetchToken(server, scope)
   const check = await server.ask('GET', '/v2/', bearing(token))
   const refused = await server.ask('GET', path, bearing(token))
   await server.ask('POST', `${api}/enable`)
@@ -162,7 +162,7 @@ test('a disabled account gets tokens that open nothing before it is enabled', as
 test('an anonymous token cannot be exchanged for the next one after anonymous pull was switched off', async () => {
   const open = await startBearerApi({ BERTH_AUTH__ANONYMOUS_PULL: 'team/*' })
   try {
-    const { token } = await buyToken(open, scope, { key: 'none' })
+    const { token } = await fetchToken(open, scope, { key: 'none' })
     expect((await askForToken(open, [scope], { key: 'none' })).status).toBe(200)
 
     expect((await askForToken(open, [scope], bearing(token))).status).toBe(401)

@@ -22,7 +22,7 @@ async function withServer(settings: Readonly<Record<string, string>>, body: (ser
 }
 
 describe('the realm', () => {
-  test.each([...mounts])('stays in the mount %s, and sells there', async (mount) => {
+  test.each([...mounts])('stays in the mount %s, and issues tokens there', async (mount) => {
     await withServer({}, async (server) => {
       const realm = await realmOf(server, mount)
       const answer = await fetch(realm, { headers: { 'x-api-key': testApiKey } })
@@ -65,7 +65,7 @@ describe('the realm', () => {
     })
   })
 
-  test('does not believe anybody else', async () => {
+  test('does not believe any other peer', async () => {
     await withServer({ BERTH_SERVER__TRUSTED_PROXIES: '192.0.2.1' }, async (server) => {
       const headers = {
         host: 'registry.example.com',

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { pushApiImage, pushBlob } from '../../support/api/api-images.ts'
 import type { Question, Reply } from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
-import { askForToken, bearing, buyToken, type SoldToken, startBearerApi } from '../../support/api/scoped-tokens.ts'
+import { askForToken, bearing, fetchToken, type IssuedToken, startBearerApi } from '../../support/api/scoped-tokens.ts'
 
 const server = await startBearerApi({ BERTH_AUTH__ANONYMOUS_PULL: 'public/*' })
 afterAll(() => server.stop())
@@ -15,7 +15,7 @@ const limited = await addPerson(server, {
 })
 
 const realm = `Bearer realm="${server.url}/v2/_token",service="Berth"`
-const stranger: Question = { key: 'none' }
+const anonymous: Question = { key: 'none' }
 
 function challengeOf(reply: Reply): readonly [number, string | null] {
   return [reply.status, reply.headers.get('www-authenticate')]
@@ -47,13 +47,13 @@ describe('an anonymous caller is told which token to fetch', () => {
   ])('by %s %s', async (method, path, scope) => {
     const expected = scope === undefined ? realm : `${realm},scope="${scope}"`
 
-    expect(challengeOf(await server.ask(method, path, stranger))).toEqual([401, expected])
+    expect(challengeOf(await server.ask(method, path, anonymous))).toEqual([401, expected])
   })
 })
 
 describe('a token for one repository', () => {
   test('opens that one for what it names', async () => {
-    const { token } = await buyToken(server, 'repository:team/app:pull')
+    const { token } = await fetchToken(server, 'repository:team/app:pull')
 
     expect((await server.ask('GET', '/v2/team/app/manifests/v1', bearing(token))).status).toBe(200)
   })
@@ -67,7 +67,7 @@ describe('a token for one repository', () => {
     ['deletion', 'DELETE', '/v2/team/app/manifests/v1', 'repository:team/app:delete'],
     ['the catalog', 'GET', '/v2/_catalog', 'registry:catalog:*'],
   ])('is not enough for %s, and its owner learns which to fetch', async (_, method, path, scope) => {
-    const { token } = await buyToken(server, 'repository:team/app:pull')
+    const { token } = await fetchToken(server, 'repository:team/app:pull')
     const reply = await server.ask(method, path, bearing(token))
 
     expect(challengeOf(reply)).toEqual([401, `${realm},scope="${scope}",error="insufficient_scope"`])
@@ -75,13 +75,13 @@ describe('a token for one repository', () => {
   })
 
   test('and the right that its owner has not, is no way around', async () => {
-    const sold = (
+    const issued = (
       await askForToken(server, ['repository:team/app:pull,push,delete'], { key: reader })
-    ).json<SoldToken>()
+    ).json<IssuedToken>()
 
-    expect(sold.scope).toBe('repository:team/app:pull')
-    expect((await server.ask('GET', '/v2/team/app/tags/list', bearing(sold.token))).status).toBe(200)
-    expect((await server.ask('DELETE', '/v2/team/app/manifests/v1', bearing(sold.token))).status).toBe(401)
+    expect(issued.scope).toBe('repository:team/app:pull')
+    expect((await server.ask('GET', '/v2/team/app/tags/list', bearing(issued.token))).status).toBe(200)
+    expect((await server.ask('DELETE', '/v2/team/app/manifests/v1', bearing(issued.token))).status).toBe(401)
   })
 })
 
@@ -100,30 +100,30 @@ describe('the catalog', () => {
     (await server.ask('GET', '/v2/_catalog', bearing(token))).json<{ repositories: string[] }>().repositories
 
   test('is complete for a token of a caller who may pull everything', async () => {
-    const { token } = await buyToken(server, 'registry:catalog:*')
+    const { token } = await fetchToken(server, 'registry:catalog:*')
 
     expect(await namesFor(token)).toEqual(['private/app', 'public/app', 'team/app', 'team/other'])
   })
 
   test('by a token of a limited key shows what the key may pull', async () => {
-    const { token } = await buyToken(server, 'registry:catalog:*', { key: limited })
+    const { token } = await fetchToken(server, 'registry:catalog:*', { key: limited })
 
     expect(await namesFor(token)).toEqual(['team/app', 'team/other'])
     expect((await server.ask('GET', '/v2/team/app/tags/list', bearing(token))).status).toBe(401)
   })
 
   test('is not shown to anonymous callers', async () => {
-    const sold = await buyToken(server, 'registry:catalog:*', stranger)
+    const issued = await fetchToken(server, 'registry:catalog:*', anonymous)
 
-    expect(sold.scope).toBe('')
-    expect((await server.ask('GET', '/v2/_catalog', bearing(sold.token))).status).toBe(401)
+    expect(issued.scope).toBe('')
+    expect((await server.ask('GET', '/v2/_catalog', bearing(issued.token))).status).toBe(401)
   })
 })
 
 describe('a mount from another repository', () => {
   const mountWith = async (scope: string) => {
     const digest = await pushBlob(server, 'team/other', 'to be mounted')
-    const { token } = await buyToken(server, scope)
+    const { token } = await fetchToken(server, scope)
     return server.ask('POST', `/v2/team/app/blobs/uploads/?mount=${digest}&from=team/other`, bearing(token))
   }
 
@@ -133,7 +133,7 @@ describe('a mount from another repository', () => {
 
   test('asks for a token for both, where the token is for one alone', async () => {
     const digest = await pushBlob(server, 'private/app', 'to be mounted later')
-    const { token } = await buyToken(server, 'repository:team/app:pull,push')
+    const { token } = await fetchToken(server, 'repository:team/app:pull,push')
     const path = `/v2/team/app/blobs/uploads/?mount=${digest}&from=private/app`
     const asked = await server.ask('POST', path, bearing(token))
 
@@ -146,7 +146,7 @@ describe('a mount from another repository', () => {
   test('becomes an upload for a token that was asked for both and may not pull from the other', async () => {
     const digest = await pushBlob(server, 'private/app', 'not to be mounted')
     const both = 'repository:team/app:pull,push repository:private/app:pull'
-    const { token, scope } = await buyToken(server, both, { key: limited })
+    const { token, scope } = await fetchToken(server, both, { key: limited })
     const path = `/v2/team/app/blobs/uploads/?mount=${digest}&from=private/app`
 
     expect(scope).not.toContain('private/app')
@@ -157,7 +157,7 @@ describe('a mount from another repository', () => {
 describe('where some repositories are open to anonymous callers', () => {
   test('an anonymous caller gets a token to pull those, and no more', async () => {
     const asked = 'repository:public/app:pull,push,delete repository:private/app:pull registry:catalog:*'
-    const { scope, token } = await buyToken(server, asked, stranger)
+    const { scope, token } = await fetchToken(server, asked, anonymous)
 
     expect(scope).toBe('repository:public/app:pull')
     expect((await server.ask('GET', '/v2/public/app/manifests/v1', bearing(token))).status).toBe(200)
@@ -170,9 +170,9 @@ describe('where some repositories are open to anonymous callers', () => {
     ['DELETE', '/v2/public/app/manifests/v1'],
     ['GET', '/v2/'],
   ])('%s %s asks an anonymous caller for credentials, with a token as without', async (method, path) => {
-    const { token } = await buyToken(server, 'repository:public/app:pull', stranger)
+    const { token } = await fetchToken(server, 'repository:public/app:pull', anonymous)
 
-    const [status, challenge] = challengeOf(await server.ask(method, path, stranger))
+    const [status, challenge] = challengeOf(await server.ask(method, path, anonymous))
 
     expect([status, challenge?.startsWith(realm)]).toEqual([401, true])
     // Told so, containerd does not try the same token again and again.
@@ -183,7 +183,7 @@ describe('where some repositories are open to anonymous callers', () => {
   })
 
   test('an anonymous caller needs no token', async () => {
-    expect((await server.ask('GET', '/v2/public/app/manifests/v1', stranger)).status).toBe(200)
+    expect((await server.ask('GET', '/v2/public/app/manifests/v1', anonymous)).status).toBe(200)
   })
 
   test('bad credentials do not count as no credentials', async () => {

@@ -5,9 +5,9 @@ import { addPerson } from '../../support/api/people.ts'
 import {
   askForToken,
   bearing,
-  buyToken,
   claimsOf,
-  type SoldToken,
+  fetchToken,
+  type IssuedToken,
   startBearerApi,
 } from '../../support/api/scoped-tokens.ts'
 import { testApiKey } from '../../support/basics/test-project.ts'
@@ -39,33 +39,33 @@ describe('the answer', () => {
   test('has all that clients look for', async () => {
     const before = Date.now()
     const reply = await askForToken(server, [scope])
-    const sold = reply.json<SoldToken>()
+    const issued = reply.json<IssuedToken>()
 
-    expect(sold).toEqual({
+    expect(issued).toEqual({
       token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
-      access_token: sold.token,
+      access_token: issued.token,
       token_type: 'Bearer',
       expires_in: 900,
       issued_at: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/),
       scope,
     })
-    expect(Date.parse(sold.issued_at)).toBeGreaterThanOrEqual(before)
-    expect(Date.parse(sold.issued_at)).toBeLessThanOrEqual(Date.now())
+    expect(Date.parse(issued.issued_at)).toBeGreaterThanOrEqual(before)
+    expect(Date.parse(issued.issued_at)).toBeLessThanOrEqual(Date.now())
     expect(reply.headers.get('cache-control')).toBe('no-store')
     expect(reply.headers.get('content-type')).toBe('application/json')
   })
 
   test('is the same kind for every parameter that clients send along', async () => {
     const more = '&service=Berth&account=apikey&client_id=docker&offline_token=true&access_type=offline&n=1'
-    const sold = (await askCarrying({ headers: { 'x-api-key': testApiKey } }, more)).json<SoldToken>()
+    const issued = (await askCarrying({ headers: { 'x-api-key': testApiKey } }, more)).json<IssuedToken>()
 
-    expect(sold.scope).toBe(scope)
+    expect(issued.scope).toBe(scope)
     // Nothing to keep: a client that asks for an offline token goes on with its credentials.
-    expect(Object.keys(sold)).not.toContain('refresh_token')
+    expect(Object.keys(issued)).not.toContain('refresh_token')
   })
 
   test.each([...mounts])('under %s is good for either mount', async (mount) => {
-    const { token } = (await askForToken(server, [scope], {}, mount)).json<SoldToken>()
+    const { token } = (await askForToken(server, [scope], {}, mount)).json<IssuedToken>()
     for (const other of mounts) {
       expect((await server.ask('POST', `${other}/team/app/blobs/uploads/`, bearing(token))).status).toBe(202)
     }
@@ -75,7 +75,7 @@ describe('the answer', () => {
 describe('the scope', () => {
   async function grantedTo(key: string | undefined, ...scopes: readonly string[]): Promise<string> {
     const reply = await askForToken(server, scopes, key === undefined ? {} : { key })
-    return reply.status === 200 ? reply.json<SoldToken>().scope : `${reply.status}`
+    return reply.status === 200 ? reply.json<IssuedToken>().scope : `${reply.status}`
   }
 
   test('may be repeated, or several in one', async () => {
@@ -87,7 +87,7 @@ describe('the scope', () => {
 
   test('may be absent, as at a login', async () => {
     expect(await grantedTo(undefined)).toBe('')
-    const { token } = (await askForToken(server, [])).json<SoldToken>()
+    const { token } = (await askForToken(server, [])).json<IssuedToken>()
     expect((await server.ask('GET', '/v2/', bearing(token))).status).toBe(200)
   })
 
@@ -113,7 +113,7 @@ describe('the scope', () => {
 })
 
 test('no token gives access to the administrative interface', async () => {
-  const { token } = await buyToken(server, 'repository:app:*,operate registry:catalog:*')
+  const { token } = await fetchToken(server, 'repository:app:*,operate registry:catalog:*')
 
   expect(JSON.stringify(claimsOf(token))).not.toContain('operate')
   expect((await server.ask('GET', `${api}/stats`, bearing(token))).status).toBe(401)
@@ -121,8 +121,8 @@ test('no token gives access to the administrative interface', async () => {
 
 test('a token for more repositories than fit holds the first of them', async () => {
   const names = Array.from({ length: 64 }, (_, number) => `team/${'x'.repeat(90)}${number}`)
-  const sold = await buyToken(server, names.map((name) => `repository:${name}:pull,push`).join(' '))
+  const issued = await fetchToken(server, names.map((name) => `repository:${name}:pull,push`).join(' '))
 
-  expect(sold.scope.split(' ').length).toBeGreaterThan(15)
-  expect((await server.ask('POST', `/v2/${names[0]}/blobs/uploads/`, bearing(sold.token))).status).toBe(202)
+  expect(issued.scope.split(' ').length).toBeGreaterThan(15)
+  expect((await server.ask('POST', `/v2/${names[0]}/blobs/uploads/`, bearing(issued.token))).status).toBe(202)
 })

@@ -98,7 +98,7 @@ describe.each(mounts)('a blob in one request at %s', (mount) => {
 })
 
 describe('whose an upload is', () => {
-  test('the one who began it: to others of the account it is unknown', async () => {
+  test('the user who began it: it is unknown to other users of the account', async () => {
     const key = await addPerson(server, { name: 'status-writer', roles: ['writer'] })
     const location = await startUpload(server, name)
     const replies = [

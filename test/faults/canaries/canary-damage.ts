@@ -38,9 +38,9 @@ async function askAll(server: CanaryServer, token: string): Promise<number[]> {
 export async function askWhileBroken(server: CanaryServer): Promise<ReadonlySet<number>> {
   const { dataDir } = server.berth
   const statuses = new Set<number>()
-  // Of a key that is not ours: whoever checks it looks for new keys first.
-  const token = strangersToken()
-  server.canaries.add({ name: 'a token of a stranger', secret: token.split('.')[2] ?? '' })
+  // Signed by an unknown key: the check of the token looks for new keys first.
+  const token = foreignToken()
+  server.canaries.add({ name: 'a token with a foreign signature', secret: token.split('.')[2] ?? '' })
   const askAndNote = async () => {
     // Longer than good credentials are remembered, and keys are not looked for.
     await Bun.sleep(1_100)
@@ -76,7 +76,7 @@ export async function askWhileBroken(server: CanaryServer): Promise<ReadonlySet<
   return statuses
 }
 
-function strangersToken(): string {
+function foreignToken(): string {
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const claims = { iss: 'berth', aud: 'berth', sub: 'admin', epoch: 0, exp: 9_999_999_999 }
   return `${encode({ alg: 'EdDSA', typ: 'JWT', kid: crypto.randomUUID() })}.${encode(claims)}.${newSecret()}`

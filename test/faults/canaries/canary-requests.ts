@@ -117,7 +117,7 @@ export async function sendOddBodies(server: CanaryServer): Promise<void> {
   }
 }
 
-/** A user with a password of his own, who changes it, and logs in; and keys that are used, limited and revoked. */
+/** A user changes the password and logs in. API keys are used, limited and revoked. */
 export async function manageUsers(server: CanaryServer): Promise<void> {
   const headers = { ...json, 'x-api-key': server.apiKey }
   const passwords = [newSecret(), newSecret(' ü"\\+%&')]

@@ -37,7 +37,7 @@ export async function startApi(settings: Readonly<Record<string, string>> = {}):
     async ask(method, path, { headers = {}, body, key } = {}) {
       const init = { method, headers: { ...headers }, ...(body === undefined ? {} : { body }) }
       if (key !== undefined && key !== 'none') Object.assign(init.headers, { 'x-api-key': key })
-      const response = key === undefined ? await server.fetch(path, init) : await server.fetchAsStranger(path, init)
+      const response = key === undefined ? await server.fetch(path, init) : await server.fetchWithoutKey(path, init)
       const reply = await readReply(response)
       const faults = findContradictions(method, path, reply)
       if (faults.length > 0) throw new Error(`${method} ${path.slice(0, 200)}\n  ${faults.join('\n  ')}`)

@@ -18,7 +18,7 @@ export const cells: readonly Cell[] = operations.flatMap((operation) =>
   carriers.flatMap((carrier) => states.map((state) => ({ operation, carrier, state }))),
 )
 
-/** Tells whether anybody has written to the stores. */
+/** Tells whether the stores were written to. */
 export class StoreWatch {
   readonly #dataDir: string
   readonly #database: Database
@@ -28,7 +28,7 @@ export class StoreWatch {
     this.#database = new Database(join(dataDir, 'metadata.sqlite'), { readwrite: true })
   }
 
-  /** Another text after any commit of anybody else, and after any change to the files. */
+  /** Another text after any commit of another connection, and after any change to the files. */
   look(): string {
     const version = this.#database.query<{ data_version: number }, []>('PRAGMA data_version').get()?.data_version
     return JSON.stringify([version, listFiles(this.#dataDir).sort()])
@@ -76,7 +76,7 @@ export async function findFaults(
   ]
 }
 
-/** Whether credentials decide: everywhere but at the routes for anyone; a token is sold only to who is known. */
+/** Whether credentials decide: everywhere but at the routes for anyone; a token is issued only to a known caller. */
 function isGuarded({ route }: Operation, { challenge }: CarrierWorld): boolean {
   if (route.pattern === '/_token') return challenge === 'bearer'
   return route.access !== 'anyone'

@@ -25,7 +25,7 @@ export function deciderOf({ first, second }: Pair): 'first' | 'second' | 'neithe
   return one < other ? 'first' : 'second'
 }
 
-/** Who the server takes for the caller, or the status of its refusal. */
+/** The caller that the server recognizes, or the status of its refusal. */
 export async function callerOf(port: number, { first, second }: Pair, brought: Brought): Promise<string> {
   const carried = [first.carry(brought.first), second.carry(brought.second)]
   const query = carried.flatMap((one) => one.query ?? []).join('&')

@@ -22,8 +22,8 @@ export const titleOf = ({ method, carries, site, origin }: Row) =>
 
 export const publicUrl = 'https://registry.example.com'
 
-/** Something to do by each method, and what it answers to who may. */
-const deeds: Readonly<Record<Row['method'], readonly [path: string, status: number, body?: string]>> = {
+/** An example request for each method, and its status for a caller with the right. */
+const examples: Readonly<Record<Row['method'], readonly [path: string, status: number, body?: string]>> = {
   GET: ['/v2/', 200],
   HEAD: ['/v2/', 200],
   OPTIONS: ['/v2/', 405],
@@ -42,7 +42,7 @@ export interface Facts {
 }
 
 export async function answerTo({ method, carries, site, origin }: Row, { url, cookie, key }: Facts): Promise<number> {
-  const [path, , body] = deeds[method]
+  const [path, , body] = examples[method]
   const named = originNamed(origin, url)
   const answer = await fetch(url + path, {
     method,
@@ -84,7 +84,7 @@ function originNamed(origin: Row['origin'], url: string): string | undefined {
  * origin must be ours, or absent: no browser sends neither header.
  */
 export function wantedAnswer({ method, carries, site, origin }: Row, { ours }: Facts): number {
-  const [, status] = deeds[method]
+  const [, status] = examples[method]
   const isSafe = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
   if (carries !== 'cookie' || isSafe) return status
   const isOurPage =

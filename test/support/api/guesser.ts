@@ -19,7 +19,7 @@ export interface Told {
   readonly text: string
 }
 
-/** Asks through a proxy on this machine, as whoever `forwardedFor` names. */
+/** Asks through a proxy on this machine, as the address in `forwardedFor`. */
 export class Guesser {
   readonly #server: MovedServer
   readonly forwardedFor: string

@@ -55,7 +55,7 @@ export interface DocumentedOperation extends Omit<PathOperation, 'parameters'> {
   readonly parameters: readonly Parameter[]
 }
 
-/** Only what survives on the way through JSON counts. */
+/** The document after a round trip through JSON, as clients get it. */
 export const openApi: OpenApi = JSON.parse(
   JSON.stringify(buildDocument({ registry: registryRoutes, service: serviceRoutes }, version)),
 )

@@ -143,7 +143,7 @@ export function askFor(server: ApiServer, operation: Operation, stock: Stock): P
   return server.ask(operation.method, path, question)
 }
 
-/** Fills a repository; whoever asks must be allowed to push, and the user with his key must be there. */
+/** Fills a repository. The caller must be allowed to push, and the user and the key must exist. */
 export async function fillStock(
   server: ApiServer,
   repository: string,

@@ -1,4 +1,4 @@
-// Tokens of bearer mode, bought over the wire, or made by the server's own key as it would never make them.
+// Tokens of bearer mode: requested over HTTP, or signed with the server's own key as it would never sign them.
 import { join } from 'node:path'
 import { FilesystemSigningKeys } from '../../../src/adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
 import { KeyRing } from '../../../src/identity/key-ring.ts'
@@ -6,7 +6,7 @@ import { type ScopedToken, ScopedTokens } from '../../../src/identity/scoped-tok
 import { testAdminPassword } from '../basics/test-project.ts'
 import { type ApiServer, identity, type Question, type Reply, startApi } from './api-server.ts'
 
-export interface SoldToken {
+export interface IssuedToken {
   readonly token: string
   readonly access_token: string
   readonly token_type: string
@@ -30,10 +30,10 @@ export function askForToken(
   return server.ask('GET', `${mount}/_token?${query}`, question)
 }
 
-export async function buyToken(server: ApiServer, scope: string, question: Question = {}): Promise<SoldToken> {
+export async function fetchToken(server: ApiServer, scope: string, question: Question = {}): Promise<IssuedToken> {
   const reply = await askForToken(server, [scope], question)
   if (reply.status !== 200) throw new Error(`no token for ${scope}: ${reply.status} ${reply.text}`)
-  return reply.json<SoldToken>()
+  return reply.json<IssuedToken>()
 }
 
 /** A question that carries this token and nothing else. */

@@ -4,7 +4,7 @@ import { collect, openWorld } from '../stores/use-case-world.ts'
 import { imageOf, indexOf, type Manifest, ociManifest, pushBlob, putManifest } from './api-images.ts'
 import { type ApiServer, api, type Reply } from './api-server.ts'
 
-export const deeds = [
+export const operations = [
   'push a tag',
   'push a digest',
   'push an index',
@@ -21,7 +21,7 @@ export const deeds = [
 ] as const
 
 export interface Step {
-  readonly deed: (typeof deeds)[number]
+  readonly operation: (typeof operations)[number]
   readonly who: number
   readonly repository: number
   readonly image: number
@@ -41,21 +41,26 @@ export class AccountModel {
     return [...this.#repositories.values()].filter(({ manifests }) => manifests.size > 0).length
   }
 
-  take({ deed, repository, image }: Step): readonly number[] {
-    if (deed === 'collect') return []
-    if (deed === 'disable' || deed === 'enable') {
-      this.#isEnabled = deed === 'enable'
+  take({ operation, repository, image }: Step): readonly number[] {
+    if (operation === 'collect') return []
+    if (operation === 'disable' || operation === 'enable') {
+      this.#isEnabled = operation === 'enable'
       return [200]
     }
-    if (!this.#isEnabled) return deed === 'push two at once' ? [403, 403] : [403]
-    return this.#change(deed, this.#repositories.get(repository), repository, image)
+    if (!this.#isEnabled) return operation === 'push two at once' ? [403, 403] : [403]
+    return this.#change(operation, this.#repositories.get(repository), repository, image)
   }
 
-  #change(deed: Step['deed'], known: ModelRepository | undefined, at: number, image: number): readonly number[] {
+  #change(
+    operation: Step['operation'],
+    known: ModelRepository | undefined,
+    at: number,
+    image: number,
+  ): readonly number[] {
     const its = known ?? { manifests: new Set(), tags: new Map() }
     const [name, index] = [`image-${image}`, `index-${image}`]
     const isListed = its.manifests.has(index)
-    switch (deed) {
+    switch (operation) {
       case 'push a tag':
         its.tags.set(`tag-${image % 2}`, name)
         break
@@ -80,7 +85,7 @@ export class AccountModel {
     }
     its.manifests.add(name)
     this.#repositories.set(at, its)
-    return deed === 'push two at once' ? [201, 201] : [201]
+    return operation === 'push two at once' ? [201, 201] : [201]
   }
 
   #forget(its: ModelRepository, name: string): number {
@@ -95,7 +100,7 @@ const index = (number: number) => indexOf([image(number).descriptor])
 /** The same step on the real one; gives the statuses. */
 export async function takeStep(
   server: ApiServer,
-  { deed, repository, image: number }: Step,
+  { operation, repository, image: number }: Step,
 ): Promise<readonly number[]> {
   const name = `app-${repository}`
   const remove = async (reference: string) => [
@@ -107,7 +112,7 @@ export async function takeStep(
     await pushBlob(server, name, '{}').catch(() => undefined)
     return statusesOf(await Promise.all(pushes.map((one) => put(...one))))
   }
-  switch (deed) {
+  switch (operation) {
     case 'push a tag':
       return push([`tag-${number % 2}`, image(number)])
     case 'push a digest':
@@ -137,7 +142,7 @@ export async function takeStep(
       return remove(index(number).digest)
     case 'disable':
     case 'enable':
-      return statusesOf([await server.ask('POST', `${api}/${deed}`)])
+      return statusesOf([await server.ask('POST', `${api}/${operation}`)])
     case 'collect':
       return collectEverything(server)
   }

@@ -32,7 +32,7 @@ export interface Watch {
  * says nothing when it leaves. Those that keep nothing worth a farewell may be ended with KILL.
  */
 export function outlive(children: readonly ChildProcess[], folder: string, signal: 'TERM' | 'KILL' = 'TERM'): Watch {
-  // A process that nobody has buried yet is gone all the same.
+  // A zombie process counts as gone.
   const words = `alive() { for pid; do kill -0 "$pid" 2>/dev/null &&
       ! grep -q '^State:[[:space:]]*Z' "/proc/$pid/status" 2>/dev/null && return 0; done; return 1; }
     cat >/dev/null; folder=$1; signal=$2; shift 2

@@ -3,7 +3,7 @@ import { describe, test } from 'bun:test'
 
 export interface Need {
   readonly isMet: boolean
-  /** Why not, in words for whoever reads the log. */
+  /** The reason, as text for the log. */
   readonly reason: string
 }
 

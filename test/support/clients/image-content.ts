@@ -91,7 +91,7 @@ export function compareContent(expected: ImageContent, actual: ImageContent): vo
   if (problems.length > 0) throw new Error(`not the same image:\n  ${problems.join('\n  ')}`)
 }
 
-/** Digests of one image's config and of its layers once unpacked: what survives when a client compresses anew. */
+/** Digests of one image's config and of its layers once unpacked: they stay the same when a client compresses again. */
 export interface UnpackedImage {
   readonly config: string
   readonly diffIds: readonly string[]

@@ -1,4 +1,4 @@
-// Images that nobody else has: made here, with real layers, and written as an OCI image layout.
+// Unique images: created here, with real layers, and written as an OCI image layout.
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

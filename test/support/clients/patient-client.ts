@@ -1,4 +1,4 @@
-// A client that does what registries' clients do when a server is in trouble: it sends the request again. It keeps what was
+// A client that does what registries' clients do when a server fails: it sends the request again. It keeps what was
 // acknowledged, and every answer that was neither success nor "try again".
 import { digestOf, generatedBytes, seededRandom } from '../basics/generated-bytes.ts'
 import { ask, checkBlob, manifestOfBlobs, putManifest, type Target } from './registry-client.ts'
@@ -32,14 +32,14 @@ export class PatientClient {
   readonly #startsAnew: boolean
   readonly #acknowledged: Image[] = []
   /** Answers that asked to try again, and connections that ended: `503`, `ConnectionClosed` -> how often. */
-  readonly troubles = new Map<string, number>()
+  readonly failures = new Map<string, number>()
   /** What no client should ever see. */
   readonly wrong: string[] = []
 
   /**
    * The target may be another one for the next request: a replica, or the same after a restart. A server that lost its
-   * database in the middle of a chunk cannot say that nobody writes to the session any more, and for half a minute the
-   * session is busy: who `startsAnew` opens another one then, as clients do.
+   * database in the middle of a chunk cannot record that the writer is gone, and for half a minute the
+   * session is busy: with `startsAnew` the client then opens another one, as real clients do.
    */
   constructor(target: () => Target, startsAnew = false) {
     this.#target = target
@@ -50,7 +50,7 @@ export class PatientClient {
     return this.#acknowledged.length
   }
 
-  /** Request by request, each until it succeeds. `onAnswer` hears of each answer. */
+  /** Request by request, each until it succeeds. `onAnswer` is called with each answer. */
   async push(image: Image, onAnswer: (step: Step, answer: string) => void = () => undefined): Promise<void> {
     try {
       for await (const [step, answer] of this.#pushSteps(image)) onAnswer(step, answer)
@@ -123,8 +123,8 @@ export class PatientClient {
     return answer
   }
 
-  #count(trouble: string): void {
-    this.troubles.set(trouble, (this.troubles.get(trouble) ?? 0) + 1)
+  #count(failure: string): void {
+    this.failures.set(failure, (this.failures.get(failure) ?? 0) + 1)
   }
 
   async #receivedBytes(session: string): Promise<number | Response> {

@@ -50,7 +50,7 @@ export function beforeTransaction(metadata: MetadataStore, act: () => Promise<vo
   })
 }
 
-/** The same store, where something else happens after each commit and before the caller hears of it. */
+/** The same store, where something else happens after each commit and before the caller gets the result. */
 export function afterCommit(metadata: MetadataStore, act: () => Promise<void>): MetadataStore {
   return wrappedNoun(metadata, 'transaction', async (call) => {
     const result = await call()

@@ -1,5 +1,5 @@
-// Preloaded into a server (BUN_OPTIONS): its machine's clock goes wrong by CLOCK_SHIFT_MS, as if nobody had set it, and by
-// CLOCK_JUMP_MS at each SIGUSR2, as if somebody had. Timers run as they did, as they do on such a machine.
+// Preloaded into a server (BUN_OPTIONS): its clock is wrong by CLOCK_SHIFT_MS from the start, and it jumps by
+// CLOCK_JUMP_MS at each SIGUSR2. Timers are not affected, as on a real machine.
 let shiftMs = Number(process.env['CLOCK_SHIFT_MS'] ?? 0)
 process.on('SIGUSR2', () => {
   shiftMs += Number(process.env['CLOCK_JUMP_MS'] ?? 0)

@@ -1,6 +1,6 @@
 // The rules about arrows between files. Each takes texts and gives faults, so that planted texts can prove it.
 import { posix } from 'node:path'
-import { builtinHomes, importTable, kitOrder, packageHomes, type Room, versionFile } from './house-table.ts'
+import { builtinHomes, importTable, kitOrder, type Layer, packageHomes, versionFile } from './house-table.ts'
 import { blankComments, type SourceText } from './source-text.ts'
 
 export interface Import {
@@ -24,14 +24,14 @@ export function importsOf({ path, text }: SourceText): Import[] {
   })
 }
 
-function isRoom(name: string): name is Room {
+function isRoom(name: string): name is Layer {
   return Object.hasOwn(importTable, name)
 }
 
-export function roomOf(path: string): Room | undefined {
-  const [top, room = ''] = path.split('/')
+export function roomOf(path: string): Layer | undefined {
+  const [top, layer = ''] = path.split('/')
   if (top !== 'src') return undefined
-  const name = room === 'main.ts' ? 'main' : room
+  const name = layer === 'main.ts' ? 'main' : layer
   return isRoom(name) ? name : undefined
 }
 
@@ -46,7 +46,7 @@ function maySee(from: string, to: string): boolean {
   const toRoom = roomOf(to)
   if (fromRoom === undefined || toRoom === undefined) return false
   if (fromRoom === toRoom) return fromRoom !== 'adapters' || adapterOf(from) === adapterOf(to)
-  return (importTable[fromRoom] as readonly Room[]).includes(toRoom)
+  return (importTable[fromRoom] as readonly Layer[]).includes(toRoom)
 }
 
 export function findForbiddenImports(sources: readonly SourceText[]): string[] {
@@ -86,11 +86,11 @@ export function findImportsOfMissingFiles(sources: readonly SourceText[]): strin
     .map(({ from, to }) => `${from} imports ${to}, which is not there`)
 }
 
-/** Files outside src/ROOM/ that are in no room at all. */
+/** Files outside src/LAYER/ that are in no layer at all. */
 export function findHomelessFiles(sources: readonly SourceText[]): string[] {
   return sources
     .filter(({ path }) => path.startsWith('src/') && roomOf(path) === undefined)
-    .map(({ path }) => `${path} is in no room of the house`)
+    .map(({ path }) => `${path} is in no layer of the house`)
 }
 
 export function findCircles(sources: readonly SourceText[]): string[] {
@@ -152,7 +152,7 @@ export function findUnusedPackages(sources: readonly SourceText[], dependencies:
     .map((name) => `package.json needs ${name}, which nothing imports`)
 }
 
-/** The rows `| room | ... | may import |` of the table in a Markdown page, as in `importTable`. */
+/** The rows `| layer | ... | may import |` of the table in a Markdown page, as in `importTable`. */
 export function parseImportTable(markdown: string): Map<string, string[]> {
   const rows = markdown.split('\n').map((line) =>
     line
@@ -168,8 +168,8 @@ export function parseImportTable(markdown: string): Map<string, string[]> {
   const body = start === -1 ? [] : rows.slice(start + 2, end === -1 ? undefined : end)
   return new Map(
     body.map((cells) => {
-      const room = /(?:src\/)?([a-z]+)/.exec(cells[0] ?? '')?.[1] ?? ''
-      return [room, (cells[column]?.match(/[a-z]+/g) ?? []).filter(isRoom)]
+      const layer = /(?:src\/)?([a-z]+)/.exec(cells[0] ?? '')?.[1] ?? ''
+      return [layer, (cells[column]?.match(/[a-z]+/g) ?? []).filter(isRoom)]
     }),
   )
 }

@@ -1,7 +1,7 @@
-// The house as data: who may import whom, and where each package and each engine of Bun lives. The rules that read it
-// stand in house-imports.ts and house-texts.ts; house.md gives the reasons.
+// The layout as data: which folder may import which, and which may use each package and engine of Bun. The rules
+// are in house-imports.ts and house-texts.ts; house.md gives the reasons.
 
-/** Room -> the rooms that its files may import. A room may always import itself; an adapter never another adapter. */
+/** Folder -> the folders that its files may import. A folder may import itself; an adapter never another adapter. */
 export const importTable = {
   main: ['cli'],
   cli: ['app', 'registry', 'identity', 'oci', 'lib'],
@@ -35,12 +35,12 @@ export const kitOrder: readonly string[] = [
 /** The only file that reads package.json. */
 export const versionFile = 'src/app/version.ts'
 
-export type Room = keyof typeof importTable
+export type Layer = keyof typeof importTable
 
 /** Where something from outside may be imported or used: folders end with a slash, the rest are files. */
 type Places = readonly string[]
 
-/** Third-party packages, each at home in one room. A package that is not here has no home yet. */
+/** Third-party packages, each with its layer. A package that is not listed may not be imported. */
 export const packageHomes: Readonly<Record<string, Places>> = {
   '@aws-sdk/credential-provider-http': ['src/adapters/blobs-s3/credentials.ts'],
   '@aws-sdk/credential-provider-web-identity': ['src/adapters/blobs-s3/credentials.ts'],
@@ -59,7 +59,7 @@ export const builtinHomes: Readonly<Record<string, Places>> = {
   // The type of the server; what makes one is `Bun.serve`, below.
   bun: ['src/http/server.ts', 'src/http/stalled-readers.ts'],
   'bun:sqlite': ['src/adapters/metadata-sql/sqlite-connection.ts', 'src/adapters/metadata-sql/sqlite-server-lock.ts'],
-  // In lib: files that survive a crash, and what the kernel says of connections.
+  // In lib: durable files, and the connections that the kernel reports.
   'node:fs': [
     'src/adapters/',
     'src/app/',
@@ -92,8 +92,8 @@ export const globalHomes: Readonly<Record<string, Places>> = {
   'process.env': ['src/app/config.ts'],
 }
 
-/** Time and chance come through the Clock port in these rooms: tests own both. */
-export const clocklessRooms: readonly Room[] = ['oci', 'ports', 'registry', 'identity']
+/** In these layers, time and random numbers come through the Clock port, so that tests control both. */
+export const clocklessLayers: readonly Layer[] = ['oci', 'ports', 'registry', 'identity']
 
 export const linesMax = 300
 export const functionLinesMax = 60

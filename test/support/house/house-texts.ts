@@ -1,6 +1,6 @@
 // The rules about what stands in a file. Each takes texts and gives faults, so that planted texts can prove it.
 import { isAtHome, roomOf } from './house-imports.ts'
-import { clocklessRooms, functionLinesMax, globalHomes, linesMax } from './house-table.ts'
+import { clocklessLayers, functionLinesMax, globalHomes, linesMax } from './house-table.ts'
 import { blankComments, type SourceText } from './source-text.ts'
 
 function bareCode({ text }: SourceText): string {
@@ -82,7 +82,7 @@ export function findStrayGlobals(sources: readonly SourceText[]): string[] {
 export function findStrayClocks(sources: readonly SourceText[]): string[] {
   const pattern = /\bDate\.now\b|\bnew Date\(\s*\)|\bperformance\.now\b|\bMath\.random\b|\bset(?:Timeout|Interval)\b/g
   return sources
-    .filter(({ path }) => clocklessRooms.some((room) => room === roomOf(path)))
+    .filter(({ path }) => clocklessLayers.some((layer) => layer === roomOf(path)))
     .flatMap((source) => report(source.path, bareCode(source), pattern, 'a clock of its own'))
 }
 
@@ -121,7 +121,7 @@ function stringsOf(source: SourceText): string {
 
 const transpiler = new Bun.Transpiler({ loader: 'ts' })
 
-/** Ports are promises: nothing in them runs, and what they import are types. */
+/** Ports contain only interfaces: they have no code that runs, and import only types. */
 export function findRunningPorts(sources: readonly SourceText[]): string[] {
   const ports = sources.filter(({ path }) => roomOf(path) === 'ports')
   const running = ports.filter(({ text }) => transpiler.transformSync(text).trim() !== '')

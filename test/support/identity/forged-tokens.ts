@@ -32,12 +32,12 @@ export async function forgedTokens(good: string, publicJwk: Record<string, unkno
 /** The key is the forger's own, and the header says where to find it. */
 async function signedByAnother(good: string): Promise<Record<string, string>> {
   const { header, claims } = partsOf(good)
-  const stranger = await generateKeyPair('EdDSA', { extractable: true })
-  const jwk = await crypto.subtle.exportKey('jwk', stranger.publicKey)
+  const foreign = await generateKeyPair('EdDSA', { extractable: true })
+  const jwk = await crypto.subtle.exportKey('jwk', foreign.publicKey)
   const kid = String(header['kid'])
   const signText = async (headerText: string, claimsText = JSON.stringify(claims)) => {
     const signed = `${encode(headerText)}.${encode(claimsText)}`
-    const signature = await crypto.subtle.sign('Ed25519', stranger.privateKey, Buffer.from(signed))
+    const signature = await crypto.subtle.sign('Ed25519', foreign.privateKey, Buffer.from(signed))
     return `${signed}.${Buffer.from(signature).toString('base64url')}`
   }
   const sign = (more: Record<string, unknown>) => signText(JSON.stringify({ ...header, ...more }))
@@ -47,7 +47,7 @@ async function signedByAnother(good: string): Promise<Record<string, string>> {
     'of another key': await sign({}),
     'of another key, signed by a library': await new SignJWT(claims)
       .setProtectedHeader({ ...header, alg: 'EdDSA' })
-      .sign(stranger.privateKey),
+      .sign(foreign.privateKey),
     'of another key that names itself in a jwk header': await sign({ jwk }),
     'of another key that names an address in a jku header': await sign({ jku: url }),
     'of another key that names an address in an x5u header': await sign({ x5u: url }),
@@ -114,7 +114,7 @@ function withAnotherHeader(good: string): Record<string, string> {
   return {
     'with another algorithm in its header': withHeader({ ...header, alg: 'ES256' }),
     'with a list of algorithms': withHeader({ ...header, alg: ['EdDSA'] }),
-    'with a critical extension that nobody knows': withHeader({ ...header, crit: ['x'], x: 1 }),
+    'with an unknown critical extension': withHeader({ ...header, crit: ['x'], x: 1 }),
     'with an empty list of critical extensions': withHeader({ ...header, crit: [] }),
     'with a payload that is not encoded': withHeader({ ...header, crit: ['b64'], b64: false }),
     'with a header that is a list': withHeader([header]),

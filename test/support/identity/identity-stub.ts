@@ -48,7 +48,7 @@ export class IdentityStub {
   readonly logins = new Map<string, string>()
   /** The logins that were tried, as `name:password`. */
   readonly triedLogins: string[] = []
-  /** What would have got the credential of who follows a redirect. */
+  /** The request that would have received the credential of a client that follows redirects. */
   readonly strayCalls: StubCall[] = []
   /** Answers wait for this. */
   hold: Promise<void> | undefined

@@ -10,7 +10,7 @@ export type Tried = Partial<Omit<Attempt, 'from'>> & { readonly from?: string }
 /** What a probe throws in place of judging a credential: it leaves nothing behind. */
 class Probe extends Error {}
 
-/** Limits, a clock that stands still, and somebody who tries. */
+/** Limits with a clock that does not advance, and a client that tries credentials. */
 export class Trial {
   now = 1_700_000_000_000
   readonly limits: FailureLimits
@@ -24,7 +24,7 @@ export class Trial {
     return this.limits.run({ credential: 'c', ...tried, from: [{ name: from, share: 1 }] }, work)
   }
 
-  /** Seconds to wait, or 0 for who may try. */
+  /** Seconds to wait, or 0 if the client may try. */
   async waitFor(tried: Tried): Promise<number> {
     try {
       await this.run(tried, () => Promise.reject(new Probe()))

@@ -130,7 +130,7 @@ function withoutGuards(source: MoveEnd, target: MoveEnd): readonly [MoveEnd, Mov
     withMethods(marks, {
       find: async (name) => (name === 'read-only' ? (written ?? (await marks.find(name))) : marks.find(name)),
       set: async (name, text) => {
-        // A mark that an abort has removed stays removed for everybody else.
+        // A mark that an abort has removed stays removed for all others.
         if (written === undefined || (await marks.find(name)) !== undefined) await marks.set(name, text)
         written = text
       },

@@ -1,7 +1,7 @@
 // Stands between a client and PostgreSQL, reads the frames of the protocol, and breaks the connection where it is told.
 import { createServer, type Server, type Socket, connect as tcpConnect } from 'node:net'
 
-/** Before: the server never hears of the statement. After: it has done it (and committed), and nobody is told. */
+/** Before: the server does not get the statement. After: it has executed and committed it, without an answer. */
 export type Moment = 'before' | 'after'
 
 const startupHeader = 0
@@ -178,13 +178,13 @@ export class PostgresProxy {
     this.#plan.cut = at === undefined ? undefined : { at, moment }
   }
 
-  /** Who comes from now on is sent away at once. */
+  /** New connections are closed at once from now on. */
   refuse(refuses: boolean): void {
     this.#refuses = refuses
     if (refuses) this.cutAll()
   }
 
-  /** Who comes from now on is led there; the others are cut. */
+  /** New connections go there from now on; the existing ones are cut. */
   leadTo(port: number): void {
     this.#plan.port = port
     this.cutAll()
@@ -194,7 +194,7 @@ export class PostgresProxy {
     for (const line of [...this.#lines]) line.end()
   }
 
-  /** No byte passes, and nobody is told; until `letGo`. */
+  /** No byte passes, and no connection is closed, until `letGo`. */
   hold(): void {
     for (const line of this.#lines) line.hold()
   }

@@ -18,7 +18,7 @@ import type { Need } from '../basics/needs.ts'
 import { until } from '../clocks/until.ts'
 
 export interface PostgresServer {
-  /** A database that nobody has used yet: empty, or a copy of the template, to which nobody may be connected. */
+  /** A new database: empty, or a copy of the template, which must have no connections. */
   newDatabase(template?: string): Promise<string>
   urlOf(database: string): string
   readonly version: string
@@ -40,7 +40,7 @@ export interface PostgresServer {
   stop(): Promise<void>
 }
 
-// PostgreSQL refuses to run as root; nobody is everywhere.
+// PostgreSQL refuses to run as root; the user `nobody` exists on every system.
 const nobody = 65_534
 const isRoot = process.getuid?.() === 0
 const identity = isRoot ? { uid: nobody, gid: nobody } : {}
@@ -61,7 +61,7 @@ function canResolve(name: string): boolean {
   }
 }
 
-/** The folder of `initdb` and `postgres`. What root installed may lie where nobody else can look. */
+/** The folder of `initdb` and `postgres`. Files that root installed may be unreadable for other users. */
 function findPrograms(folder: string): string {
   const named = process.env['POSTGRES_BIN']
   if (named !== undefined) return named
@@ -136,7 +136,7 @@ async function openServer(home: Home): Promise<PostgresServer> {
       const killed = signalAll(running.pid, 'SIGKILL')
       await running.ended
       await until('all of it is gone', () => !killed.some(isAlive))
-      // Whoever starts it again would look for the dead one's connections, and a number may be another process by then.
+      // A restart would look for the connections of the dead server, and its pid may belong to another process by then.
       rmSync(join(dataDir, 'postmaster.pid'), { force: true })
     },
     async shutDown(how) {
@@ -234,7 +234,7 @@ function isAlive(pid: number): boolean {
  * when it leaves. SIGINT is what PostgreSQL calls a fast shutdown; a server that is frozen would not hear it.
  */
 function outlive(folder: string): ChildProcess {
-  // It takes its pid file away last; nobody but its parent could say whether the process is gone, and that may be us.
+  // It takes its pid file away last; only its parent can tell whether it is gone, and that may be this process.
   const words = `cat >/dev/null; file="$1/data/postmaster.pid"
     if [ -e "$file" ]; then pid=$(head -n 1 "$file"); kill -INT "$pid"
       kill -CONT "$pid" $(ps -A -o pid=,ppid= | awk -v parent="$pid" '$2 == parent { print $1 }'); fi

@@ -1,4 +1,4 @@
-// A replica in a process of its own that can be held at any step of any deed: where it stands, the test decides what
+// A replica in its own process that can be held at any step of any use case: while it is held, the test decides what
 // another process does meanwhile. It answers HTTP like any other, and collects when it is told to.
 import { expect } from 'bun:test'
 import { join } from 'node:path'
@@ -153,7 +153,7 @@ export async function startGatedPair(settings: Readonly<Record<string, string>> 
     a: await GatedReplica.start(stores, settings),
     b: await GatedReplica.start(stores, settings),
     async somebodyWaits() {
-      await until('somebody waits for a lock', () => isLocked("wait_event_type = 'Lock'"))
+      await until('a connection waits for a lock', () => isLocked("wait_event_type = 'Lock'"))
     },
     async killA() {
       await pair.a.kill()

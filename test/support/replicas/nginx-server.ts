@@ -15,7 +15,7 @@ export interface NginxServer {
   readonly folder: string
   /** From now on new requests go to these alone; what runs goes on where it is. */
   reload(upstreams: readonly string[]): Promise<void>
-  /** What it wrote about troubles. */
+  /** Its error log. */
   errors(): string
   stop(): Promise<void>
 }
@@ -111,7 +111,7 @@ export async function startNginx(upstreams: readonly string[]): Promise<NginxSer
   }
 }
 
-/** Those that take requests; who is on the way out says so in its title. */
+/** Those that take requests; a worker that shuts down says so in its title. */
 function workersOf(master: number): string[] {
   const children = readProc(`${master}/task/${master}/children`).split(' ')
   return children.filter((pid) => /^nginx: worker process\0*$/.test(readProc(`${pid}/cmdline`).trimEnd()))

@@ -1,5 +1,5 @@
 // Several replicas of Berth on one database and one bucket, as they would stand on several machines: each a process of its
-// own, with a folder of its own in which nothing of value lies.
+// own, with a folder of its own in which no data is kept.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -112,7 +112,7 @@ export interface BalancedReplicas extends BerthProcess {
   readonly replicas: readonly Replica[]
 }
 
-/** Two of them behind an nginx, each request to the next: for whoever takes them for one server. */
+/** Two of them behind an nginx, each request to the next: for clients that see them as one server. */
 export async function startBalancedReplicas(settings: Settings = {}): Promise<BalancedReplicas> {
   const trusting = { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1', ...settings }
   const replicas = await startReplicas({ settings: trusting })

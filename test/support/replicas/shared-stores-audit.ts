@@ -44,7 +44,7 @@ async function auditBlob(stores: SharedStores, { digest, size, storage_key }: Au
   return isRight ? [] : [`the object of ${digest} holds other bytes`]
 }
 
-/** The keys of all objects, and of all multipart uploads that nobody has ended. */
+/** The keys of all objects, and of all open multipart uploads. */
 export async function listKeys(stores: SharedStores): Promise<string[]> {
   const prefix = encodeURIComponent(stores.prefix)
   const names: string[] = []

@@ -1,4 +1,4 @@
-// What several replicas share: a PostgreSQL database and a part of a bucket, both of which nobody else has.
+// What several replicas share: a PostgreSQL database and a part of a bucket, both of which no other test uses.
 
 import type { Need } from '../basics/needs.ts'
 import { postgres } from '../postgres/postgres-server.ts'

@@ -146,10 +146,10 @@ export function framingOfResponse(head: Head, method: string): Framing {
   return length === undefined ? 'to the end' : Number(length)
 }
 
-/** Done when the bytes are on their way; refuses where nobody takes them any more. */
+/** Done when the bytes are on their way; rejects if the peer no longer takes them. */
 export function writeTo(socket: Socket, bytes: Uint8Array | string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const end = () => reject(new WireEnd('nobody takes the bytes any more'))
+    const end = () => reject(new WireEnd('the peer no longer takes the bytes'))
     if (socket.destroyed || !socket.writable) return end()
     socket.once('close', end)
     socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes, (error) => {

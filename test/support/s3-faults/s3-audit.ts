@@ -31,7 +31,7 @@ export async function listThere(store: Pick<BlobStore, 'listOlderThan'>): Promis
   return there
 }
 
-/** Whatever a row promises and the bucket does not keep. An empty list: nothing that was acknowledged is lost. */
+/** Lists the rows whose objects are missing or wrong in the bucket. Empty if nothing acknowledged is lost. */
 export async function auditPromises(dataDir: string, store: BlobStore): Promise<string[]> {
   const { blobs, uploads, trash } = readRows(dataDir)
   const there = new Set((await listThere(store)).map((object) => object.storageKey))

@@ -42,7 +42,7 @@ export interface S3World {
   readonly blobs: S3BlobStore
   /** The same objects, past what stands in between. */
   readonly direct: S3BlobStore
-  /** Everything that nobody needs goes at once; blobs that no manifest needs have this lease. */
+  /** Unused data is removed at once; blobs that no manifest needs have this lease. */
   collect(leaseMs?: number): Promise<void>
   /** The same, with what no row names. Gives how many objects that were. */
   sweep(): Promise<number>

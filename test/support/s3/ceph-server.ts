@@ -27,7 +27,7 @@ interface Cluster {
   readonly gatewayPort: number
 }
 
-/** All in one folder. Who may do what (cephx) must stay on: without it the gateway never starts. */
+/** All in one folder. Authentication (cephx) must stay on: without it the gateway never starts. */
 function configOf({ folder, fsid, monitorPorts: [v2, v1], gatewayPort }: Cluster): string {
   return `[global]
 fsid = ${fsid}

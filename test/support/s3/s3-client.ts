@@ -1,4 +1,4 @@
-// The S3 client as the tests make it, with a clock that does not let anybody wait.
+// The S3 client as the tests make it, with a clock whose waits end at once.
 import { FixedCredentials } from '../../../src/adapters/blobs-s3/credentials.ts'
 import type { S3Time } from '../../../src/adapters/blobs-s3/request-sender.ts'
 import { S3Client, type S3ClientSettings } from '../../../src/adapters/blobs-s3/s3-client.ts'

@@ -1,4 +1,4 @@
-// An S3 blob store of the product's, over the S3 server of the tests, in a part of its bucket that is nobody else's.
+// The S3 blob store of the product over the S3 server of the tests, in a part of the bucket that no other test uses.
 import { join } from 'node:path'
 import { chooseCredentials } from '../../../src/adapters/blobs-s3/credentials.ts'
 import { type PartPlan, usualPlan } from '../../../src/adapters/blobs-s3/part-buffers.ts'

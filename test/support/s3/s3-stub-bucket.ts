@@ -65,7 +65,7 @@ export class StubBucket {
   }
 
   begin(upload: NewUpload): Upload {
-    // All characters that a server may use: who puts an id into an address must encode it.
+    // All characters that a server may use: a client that puts an id into an address must encode it.
     const id = `2~+/${randomBytes(12).toString('base64')}==`
     const begun = { ...upload, id, parts: new Map() }
     this.uploads.set(id, begun)

@@ -49,14 +49,14 @@ const headerNames: Readonly<Partial<Record<S3Operation, readonly string[]>>> = {
 }
 
 export function answerCall(bucket: StubBucket, operation: S3Operation, call: Call): Response {
-  const strangers = [...call.query.keys()].filter(
+  const unknown = [...call.query.keys()].filter(
     (name) => !name.startsWith('X-Amz-') && name !== 'x-id' && !parameters[operation].includes(name),
   )
   const known = [...everywhere, ...(headerNames[operation] ?? [])]
   const strangeHeaders = [...call.headers.keys()].filter((name) => name.startsWith('x-amz-') && !known.includes(name))
   if (strangeHeaders.includes(sse))
     throw new S3Refusal(400, 'InvalidArgument', `${sse} header is not supported for this operation.`)
-  const strange = [...strangers, ...strangeHeaders]
+  const strange = [...unknown, ...strangeHeaders]
   if (strange.length > 0)
     throw new S3Refusal(501, 'NotImplemented', `What this asks for is not there: ${strange.join(', ')}`)
   return handlers[operation](bucket, call)

@@ -34,7 +34,7 @@ export interface S3Stub extends S3Server {
   objects(): ReadonlyMap<string, Uint8Array>
   uploads(): readonly { readonly name: string; readonly id: string }[]
   requests(): readonly S3StubRequest[]
-  /** Lays an object into the bucket behind everybody's back, or takes it away. */
+  /** Puts an object into the bucket, or removes it, without a request. */
   plant(name: string, bytes: Uint8Array | undefined): void
   /** From now on these are the keys; those of before have expired. */
   changeKeys(keys: S3Keys): void
@@ -136,7 +136,7 @@ async function settle(state: StubState, request: Request, target: string, parsed
   const { method, headers } = request
   if (method === 'PUT' && !headers.has('content-length'))
     throw new S3Refusal(411, 'MissingContentLength', 'You must provide the Content-Length HTTP header.')
-  // Of a body that never comes whole nobody is left to hear; nothing may have been done.
+  // A body that never arrives completely has no client waiting for an answer; it must have no effect.
   const body = await request.bytes().catch((cause) => {
     throw new S3Refusal(400, 'IncompleteBody', `The body broke off: ${String(cause)}`)
   })

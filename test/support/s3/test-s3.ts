@@ -37,7 +37,7 @@ export function sharedS3(): Promise<S3Server> {
   return running
 }
 
-/** Names below it are nobody else's: tests share the bucket. */
+/** No other test uses names below it: tests share the bucket. */
 export function freshPrefix(): string {
   return `${randomUUID()}/`
 }

@@ -14,7 +14,7 @@ export interface TestServer {
   /** Asks with the administrator's API key unless the request brings credentials of its own. */
   fetch(path: string, init?: RequestInit): Promise<Response>
   /** Asks with exactly these headers and no credentials. */
-  fetchAsStranger(path: string, init?: RequestInit): Promise<Response>
+  fetchWithoutKey(path: string, init?: RequestInit): Promise<Response>
   stop(): Promise<void>
 }
 
@@ -31,17 +31,17 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
     ...settings,
   })
   const running = await runServer(config)
-  const fetchAsStranger = (path: string, init: RequestInit = {}): Promise<Response> =>
+  const fetchWithoutKey = (path: string, init: RequestInit = {}): Promise<Response> =>
     fetch(running.url + path, { redirect: 'manual', ...init })
   return {
     url: running.url,
     dataDir,
     running,
-    fetchAsStranger,
+    fetchWithoutKey,
     fetch(path, init = {}) {
       const headers = new Headers(init.headers)
       if (!headers.has('authorization')) headers.set('authorization', basic('apikey', testApiKey))
-      return fetchAsStranger(path, { ...init, headers })
+      return fetchWithoutKey(path, { ...init, headers })
     },
     async stop() {
       await running.stop()

@@ -12,7 +12,7 @@ export interface FilledRegistry {
   /** Storage keys of all blobs. */
   readonly keys: readonly StorageKey[]
   readonly trashed: StorageKey
-  /** The key of an upload that nobody has finished. */
+  /** The key of an unfinished upload. */
   readonly unfinished: StorageKey
 }
 

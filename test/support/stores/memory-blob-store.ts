@@ -10,7 +10,7 @@ import type {
   UnfinishedObject,
 } from '../../../src/ports/blob-store.ts'
 
-/** Objects in memory: for tests, and for a registry that may forget. Keeps the same promises but the durable ones. */
+/** Objects in memory: for tests, and for a registry without durable data. Its guarantees are the same except durability. */
 export class MemoryBlobStore implements BlobStore {
   readonly #objects = new Map<StorageKey, Uint8Array>()
   #owner: string | undefined
@@ -46,7 +46,7 @@ export class MemoryBlobStore implements BlobStore {
     return undefined
   }
 
-  /** Memory keeps no ages: everything is as old as anybody wants. */
+  /** Memory keeps no ages: everything counts as old enough. */
   async *listOlderThan(): AsyncIterable<readonly OrphanedObject[]> {
     yield [...this.#objects.keys()].map((key) => ({ storageKey: key, openedFor: key, notes: undefined }))
   }

@@ -141,7 +141,7 @@ export function freshUploadId(): UploadId {
   return crypto.randomUUID() as string as UploadId
 }
 
-/** Sees to it that what comes now is younger, by the store's clock, than what came before. */
+/** Waits until new rows are younger, by the store's clock, than the existing ones. */
 export async function passTime(): Promise<void> {
   await Bun.sleep(5)
 }

@@ -26,7 +26,7 @@ import { hourMs, named, tagged } from './metadata-rows.ts'
 import { damageMetadata } from './store-damage.ts'
 import { readAll } from './stored-objects.ts'
 
-/** Leases of an hour, and no quarantine: what is buried loses its bytes at once. */
+/** Leases of an hour, and no quarantine: blobs in the trash lose their bytes at once. */
 export const ages: GarbageAges = {
   leaseMs: hourMs,
   quarantineMs: 0,

@@ -1,4 +1,4 @@
-// Commands on the data folder of a server that runs. It remembers nobody, so that what a command changed shows at once.
+// Commands on the data folder of a server that runs. It remembers no caller, so changes are visible at once.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { pushImage } from '../../support/clients/registry-client.ts'

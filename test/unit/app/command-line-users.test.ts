@@ -138,7 +138,7 @@ describe('berth user add', () => {
     ['an account of two lines', ['bob', '--account', 'a\nb'], 'the name of an account'],
     ['two ways to a password', ['bob', '--password', '--password-stdin'], 'not both'],
     ['a password that is too short', ['bob', '--account', 'home', '--password-stdin'], 'password: must be 12 to 1024'],
-  ])('with %s ends with code 2 and one line, and adds nobody', async (_, args, words) => {
+  ])('with %s ends with code 2 and one line, and adds no user', async (_, args, words) => {
     const { told, users } = await newWorkplace()
     const { exitCode, stdout, stderr } = await told('short', 'user', 'add', ...args)
     expect([exitCode, stdout]).toEqual([2, ''])
@@ -235,7 +235,7 @@ test.each([
   [['key', 'create', 'nobody', '--name', 'x']],
   [['key', 'list', 'nobody']],
   [['key', 'revoke', 'nobody', 'x']],
-])('%j of somebody who is not there ends with code 1', async (args) => {
+])('%j of an unknown user ends with code 1', async (args) => {
   const run = await (await newWorkplace()).told('a word to come in', ...args)
   expect(run).toEqual({ exitCode: 1, stdout: '', stderr: line('no such user: nobody') })
 })

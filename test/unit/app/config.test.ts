@@ -203,7 +203,7 @@ describe('the usual variables of S3 credentials', () => {
     expect([config.s3AccessKey, config.s3SecretKey, config.s3SessionToken]).toEqual(['a', 's', 't'])
   })
 
-  test('count for none where one of our own is: a stranger’s token would go to our store', () => {
+  test('are ignored where one of our own is: a foreign token would go to our store', () => {
     const own = { BERTH_STORAGE__S3__ACCESS_KEY_ID: 'own', BERTH_STORAGE__S3__SECRET_ACCESS_KEY: 'secret' }
     const config = readConfig(undefined, { ...bucket, ...own, ...usual, AWS_REGION: 'eu-west-1' })
 
@@ -232,7 +232,7 @@ describe('the usual variables of S3 credentials', () => {
 
   const foreign = { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://example.com/role' }
 
-  test('stop the start where they send us to a stranger in the clear', () => {
+  test('stop the start where they send us to another host without TLS', () => {
     expect(faultsOf('', { ...bucket, ...foreign })).toEqual([
       expect.stringMatching(
         /^storage\.s3\.credentials_uri: "http:\/\/example\.com\/role" must be an https address, or /,

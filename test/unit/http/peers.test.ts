@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { type PeerSettings, Peers } from '../../../src/http/peers.ts'
 
 const proxy = '10.0.0.1'
-const stranger = '203.0.113.9'
+const outside = '203.0.113.9'
 
 /** What is believed of a request with these headers, from this address. */
 function seen(
@@ -29,7 +29,7 @@ describe('the origin of this server', () => {
   test('is otherwise the Host of the request, and never a forwarded host', () => {
     const fields = { host: '127.0.0.1:5000', 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' }
 
-    expect(seen(fields, stranger).origin).toBe('http://127.0.0.1:5000')
+    expect(seen(fields, outside).origin).toBe('http://127.0.0.1:5000')
     expect(seen(fields, proxy).origin).toBe('http://127.0.0.1:5000')
     expect(seen({ 'x-forwarded-host': 'evil.example' }, proxy).origin).toBe('http://localhost')
   })
@@ -37,7 +37,7 @@ describe('the origin of this server', () => {
   test.each([
     ['https', proxy, 'https://registry.example.com'],
     ['http', proxy, 'http://registry.example.com'],
-    ['https', stranger, 'http://registry.example.com'],
+    ['https', outside, 'http://registry.example.com'],
     ['https', undefined, 'http://registry.example.com'],
     ['gopher', proxy, 'http://registry.example.com'],
     ['https, http', proxy, 'http://registry.example.com'],

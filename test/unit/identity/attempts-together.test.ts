@@ -1,4 +1,4 @@
-// Failure limits: attempts that come together, that nobody can decide, and that nobody can guess.
+// Failure limits: attempts at the same time, attempts that cannot be checked, and secrets that cannot be guessed.
 import { describe, expect, test } from 'bun:test'
 import type { RegistryRefusal } from '../../../src/oci/errors.ts'
 import { Trial } from '../../support/identity/limits-trial.ts'
@@ -49,7 +49,7 @@ describe('credentials that come together', () => {
   })
 })
 
-test('what nobody can guess is limited by network, and not by what everybody tries', async () => {
+test('a secret that cannot be guessed is limited by network, and not by the total of all attempts', async () => {
   const trial = new Trial()
   for (let tries = 0; tries < 400; tries += 1) await trial.fail({ from: `address ${tries}`, isUnguessable: true })
   expect(await trial.waitFor({ credential: 'password', from: 'b' })).toBe(0)

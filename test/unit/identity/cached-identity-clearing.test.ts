@@ -41,7 +41,7 @@ describe('when users or keys have changed', () => {
     ])
   })
 
-  test('who asks after it does not share a question of before', async () => {
+  test('a request after it does not share a query from before', async () => {
     const answerEarly = memory.service.holdAnswers()
     const early = memory.subjectOf()
     await settle()

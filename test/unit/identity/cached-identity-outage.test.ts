@@ -12,7 +12,7 @@ beforeEach(() => {
 describe('while the identity service does not answer', () => {
   const unconfirmed = { ...principal('first'), isUnconfirmed: true }
 
-  test('who was never seen is told so, and nothing is remembered of it', async () => {
+  test('an unknown caller gets the error, and nothing is remembered', async () => {
     memory.service.answer = down
     expect(await errorOf(memory.identity.authenticate(key))).toBe(down)
     memory.service.answer = principal('back')
@@ -20,7 +20,7 @@ describe('while the identity service does not answer', () => {
     expect(await memory.identity.authenticate(key)).toEqual(principal('back'))
   })
 
-  test('who is remembered is as good as before', async () => {
+  test('a remembered caller is admitted as before', async () => {
     await memory.subjectOf()
     memory.service.answer = down
     memory.now += ages.warmMs
@@ -28,7 +28,7 @@ describe('while the identity service does not answer', () => {
     expect(await memory.identity.authenticate(key)).toEqual(principal('first'))
   })
 
-  test('who was good lately is known, but unconfirmed, until the outage has lasted too long', async () => {
+  test('a caller who was confirmed recently is known, but unconfirmed, until the outage has lasted too long', async () => {
     await memory.subjectOf()
     memory.service.answer = down
     memory.now += ages.staleMs

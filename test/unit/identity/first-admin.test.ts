@@ -131,7 +131,7 @@ describe('a later start', () => {
     expect([await ownerOf(firstApiKey), namesOfKeys()]).toEqual(['admin', ['first']])
   })
 
-  test("with the value of somebody else's key as the preset ends the old preset, and takes that key over", async () => {
+  test("with the value of another user's key as the preset ends the old preset, and takes that key over", async () => {
     const { start, users, apiKeys, ownerOf, namesOfKeys } = openStore()
     await start({ apiKey: 'leaked key 123' })
     const other = await users.add(user({ name: 'bob', account: 'acme' }))
@@ -175,7 +175,7 @@ describe('a later start', () => {
 })
 
 describe('no key is created for an administrator', () => {
-  test('who can get in by a preset password, at the first start and ever after', async () => {
+  test('with a preset password, at the first start and ever after', async () => {
     const { start, namesOfKeys } = openStore()
     const starts = [await start({ password: 'preset password' }), await start({ password: 'preset password' })]
 
@@ -183,7 +183,7 @@ describe('no key is created for an administrator', () => {
     expect(namesOfKeys()).toEqual([])
   })
 
-  test('who has a password, set by any means', async () => {
+  test('with a password, set by any means', async () => {
     const { start, users, namesOfKeys } = openStore()
     const { id: _id, tokenEpoch: _epoch, ...given } = user({ name: 'admin', passwordHash: 'a hash' })
     await users.add(given)
@@ -192,7 +192,7 @@ describe('no key is created for an administrator', () => {
     expect(namesOfKeys()).toEqual([])
   })
 
-  test('who has a password, after the preset key or the first key was removed', async () => {
+  test('with a password, after the preset key or the first key was removed', async () => {
     const { start, users, apiKeys, namesOfKeys } = openStore()
     const { firstApiKey } = await start()
     await start({ apiKey: 'preset key 123', password: 'preset password' })

@@ -85,7 +85,7 @@ describe('after all keys were replaced', () => {
     expect((await tokens.server.verify(await tokens.command.issue(user())))?.userName).toBe('ann')
   })
 
-  test('who logs in a little later gets a token that is good, though nothing was checked meanwhile', async () => {
+  test('a login a little later gets a valid token, although nothing was checked meanwhile', async () => {
     const { clock, command, tokens } = await openTwo()
     await command.replaceAll()
     clock.at += 10_000
@@ -122,15 +122,15 @@ describe('after all keys were replaced', () => {
 describe('looking for keys', () => {
   const rules = (clock: MovingClock) => ({ algorithms: ownAlgorithms, nowMs: clock.at })
 
-  async function strangersToken(clock: MovingClock): Promise<string> {
-    const stranger = await KeyRing.open(new MemorySigningKeys(), clock, 0)
-    return signJwt({ exp: clock.at / 1000 + 60 }, { ...stranger.signing(), type: 'JWT' })
+  async function foreignToken(clock: MovingClock): Promise<string> {
+    const foreign = await KeyRing.open(new MemorySigningKeys(), clock, 0)
+    return signJwt({ exp: clock.at / 1000 + 60 }, { ...foreign.signing(), type: 'JWT' })
   }
 
   test('that there never were costs one look a second, however many are named', async () => {
     const { keeper, clock, server } = await openTwo()
     clock.at += 1_000
-    const token = await strangersToken(clock)
+    const token = await foreignToken(clock)
     const before = keeper.looks
 
     for (let times = 0; times < 100; times += 1) await server.verify(token, rules(clock))

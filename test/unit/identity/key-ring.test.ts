@@ -15,7 +15,7 @@ async function openRing(rotationMs = 30 * day) {
   return { keeper, clock, ring, tokens: new Tokens(ring, clock), kids: () => ring.list().map(({ kid }) => kid) }
 }
 
-/** As somebody else checks tokens: with a copy of the public keys. */
+/** As another process checks tokens: with a copy of the public keys. */
 async function isGoodBy(copy: Awaited<ReturnType<KeyRing['publicKeys']>>, token: string, clock: MovingClock) {
   const rules = { algorithms: ownAlgorithms, issuer: 'berth', audience: 'berth', nowMs: clock.at }
   return 'claims' in (await new JwtKeys(copy).verify(token, rules))
@@ -43,7 +43,7 @@ describe('the first key', () => {
 })
 
 describe('the next key', () => {
-  test('is published at once, and signs when everybody can know it, not a moment earlier', async () => {
+  test('is published at once, and signs only when every process can know it', async () => {
     const { clock, ring } = await openRing()
     const old = ring.signing().kid
     clock.at += day
@@ -71,7 +71,7 @@ describe('the next key', () => {
     expect(ring.signing().kid).toBe(ring.list()[1]?.kid ?? '')
   })
 
-  test('would not be known to who never looks again (the control of the test above)', async () => {
+  test('would not be known to a process that never looks again (the control of the test above)', async () => {
     const { clock, ring, tokens } = await openRing()
     clock.at += day
     const copy = await ring.publicKeys()

@@ -48,7 +48,7 @@ describe('the uses of keys', () => {
     expect(notes.calls).toEqual([[1], [2]])
   })
 
-  test('that could not be written are told to the one who writes, and not tried again', async () => {
+  test('that could not be written cause an error for the caller, and are not tried again', async () => {
     const { notes, uses } = openUses()
     uses.add(1)
     notes.fault = new Error('the disk is full')

@@ -60,12 +60,12 @@ function workOf(hash: string) {
 }
 
 describe('the cost of a comparison', () => {
-  test('with nobody is that of one with somebody', async () => {
+  test('with an unknown user is that with a known user', async () => {
     expect(workOf(unknownUserHash)).toEqual(workOf(await hashPassword(password)))
     expect(workOf(unknownUserHash)).toMatchObject({ algorithm: 'argon2id', cost: 'm=19456,t=2,p=1' })
   })
 
-  test('with nobody is really paid: the hash is one that can be compared with', async () => {
+  test('with an unknown user is really paid: the hash is one that can be compared with', async () => {
     expect(await Bun.password.verify('anything', unknownUserHash)).toBe(false)
     // The control: what is no hash is not compared with.
     expect(await errorOf(Bun.password.verify('anything', `no ${unknownUserHash}`))).toBeInstanceOf(Error)

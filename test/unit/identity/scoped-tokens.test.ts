@@ -56,9 +56,9 @@ describe('a scoped token', () => {
   })
 
   test('of an anonymous caller stays anonymous', async () => {
-    const stranger = { account: 'acme', subject: 'anonymous', kind: 'anonymous' } as const
+    const anonymous = { account: 'acme', subject: 'anonymous', kind: 'anonymous' } as const
 
-    expect((await verify(await issue({ principal: stranger })))?.kind).toBe('anonymous')
+    expect((await verify(await issue({ principal: anonymous })))?.kind).toBe('anonymous')
   })
 
   test.each([

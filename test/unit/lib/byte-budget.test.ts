@@ -114,7 +114,7 @@ describe('a byte budget', () => {
     expect(failTenTimes()).toBe(100)
   })
 
-  test('reclaims finished holds only when it needs room', () => {
+  test('reclaims finished holds only when it needs memory', () => {
     const budget = budgetOf()
     let isOver = false
     budget.tryReserve('a', 40, { ...kept, isOver: () => isOver })

@@ -65,7 +65,7 @@ describe('a sender', () => {
   test('that has no body sends nothing', async () => {
     const pace = { bytesPerSecondMin: 1, windowMs, tooSlow: () => slow, broken: () => slow }
     const source = new ByteSource(null, pace)
-    source.cancel(new Error('nobody hears this'))
+    source.cancel(new Error('this error is ignored'))
 
     expect(await drain(source)).toBe(0)
   })

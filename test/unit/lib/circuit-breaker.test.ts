@@ -112,7 +112,7 @@ describe('a circuit breaker', () => {
     expect(await succeed()).toBe('fine')
   })
 
-  test('hears nothing of calls that began before it opened', async () => {
+  test('ignores calls that began before it opened', async () => {
     const early = [Promise.withResolvers<string>(), Promise.withResolvers<string>()] as const
     const [late, later] = [breaker.run(() => early[0].promise), errorOf(breaker.run(() => early[1].promise))]
     await open()
@@ -139,7 +139,7 @@ describe('a circuit breaker', () => {
     expect(await succeed()).toBe('fine')
   })
 
-  test('counts work that throws before it promises anything', async () => {
+  test('counts work that throws before it returns a promise', async () => {
     for (let failures = 0; failures < 5; failures += 1) {
       await errorOf(
         breaker.run(() => {

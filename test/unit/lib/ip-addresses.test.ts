@@ -83,7 +83,7 @@ describe('trusted proxies', () => {
     ])
   })
 
-  test('are nobody where none are named', () => {
+  test('are empty where none are named', () => {
     const nobody = new TrustedProxies([])
 
     expect(nobody.has('127.0.0.1')).toBe(false)
@@ -93,12 +93,12 @@ describe('trusted proxies', () => {
   describe('the client', () => {
     test.each([
       ['without the header', '10.0.0.1', null, '10.0.0.1'],
-      ['of a stranger who invents one', '203.0.113.9', '198.51.100.1', '203.0.113.9'],
-      ['of a stranger who invents a proxy', '203.0.113.9', '10.0.0.2, 10.0.0.3', '203.0.113.9'],
+      ['of an untrusted peer that invents one', '203.0.113.9', '198.51.100.1', '203.0.113.9'],
+      ['of an untrusted peer that invents a proxy', '203.0.113.9', '10.0.0.2, 10.0.0.3', '203.0.113.9'],
       ['behind one proxy', '10.0.0.1', '203.0.113.9', '203.0.113.9'],
-      ['who invents a hop before himself', '10.0.0.1', '198.51.100.1, 203.0.113.9', '203.0.113.9'],
-      ['who invents many', '10.0.0.1', `${'198.51.100.1, '.repeat(500)}203.0.113.9`, '203.0.113.9'],
-      ['who invents a proxy before himself', '10.0.0.1', '198.51.100.1, 10.0.0.9, 203.0.113.9', '203.0.113.9'],
+      ['that invents a hop before its own', '10.0.0.1', '198.51.100.1, 203.0.113.9', '203.0.113.9'],
+      ['that invents many', '10.0.0.1', `${'198.51.100.1, '.repeat(500)}203.0.113.9`, '203.0.113.9'],
+      ['that invents a proxy before its own', '10.0.0.1', '198.51.100.1, 10.0.0.9, 203.0.113.9', '203.0.113.9'],
       ['behind three proxies', '10.0.0.1', '203.0.113.9, 192.0.2.7, 10.2.2.2', '203.0.113.9'],
       ['behind three, with an invention', '10.0.0.1', '1.1.1.1, 203.0.113.9, 192.0.2.7, 10.2.2.2', '203.0.113.9'],
       ['behind a proxy that is not trusted', '10.0.0.1', '203.0.113.9, 198.51.100.1', '198.51.100.1'],

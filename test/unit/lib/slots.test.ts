@@ -76,7 +76,7 @@ describe('slots', () => {
     expect(await slots.run(async () => 'free')).toBe('free')
   })
 
-  test('are given back by work that fails, now or before it promises anything', async () => {
+  test('are released by work that fails, now or before it returns a promise', async () => {
     const { work, fail } = heldWork([])
     const slots = new Slots(1, 9)
     const failing = errorOf(slots.run(work('a')))

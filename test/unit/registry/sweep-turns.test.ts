@@ -1,4 +1,4 @@
-// Whose turn it is to look through the blob store, and what becomes of a turn whose holder fails, is stopped or dies.
+// Which server sweeps the blob store, and what happens when that server fails, is stopped or crashes.
 import { describe, expect, test } from 'bun:test'
 import type { BlobStore, OrphanedObject, StorageKey } from '../../../src/ports/blob-store.ts'
 import { sweepOrphansOnce } from '../../../src/registry/garbage.ts'
@@ -20,7 +20,7 @@ function strayAt(storageKey: StorageKey): OrphanedObject {
   return { storageKey, openedFor: storageKey, notes: undefined }
 }
 
-/** A blob store of `pages` pages, a stray on each; at each page something else happens first. */
+/** A blob store of `pages` pages, an orphaned object on each; at each page something else happens first. */
 function blobsOf(world: Pick<BlobStore, never> & { readonly blobs: BlobStore }, pages: number) {
   const seen: number[] = []
   const open = (atPage: (page: number) => Promise<void> = nothing): Pick<BlobStore, 'remove' | 'listOlderThan'> => ({
@@ -55,7 +55,7 @@ async function openSweeps(pages = 3) {
 const whole = { trashed: 3, isWhole: true }
 
 describe('a sweep', () => {
-  test('is made once by all who ask, and again when its time has come', async () => {
+  test('is made once for all callers, and again when its time has come', async () => {
     const { sweep, passTime, seen } = await openSweeps()
 
     const all = await Promise.all(Array.from({ length: 20 }, () => sweep()))
@@ -93,7 +93,7 @@ describe('a sweep', () => {
     expect(await sweep()).toBeUndefined()
   })
 
-  test("whose store turns out to be somebody else's looks at nothing, and is due again", async () => {
+  test('whose store turns out to belong to another registry looks at nothing, and is due again', async () => {
     const { sweep, passTime, seen } = await openSweeps()
     const refusal = new Error('it belongs to another registry')
 
@@ -135,7 +135,7 @@ describe('a sweep', () => {
     expect(await sweep()).toEqual(whole)
   })
 
-  test('whose server dies is made by another, and by one alone', async () => {
+  test('whose server crashes is made by exactly one other server', async () => {
     const { sweep, passTime } = await openSweeps()
     const gate = new Gate()
     const dying = sweep(async (page) => {
@@ -148,7 +148,7 @@ describe('a sweep', () => {
     const others = await Promise.all([sweep(), sweep(), sweep()])
 
     expect(others.filter((swept) => swept !== undefined)).toEqual([whole])
-    // It was only slow: what it does harms nobody, and nobody sweeps once more for it.
+    // It was only slow: its work does no harm, and no further sweep is made.
     gate.open()
     expect(await dying).toEqual(whole)
     expect(await sweep()).toBeUndefined()

@@ -82,7 +82,7 @@ describe('an object of which it is not certain what it was made of', () => {
 })
 
 describe('a push of what the account has already', () => {
-  /** An object that is lost without anybody having read it; `meanwhile` runs while the store is asked about it. */
+  /** An object that is lost before any request has read it; `meanwhile` runs while the store is asked about it. */
   async function openLost(meanwhile: (world: World, owner: UploadOwner) => Promise<unknown>) {
     const world = await openWorld(temporaryFolder())
     const owner = { ...(await scopeOf(world)), subject: 'alice' }
@@ -101,7 +101,7 @@ describe('a push of what the account has already', () => {
     }
     const needs = { ...world, blobs, noteLoss: (lost: LostBytes) => told.push(lost) }
     await uploadAtOnce(needs, owner, digest, bodyOf(bytes))
-    // Nobody asks the store about a blob that is new.
+    // The store is not asked about a new blob.
     expect(asked).toEqual([])
     const keyOf = async () => (await world.metadata.blobs.find(owner, digest))?.storageKey as StorageKey
     const lost = await keyOf()

@@ -44,7 +44,7 @@ interface Cell {
 }
 
 /** A world in which this step meets its fault, and in which everything that cleans up may fail as well. */
-async function openTrouble({ state, event }: Cell, failsToCleanUp: boolean) {
+async function openFailingUpload({ state, event }: Cell, failsToCleanUp: boolean) {
   const world = await openWorld(temporaryFolder())
   const owner = { ...(await scopeOf(world)), subject: 'alice' }
   const stoodAt = state === 'single' ? 0 : 10
@@ -67,8 +67,8 @@ async function openTrouble({ state, event }: Cell, failsToCleanUp: boolean) {
   }
   const needs = {
     ...world,
-    metadata: troubled(world.metadata, fail, meet),
-    blobs: troubledBlobs(world, { fail, meet, close }, seen),
+    metadata: failingMetadata(world.metadata, fail, meet),
+    blobs: failingBlobs(world, { fail, meet, close }, seen),
   }
   const chunk = { ...bodyOf(), lengthBytes: 15 - stoodAt, body: Object.assign(pieces(), { cancel: () => undefined }) }
   async function* pieces(): AsyncGenerator<Uint8Array> {
@@ -78,7 +78,7 @@ async function openTrouble({ state, event }: Cell, failsToCleanUp: boolean) {
   return { world, owner, id, needs, chunk, fault, seen, stoodAt }
 }
 
-function troubled(
+function failingMetadata(
   metadata: MetadataStore,
   fail: () => Promise<void>,
   meet: (step: Step) => Promise<void>,
@@ -90,13 +90,13 @@ function troubled(
   return before(failing, 'uploads', 'commit', () => meet('finish'))
 }
 
-interface Trouble {
+interface Failures {
   readonly fail: () => Promise<void>
   readonly close: (writer: BlobWriter) => Promise<void>
   readonly meet: (step: Step) => Promise<void>
 }
 
-function troubledBlobs({ blobs }: World, { fail, close, meet }: Trouble, seen: { rewinds: number }) {
+function failingBlobs({ blobs }: World, { fail, close, meet }: Failures, seen: { rewinds: number }) {
   const rewind = async () => {
     seen.rewinds += 1
     await fail()
@@ -113,11 +113,11 @@ function troubledBlobs({ blobs }: World, { fail, close, meet }: Trouble, seen: {
   }
 }
 
-/** Provokes the cell, and tells what became of the session and the bytes, and what the caller heard. */
+/** Provokes the cell, and reports the state of the session and of the bytes, and the answer to the caller. */
 async function provoke(cell: Cell, failsToCleanUp = false): Promise<Ending> {
   const { state, event } = cell
-  const trouble = await openTrouble(cell, failsToCleanUp)
-  const { world, owner, id, needs, chunk, fault } = trouble
+  const failing = await openFailingUpload(cell, failsToCleanUp)
+  const { world, owner, id, needs, chunk, fault } = failing
   const digest = event === 'digest differs' ? digestOf('other bytes') : digestOf(whole)
   const asked =
     id === undefined
@@ -130,7 +130,7 @@ async function provoke(cell: Cell, failsToCleanUp = false): Promise<Ending> {
     (error: unknown) => answerOf(error, fault),
   )
   const session = sessionOf(world)
-  return { session, bytes: bytesOf(trouble, session), answer }
+  return { session, bytes: bytesOf(failing, session), answer }
 }
 
 function answerOf(error: unknown, fault: Error | undefined): Ending['answer'] {
@@ -154,7 +154,7 @@ function sessionOf({ dataDir }: World): Ending['session'] {
 }
 
 function bytesOf(
-  { world, seen, stoodAt }: Awaited<ReturnType<typeof openTrouble>>,
+  { world, seen, stoodAt }: Awaited<ReturnType<typeof openFailingUpload>>,
   session: Ending['session'],
 ): Ending['bytes'] {
   const [size] = listFiles(world.dataDir).map((key) => statSync(join(world.dataDir, 'blobs', key.slice(-2), key)).size)

@@ -42,7 +42,7 @@ engines.each('forty requests at once open exactly as many sessions as each limit
   expect(await burst('alice')).toEqual({ opened: 5, details: new Set(['[{"max":5,"of":"caller"}]']) })
   expect(await burst('bob')).toEqual({ opened: 2, details: new Set(['[{"max":8,"of":"repository"}]']) })
 
-  // A blob in one request leaves nothing open, so it needs no room.
+  // A blob in one request opens no session, so it is not counted.
   const bytes = new TextEncoder().encode('at once')
   await uploadAtOnce(one, { ...scope, subject: 'alice' }, digestOf(bytes), bodyOf(bytes))
 })

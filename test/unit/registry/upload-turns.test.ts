@@ -1,5 +1,5 @@
-// A writer's turn at an upload: it is renewed in time whatever the request waits for, also while somebody sets the clock of
-// the machine, and no writer that is alive is taken for dead.
+// A writer's turn at an upload: it is renewed in time whatever the request waits for, even if the clock of the machine
+// is set meanwhile, and no writer that is alive is taken for dead.
 import { describe, expect, test } from 'bun:test'
 import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
 import { ByteSource } from '../../../src/lib/byte-source.ts'
@@ -29,7 +29,7 @@ function clockOf(time: Time): Clock {
   return { ...systemClock, now: () => time.at + time.offMs, steadyNow: () => time.at }
 }
 
-/** As it must not be: distances by a clock that somebody sets. */
+/** The negative control: distances measured with a clock that can be set. */
 function settableClockOf(time: Time): Clock {
   const clock = clockOf(time)
   return { ...clock, steadyNow: clock.now }

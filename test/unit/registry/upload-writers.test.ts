@@ -1,4 +1,4 @@
-// What a process remembers of uploads between requests: who writes, and which hash is of use.
+// What a process remembers of uploads between requests: the current writer, and which hash can be used.
 import { describe, expect, test } from 'bun:test'
 import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
 import { startHash } from '../../../src/lib/hashing.ts'

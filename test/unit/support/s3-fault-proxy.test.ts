@@ -112,7 +112,7 @@ describe('a fault before the effect', () => {
     })
   }
 
-  test('a timeout: the client hears nothing, and nothing was written', async () => {
+  test('a timeout: the client gets no answer, and nothing was written', async () => {
     const { hits } = proxy.inject({ operation: 'PutObject', fault: 'timeout before effect' })
     expect(await isUnanswered('PUT', 'never', 'x')).toBe(true)
     expect([stub.objects().has('never'), hits()]).toEqual([false, 1])
@@ -139,7 +139,7 @@ describe('a fault after the effect', () => {
     })
   }
 
-  test('a timeout: the client hears nothing, and the object is there', async () => {
+  test('a timeout: the client gets no answer, and the object is there', async () => {
     const { hits } = proxy.inject({ operation: 'PutObject', fault: 'timeout after effect' })
     expect(await isUnanswered('PUT', 'late', 'x')).toBe(true)
     expect([stub.objects().has('late'), hits()]).toEqual([true, 1])
@@ -194,7 +194,7 @@ describe('an answer that breaks off', () => {
   }
 })
 
-describe('an answer that lies', () => {
+describe('an answer with wrong contents', () => {
   test('200 with an error, and nothing was joined', async () => {
     const id = await createUpload('not-joined')
     const { hits } = proxy.inject({ operation: 'CompleteMultipartUpload', fault: '200 with error', occurrence: 1 })

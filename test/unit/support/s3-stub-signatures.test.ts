@@ -1,4 +1,4 @@
-// The stub lets in who signed rightly, and nobody else. The first test holds its arithmetic to a published example, so
+// The stub accepts only valid signatures. The first test checks its arithmetic with a published example, so
 // that stub and signer cannot be wrong in the same way.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { askS3, readS3 } from '../../support/s3/s3-server.ts'

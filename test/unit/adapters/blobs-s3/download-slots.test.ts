@@ -8,7 +8,7 @@ import { NoSlot } from '../../../../src/lib/slots.ts'
 import { errorOf } from '../../../support/basics/outcomes.ts'
 import { until } from '../../../support/clocks/until.ts'
 
-/** A hundred bytes a second, over windows of a second: 1,600 bytes in each, as long as somebody waits. */
+/** A hundred bytes a second, over windows of a second: 1,600 bytes in each, as long as a download waits. */
 const pace = { bytesPerSecondMin: 100, windowMs: 1_000 }
 const enough = 1_600
 
@@ -42,7 +42,7 @@ function take({ slot }: StartedDownload, bytes: number, ms: number): void {
   nowMs += ms
 }
 
-/** As long as somebody waits, there is a look every sixth of a window. */
+/** As long as a download waits, the readers are checked every sixth of a window. */
 const lookMs = 400
 
 async function isStillWaiting(waiting: Promise<unknown>): Promise<boolean> {
@@ -85,7 +85,7 @@ describe('while all slots are taken', () => {
   test.each([
     [enough - 1, true],
     [enough, false],
-  ])('who has taken %d bytes in the last window is cut: %p', async (bytes, isCut) => {
+  ])('a reader that has taken %d bytes in the last window is cut: %p', async (bytes, isCut) => {
     const slots = openSlots({ slotsMax: 1 })
     const one = await begin(slots)
     take(one, bytes, 1_000)

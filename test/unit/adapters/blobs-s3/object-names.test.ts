@@ -67,7 +67,7 @@ describe('a name of an object', () => {
     )
   })
 
-  test('of somebody else is not taken for one', () => {
+  test('of another program is not taken for one', () => {
     const key = freshKey()
     const name = toObjectName('berth/', key)
     const folder = key.slice(-2)

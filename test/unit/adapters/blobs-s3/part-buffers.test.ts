@@ -128,7 +128,7 @@ describe('the pool of part buffers', () => {
   test.each([
     ['behind too many', { queueMax: 0 }],
     ['too long', { waitMaxMs: 10 }],
-  ])('lets who would wait %s go on in a file, with the bytes that it has', async (_, more) => {
+  ])('lets an upload that would wait %s go on in a file, with the bytes that it has', async (_, more) => {
     const folder = join(temporaryFolder(), 'spool')
     const pool = openPool({ memoryBuffersMax: 1, folder, ...more })
     const [one, other] = [await pool.open(0, 1), await pool.open(7, 1)]

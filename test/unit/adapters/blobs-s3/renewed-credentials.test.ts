@@ -1,4 +1,4 @@
-// Credentials that end: who asks for new ones, when, and what is used meanwhile.
+// Credentials that end: when new ones are fetched, and which are used meanwhile.
 import { describe, expect, test } from 'bun:test'
 import { FixedCredentials, RenewedCredentials } from '../../../../src/adapters/blobs-s3/credentials.ts'
 import type { S3Credentials } from '../../../../src/adapters/blobs-s3/signature-v4.ts'
@@ -39,7 +39,7 @@ function keyOf(credentials: S3Credentials | undefined): string | undefined {
 }
 
 describe('credentials', () => {
-  test('are not there at first, and are fetched by whoever looks', async () => {
+  test('are not there at first, and are fetched by the first call', async () => {
     const { source, state } = setUp()
     expect(source.current()).toBeUndefined()
     await settle()

@@ -1,4 +1,4 @@
-// What a writer asks of S3, request by request, and what it leaves behind: the stub in this process hears it.
+// The requests of a writer to S3, and what it leaves behind, as the stub in this process records them.
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { S3BlobStore } from '../../../../src/adapters/blobs-s3/s3-blob-store.ts'
@@ -238,7 +238,7 @@ describe('a writer that fails', () => {
   })
 })
 
-test('the look at what was written sees a name that is written twice', async () => {
+test('the check of written objects finds a name that is written twice', async () => {
   const request = { method: 'PUT', target: '/b/x', operation: 'PutObject' as const, headers: {}, status: 200 }
   const copy = { ...request, target: '/b/y', headers: { 'x-amz-copy-source': '/b/x' } }
 

@@ -53,7 +53,7 @@ describe('encryption', () => {
 })
 
 describe('an address for others', () => {
-  test('is good for everybody and every range, for a while and for that object alone', async () => {
+  test('works without credentials and for every range, for a while, and only for that object', async () => {
     const client = open()
     const name = "public/a b+c'(d)*!~\u00fc"
     await client.put(name, bodyOf(content))

@@ -122,7 +122,7 @@ describe('what is not there', () => {
     expect((await s3ErrorOf(client.completeUpload('aborted', id, ['"x"'], 5))).code).toBe('NoSuchUpload')
   })
 
-  test('is trouble, where it is the bucket', async () => {
+  test('makes the store unavailable if the bucket is missing', async () => {
     const lost = open({ bucket: 'another-bucket' })
     const calls = [lost.probe(), lost.open('x', 1), lost.remove('x'), lost.put('x', bodyOf('x'))]
     const faults = await Promise.all(calls.map(s3ErrorOf))

@@ -60,7 +60,7 @@ test('a writer does not wait for the removal of old tails; the store does, when 
   expect((await listThere(direct)).map(({ storageKey }) => storageKey)).toEqual([name])
 })
 
-test('a writer does not wait for a part that nobody needs any more; the store does, when it is closed', async () => {
+test('a writer does not wait for a part that is no longer needed; the store does, when it is closed', async () => {
   const store = openBehindProxy()
   const held = proxy.hold((line) => line.includes('partNumber=1&'))
   const writer = await store.openWriter(freshKey(), emptyObject)

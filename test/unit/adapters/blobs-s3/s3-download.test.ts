@@ -159,7 +159,7 @@ describe('there is nothing to open', () => {
     expect(await openS3Client(server.url, {}, time).open(name, content.length)).toBeUndefined()
   })
 
-  test('but no bucket is trouble', async () => {
+  test('but a missing bucket makes the store unavailable', async () => {
     server.follow((_, answer) => answer.send(404, errorXml('NoSuchBucket')))
     expect((await s3ErrorOf(openS3Client(server.url, {}, time).open(name, 5))).code).toBe('NoSuchBucket')
   })
@@ -169,7 +169,7 @@ describe('there is nothing to open', () => {
     ['of a part without saying which', 206, { 'content-length': '10' }],
     ['of another part', 206, { 'content-range': 'bytes 1-10/50000', 'content-length': '10' }],
     ['of the whole, where a part was asked for', 200, { 'content-length': '50000' }],
-  ])('and an answer %s is trouble', async (_, status, headers) => {
+  ])('and an answer %s makes the store unavailable', async (_, status, headers) => {
     server.follow((_, answer) => answer.begin(status, { ...headers, connection: 'close' }))
     const opened = openS3Client(server.url, {}, time).open(name, content.length, { first: 0, last: 9 })
     expect((await s3ErrorOf(opened)).code).toBe('malformed')

@@ -28,7 +28,7 @@ function clientOf({ url, region, bucket }: S3Stub, credentials: CredentialSource
 
 const calls: readonly (readonly [string, (client: S3Client, name: string) => Promise<unknown>])[] = [
   ['PutObject', (client, name) => client.put(name, bodyOf('other bytes'))],
-  ['HeadObject, which hears no reason', (client, name) => client.findSize(name)],
+  ['HeadObject, which gets no reason', (client, name) => client.findSize(name)],
   ['DeleteObject', (client, name) => client.remove(name)],
   ['CreateMultipartUpload', (client, name) => client.createUpload(name)],
 ]

@@ -155,7 +155,7 @@ describe('what a store wants once only', () => {
     expect(server.requests.length).toBe(2)
   })
 
-  test('is asked for again where nobody was there', async () => {
+  test('is repeated if the server was not reached', async () => {
     const gone = await startScriptedServer()
     await gone.stop()
     const error = await s3ErrorOf(begin(openS3Client(gone.url, {}, time)))
@@ -167,7 +167,7 @@ describe('what a store wants once only', () => {
   })
 
   test.each(transient.filter(([words]) => words !== '503' && words !== '429'))(
-    'is asked for once where nobody knows what was done: %s',
+    'is sent only once if its effect is unknown: %s',
     async (words, fail, code) => {
       server.follow(fail)
       const attemptTimeoutMs = words === 'silence' ? shortMs : 5_000
@@ -271,7 +271,7 @@ describe('so many at once', () => {
     await Promise.all(three)
   })
 
-  test('and who waits too long is told too', async () => {
+  test('and a request that waits too long fails too', async () => {
     const held: (() => void)[] = []
     server.follow((_, answer) => void held.push(() => answer.send(200)))
     const client = openS3Client(server.url, { requestsMax: 1, attemptTimeoutMs: shortMs }, time)

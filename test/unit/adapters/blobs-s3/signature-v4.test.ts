@@ -83,7 +83,7 @@ describe('the examples of the documentation', () => {
     )
   })
 
-  test('an address that anybody may use', () => {
+  test('a presigned address', () => {
     expect(signature.presign(host, '/test.txt', example, exampleTime, 86_400)).toBe(
       'X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request' +
         '&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host' +

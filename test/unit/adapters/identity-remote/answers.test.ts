@@ -1,4 +1,4 @@
-// How each answer of the service is taken: who it is, nobody, or that nobody can tell.
+// How each answer of the service is understood: as a principal, as rejected, or as unavailable.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { RemoteIdentityOptions } from '../../../../src/adapters/identity-remote/remote-identity.ts'
 import { Unavailable } from '../../../../src/oci/errors.ts'
@@ -61,7 +61,7 @@ describe.each([
     expect(stub.calls).toEqual([{ path: '/api/2021-02-21/me', carrier, secret: credential.secret }])
   })
 
-  test.each(['401', '403'] as const)('is nobody when the service answers %s', async (state) => {
+  test.each(['401', '403'] as const)('is rejected when the service answers %s', async (state) => {
     await stub.set(state)
 
     expect(await open().authenticate(credential)).toBeUndefined()
@@ -123,7 +123,7 @@ describe('a credential that no header can hold', () => {
     ['too much', 'a'.repeat(8_193)],
   ]
 
-  test.each(odd)('is nobody, and nobody is asked: %s', async (_, secret) => {
+  test.each(odd)('is rejected without a request: %s', async (_, secret) => {
     stub.people.set(secret, aliceSaid)
     const found = await Promise.all([open().authenticate(apiKey(secret)), open().authenticate(bearer(secret))])
 
@@ -198,7 +198,7 @@ test.each([
   [{ rights: { pull: true } }],
   [{ rights: 4, repositories: ['team/*'] }],
   [{ rights: ['pull'], repositories: false }],
-])('a limit that is not a list leaves nobody able to tell what the caller may do: %j', async (limits) => {
+])('a limit that is not a list makes the rights of the caller unavailable: %j', async (limits) => {
   stub.people.set(key.secret, { ...aliceSaid, ...limits })
   const error = (await errorOf(open().authenticate(key))) as Unavailable
 

@@ -72,7 +72,7 @@ describe('the set of keys', () => {
   })
 })
 
-describe('a key that nobody knows', () => {
+describe('an unknown key', () => {
   test('makes the set be fetched once, and then not for half a minute', async () => {
     await isGood(await lastingToken())
     now += 30_000
@@ -117,7 +117,7 @@ describe('a key that nobody knows', () => {
 const failures: readonly TokenIssuerState[] = ['500', 'html', 'no keys', 'keys that are none', 'redirect']
 
 describe.each(failures)('while the service of the keys is %s', (state) => {
-  test('and there are none, nobody can tell', async () => {
+  test('and there are none, the result is unavailable', async () => {
     service.state = state
     expect(await isUnknowable(await service.sign())).toBe(true)
   })
@@ -139,7 +139,7 @@ describe.each(failures)('while the service of the keys is %s', (state) => {
     })
   })
 
-  test('nobody can tell whether a key that is not in the older set is one', async () => {
+  test('a key that is not in the older set is reported as unavailable', async () => {
     await isGood(await lastingToken())
     now += minuteMs
     service.state = state
@@ -166,7 +166,7 @@ describe('a service of keys that fails', () => {
     expect([await isGood(token), service.calls]).toEqual([true, 2])
   })
 
-  test('makes nobody wait who has an older set: it is asked again in the background', async () => {
+  test('delays no caller if there is an older set: the service is asked again in the background', async () => {
     const token = await lastingToken()
     await isGood(token)
     service.state = '500'
@@ -201,7 +201,7 @@ describe('a service of keys that fails', () => {
     expect(await isGood(token)).toBe(false)
   })
 
-  test('at an address where nobody listens is one that nobody can tell from', async () => {
+  test('at an address that refuses connections is unavailable', async () => {
     await service.stop()
 
     expect(await isUnknowable(await service.sign())).toBe(true)

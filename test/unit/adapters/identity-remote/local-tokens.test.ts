@@ -1,4 +1,4 @@
-// Tokens that are checked here, with the public keys of who signs them.
+// Tokens that are checked here, with the public keys of their issuer.
 
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createPublicKey } from 'node:crypto'
@@ -33,7 +33,7 @@ async function find(token: string, rules: Partial<TokenRules> = {}) {
 }
 
 describe('a good token', () => {
-  test.each(['ES256', 'RS256', 'EdDSA'])('of %s is known without asking anybody', async (algorithm) => {
+  test.each(['ES256', 'RS256', 'EdDSA'])('of %s is known without a request', async (algorithm) => {
     const key = await service.addKey(algorithm)
     const token = await service.sign({}, { key })
 
@@ -116,8 +116,8 @@ describe('the times of a token', () => {
   })
 })
 
-describe('a bad token is nobody, and nobody is asked about it', () => {
-  /** Even who is asked and would say yes must not be asked. */
+describe('a bad token is rejected without a request', () => {
+  /** Even a service that would accept the token must not be asked. */
   async function expectNobody(token: string, rules: Partial<TokenRules> = {}): Promise<void> {
     stub.people.set(token, { roles: ['admin'] })
     expect(await find(token, rules)).toBeUndefined()
@@ -144,15 +144,15 @@ describe('a bad token is nobody, and nobody is asked about it', () => {
   })
 
   test('keys that the token brings along, or names the address of', async () => {
-    const stranger = await TokenIssuer.start()
-    const key = await stranger.addKey('ES256', 'key 1')
-    for (const header of [{}, { jwk: key.publicJwk }, { jku: stranger.jwksUrl }, { x5u: stranger.jwksUrl }]) {
-      await expectNobody(await stranger.sign({}, { key, header }))
-      await expectNobody(await stranger.sign({}, { key, header: { ...header, kid: undefined } }))
-      await expectNobody(await stranger.sign({}, { key, header: { ...header, kid: stranger.jwksUrl } }))
+    const foreignIssuer = await TokenIssuer.start()
+    const key = await foreignIssuer.addKey('ES256', 'key 1')
+    for (const header of [{}, { jwk: key.publicJwk }, { jku: foreignIssuer.jwksUrl }, { x5u: foreignIssuer.jwksUrl }]) {
+      await expectNobody(await foreignIssuer.sign({}, { key, header }))
+      await expectNobody(await foreignIssuer.sign({}, { key, header: { ...header, kid: undefined } }))
+      await expectNobody(await foreignIssuer.sign({}, { key, header: { ...header, kid: foreignIssuer.jwksUrl } }))
     }
-    expect(stranger.calls).toBe(0)
-    await stranger.stop()
+    expect(foreignIssuer.calls).toBe(0)
+    await foreignIssuer.stop()
   })
 
   test('all that can be made of a good one and the public key', async () => {

@@ -1,4 +1,4 @@
-// Answers that limit what somebody may do: never does one give more than the roles do.
+// Answers that limit the rights of a caller: none gives more than the roles do.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { narrowGrants } from '../../../../src/adapters/identity-remote/me-response.ts'
@@ -119,7 +119,7 @@ const patternText = fc
   .filter((text) => parseRepositoryPattern(text) !== undefined)
 const patterns = fc.array(patternText, { maxLength: 3 })
 
-test('whatever is limited by whatever, nobody may do more than both allow', () => {
+test('a caller limited in two ways may do only what both allow', () => {
   fc.assert(
     fc.property(patterns, patterns, fc.subarray([...rights]), name, (own, given, named, repository) => {
       const grants: readonly Grant[] = [{ rights: new Set<Right>(['pull', 'push']), repositories: own.map(pattern) }]

@@ -7,26 +7,29 @@ import { addPerson } from './people.ts'
 import { askFor, fillStock, type Operation, operations, type Stock } from './route-examples.ts'
 import { askedBy, type WiredRegistry, wireRegistry } from './wired-registry.ts'
 
-export interface House {
+export interface TwoAccounts {
   readonly registry: WiredRegistry
-  /** The registry as somebody of the account `mine` asks it. */
+  /** The registry, asked by a user of the account `mine`. */
   readonly mine: WiredRegistry
 }
 
-/** What the neighbour has, and I have not. */
-export interface Neighbour {
+/** What only the other account has. */
+export interface OtherAccount {
   readonly stock: Stock
   readonly sharedStock: Stock
   readonly index: string
   readonly apiKey: string
 }
 
-export const neighbourAccount = 'theirs'
+export const otherAccountName = 'theirs'
 const theirImage = imageOf({ layers: ['a layer'] })
 const sharedName = 'shared/app'
 
-/** I live here alone: a repository of a name that the neighbour uses too, with content that he has too. */
-export async function openHouse(dataDir: string, wrap?: (metadata: MetadataStore) => MetadataStore): Promise<House> {
+/** Fills only `mine`: one repository, whose name and one of whose layers the other account will use too. */
+export async function openTwoAccounts(
+  dataDir: string,
+  wrap?: (metadata: MetadataStore) => MetadataStore,
+): Promise<TwoAccounts> {
   const registry = await wireRegistry(dataDir, wrap === undefined ? {} : { wrap })
   const key = await addPerson(registry, { name: 'mia', roles: ['admin'], account: 'mine' })
   const mine = askedBy(registry, key)
@@ -34,11 +37,11 @@ export async function openHouse(dataDir: string, wrap?: (metadata: MetadataStore
   return { registry, mine }
 }
 
-/** Somebody moves in, with everything that can be had. */
-export async function moveIn({ registry }: House): Promise<Neighbour> {
-  const key = await addPerson(registry, { name: 'theo', roles: ['admin'], account: neighbourAccount })
+/** Fills the other account with every kind of data. */
+export async function fillOtherAccount({ registry }: TwoAccounts): Promise<OtherAccount> {
+  const key = await addPerson(registry, { name: 'theo', roles: ['admin'], account: otherAccountName })
   const theirs = askedBy(registry, key)
-  await addPerson(registry, { name: 'thea', roles: [], account: neighbourAccount })
+  await addPerson(registry, { name: 'thea', roles: [], account: otherAccountName })
   const user = { user: 'thea', apiKeyName: 'test' }
   const [stock, sharedStock] = [await fillStock(theirs, 'their/app', user), await fillStock(theirs, sharedName, user)]
   for (const name of [stock.repository, sharedName]) {
@@ -54,8 +57,8 @@ interface AskedQuestion {
   readonly ask: (server: WiredRegistry) => Promise<Reply>
 }
 
-/** In this order: some change what I have. */
-export function questionsAbout({ stock, sharedStock, index }: Neighbour): readonly AskedQuestion[] {
+/** The order matters: some requests change the account `mine`. */
+export function questionsAbout({ stock, sharedStock, index }: OtherAccount): readonly AskedQuestion[] {
   const isAboutSomething = ({ route: { access, operationId } }: Operation) =>
     access !== 'anyone' && !['postUser', 'enableService', 'disableService'].includes(operationId)
   return [
@@ -118,21 +121,21 @@ export interface Told {
 
 const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
-export async function askAll({ registry, mine }: House, neighbour: Neighbour): Promise<Told[]> {
+export async function askAll({ registry, mine }: TwoAccounts, other: OtherAccount): Promise<Told[]> {
   const told: Told[] = []
-  for (const { title, ask } of questionsAbout(neighbour)) {
+  for (const { title, ask } of questionsAbout(other)) {
     registry.statements.length = 0
     const { status, headers, text } = await ask(mine)
     headers.delete('x-request-id')
     const answer = JSON.stringify([status, [...headers].toSorted(), text]).replaceAll(uuid, '<id>')
-    // Rows are numbered for all accounts together, so numbers differ; nobody is told them.
+    // Rows are numbered for all accounts together, so numbers differ; no answer contains them.
     const statements = registry.statements.map((one) => one.replaceAll(uuid, '<id>').replaceAll(/(?<=[[,])\d+/g, '#'))
     told.push({ title, answer, statements })
   }
   return told
 }
 
-/** Where the two have been told different things, or at a different price. */
+/** Lists where the two differ in answers or statements. */
 export function findDifferences(ones: readonly Told[], others: readonly Told[]): string[] {
   return ones.flatMap(({ title, answer, statements }, at) => {
     const other = others[at]

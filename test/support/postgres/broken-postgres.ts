@@ -1,4 +1,4 @@
-// PostgreSQL under trouble, seen through the adapter: a server of one test file, and databases of ours on it.
+// PostgreSQL that fails, seen through the adapter: a server of one test file, with databases of its own.
 import { afterAll, afterEach, beforeAll } from 'bun:test'
 import { PostgresDatabase } from '../../../src/adapters/metadata-sql/postgres-database.ts'
 import type { PostgresSettings } from '../../../src/adapters/metadata-sql/postgres-session.ts'
@@ -26,7 +26,7 @@ export async function countThings(database: PostgresDatabase): Promise<number | 
   return (await database.first<{ n: number }>('SELECT count(*) AS n FROM things WHERE id < $1', [1_000_000]))?.n
 }
 
-/** `done`, or the state of the standard (`57P01`), or the name of what else was wrong. Only trouble is caught. */
+/** `done`, or the state of the standard (`57P01`), or the name of another error. Only `Unavailable` is caught. */
 export async function endOf(promise: Promise<unknown>): Promise<string> {
   try {
     await promise
@@ -64,7 +64,7 @@ async function useOnce(database: PostgresDatabase): Promise<void> {
   await database.lookUp('SELECT 1 AS here WHERE $1 = 1', [1])
 }
 
-export interface TroubleWorld {
+export interface BrokenPostgres {
   readonly server: PostgresServer
   open(more?: Partial<PostgresSettings>): Promise<PostgresDatabase>
   throughProxy(): Promise<{ database: PostgresDatabase; proxy: PostgresProxy }>
@@ -73,7 +73,7 @@ export interface TroubleWorld {
 }
 
 /** Call it where the tests are described; the server is there while they run. */
-export function useTroubleWorld(): TroubleWorld {
+export function useBrokenPostgres(): BrokenPostgres {
   let server: PostgresServer
   const opened: PostgresDatabase[] = []
   const proxies: PostgresProxy[] = []

@@ -1,12 +1,12 @@
-// Which tokens a server has sold, and how they were asked for: read from its log, which no client can colour.
+// How many tokens a server has issued, by method: read from its log, which a client cannot influence.
 import type { BerthProcess } from '../support/server/berth-process.ts'
 
-export interface TokenSales {
+export interface IssuedTokens {
   readonly get: number
   readonly post: number
 }
 
-export function countTokenSales(berth: Pick<BerthProcess, 'output'>): TokenSales {
+export function countIssuedTokens(berth: Pick<BerthProcess, 'output'>): IssuedTokens {
   const lines = berth.output().split('\n')
   const count = (route: string) =>
     lines.filter((line) => line.includes(`"route":"${route}"`) && line.includes('"status":200')).length
