@@ -201,7 +201,7 @@ export const keepingProbes: readonly Probe[] = [
   {
     name: 'garbage.claimWork',
     kind: 'collector',
-    act: ({ tables, watch }) => watch(() => tables.garbage.claimWork('collect', 60_000)),
+    act: ({ tables, watch }) => watch(() => tables.garbage.claimWork('sweep', 60_000)),
   },
   {
     name: 'garbage.forecast',

@@ -47,6 +47,9 @@ export interface GarbageAges {
   readonly holdMs: number
 }
 
+/** Work that one of many processes does in each period. The names are stored. */
+export type PeriodicWork = 'sweep' | 'whole sweep'
+
 /** The result of a dry run. */
 export interface GarbageForecast {
   readonly blobs: number
@@ -105,7 +108,8 @@ export interface Garbage {
 
   /**
    * Removes at most `limit` upload sessions: open ones that are idle or too old, whose keys go to the trash, and
-   * committed ones. Returns their number.
+   * committed ones that are old enough. Skips sessions whose turn a request has, sessions of disabled accounts, and
+   * rows that other transactions hold. Returns the number of removed sessions.
    */
   expireUploads(ages: GarbageAges, limit: number): Promise<number>
 
@@ -113,8 +117,8 @@ export interface Garbage {
   trash(object: RemovableObject): Promise<void>
 
   /**
-   * Puts those objects into the trash that no blob, no unfinished upload and no row of the trash names. Returns their
-   * number.
+   * Puts those objects into the trash that no blob, no unfinished upload, no copy of an unfinished move and no row of
+   * the trash names. Returns their number.
    */
   trashOrphans(objects: readonly OrphanedObject[]): Promise<number>
 
@@ -140,7 +144,7 @@ export interface Garbage {
    * same caller. So one of many processes does the work in each period. With `everyMs` 0 it only tests whether the
    * earlier claim is over.
    */
-  claimWork(work: string, everyMs: number): Promise<boolean>
+  claimWork(work: PeriodicWork, everyMs: number): Promise<boolean>
 
   /** What a collection with these ages would remove now. Changes nothing. */
   forecast(ages: GarbageAges): Promise<GarbageForecast>

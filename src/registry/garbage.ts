@@ -65,10 +65,10 @@ export async function collectGarbage(
   shouldStop: () => boolean = () => false,
 ): Promise<Collected> {
   const uploads = await expireUploads(needs, ages, shouldStop)
-  const buried = await trashUnusedBlobs(needs, ages, shouldStop)
+  const trashed = await trashUnusedBlobs(needs, ages, shouldStop)
   const repositories = await removeEmptyRepositories(needs, ages, shouldStop)
   const { purged, ...rest } = await purgeTrash(needs, ages, shouldStop)
-  const collected = { uploads, ...buried, repositories, purged }
+  const collected = { uploads, ...trashed, repositories, purged }
   if (rest.count > 0) throw new ObjectsUnremoved(collected, rest)
   return collected
 }
@@ -106,11 +106,11 @@ interface Purged {
  */
 async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: () => boolean): Promise<Purged> {
   let purged = 0
-  let count = 0
+  let failureCount = 0
   const failures: UnremovedObject[] = []
   let fault: unknown
   while (!shouldStop() && !(await isReadOnly(needs))) {
-    const trashed = await needs.metadata.garbage.claimTrashed(ages.quarantineMs, ages.holdMs, batchSize)
+    const claimed = await needs.metadata.garbage.claimTrashed(ages.quarantineMs, ages.holdMs, batchSize)
     let failed = 0
     const take = (one: RemovableObject) =>
       purge(needs, one).then(
@@ -124,15 +124,15 @@ async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: ()
           if (failures.length < failuresMax) failures.push({ storageKey: one.storageKey, error })
         },
       )
-    for (let at = 0; at < trashed.length && !shouldStop(); at += removalsAtOnce) {
-      await Promise.all(trashed.slice(at, at + removalsAtOnce).map(take))
+    for (let at = 0; at < claimed.length && !shouldStop(); at += removalsAtOnce) {
+      await Promise.all(claimed.slice(at, at + removalsAtOnce).map(take))
       if (fault !== undefined) throw fault
     }
-    count += failed
+    failureCount += failed
     // If a whole batch fails, the store is probably unavailable. The next collection tries again.
-    if (failed === trashed.length || trashed.length < batchSize) break
+    if (failed === claimed.length || claimed.length < batchSize) break
   }
-  return { purged, count, failures }
+  return { purged, count: failureCount, failures }
 }
 
 async function purge({ metadata, blobs }: CollectNeeds, { storageKey, notes }: RemovableObject): Promise<void> {

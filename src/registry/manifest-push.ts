@@ -53,7 +53,7 @@ export async function pushManifest(
   if (push.tags.length > settings.tagsPerPushMax) {
     throw new RegistryRefusal('too-many-tags', { max: settings.tagsPerPushMax })
   }
-  const digest = checkDigest(reference, bytes)
+  const digest = requireDigest(reference, bytes)
   const manifest = parseManifest(bytes, mediaType, settings)
   const tags = 'tag' in reference ? [reference.tag] : [...new Set(push.tags)]
 
@@ -103,7 +103,7 @@ async function checkAddsNothing(
 }
 
 /** The digest of the bytes: with the algorithm of a push by digest, which must match, or else SHA-256. */
-function checkDigest(reference: Reference, bytes: Uint8Array): Digest {
+function requireDigest(reference: Reference, bytes: Uint8Array): Digest {
   if ('tag' in reference) return digestFromHex('sha256', hashHex('sha256', bytes))
   const algorithm = algorithmOf(reference.digest)
   const actual = digestFromHex(algorithm, hashHex(algorithm, bytes))

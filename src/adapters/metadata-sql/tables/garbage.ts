@@ -6,6 +6,7 @@ import type {
   GarbageAges,
   GarbageForecast,
   LinkBatch,
+  PeriodicWork,
   RepositoryBatch,
 } from '../../../ports/garbage.ts'
 import type { RepositoryRow } from '../../../ports/repositories.ts'
@@ -187,7 +188,7 @@ export class SqlGarbage implements Garbage {
     return empty.length === 0 ? 0 : this.#queries.run(statements.removeEmptyRepositories, [toTexts(empty)])
   }
 
-  async claimWork(work: string, everyMs: number): Promise<boolean> {
+  async claimWork(work: PeriodicWork, everyMs: number): Promise<boolean> {
     return (await this.#queries.run(statements.claimWork, [work, everyMs])) > 0
   }
 
