@@ -30,7 +30,8 @@ const placeholder: Answer = { status: 503, headers: {} }
 
 /**
  * Handles every request: lets the dispatcher answer it, turns an error into an answer, reserves the memory of the
- * answer, and logs the request. Only this class turns errors into responses.
+ * answer, and logs the request. Only this class turns errors into responses, with one exception: if Bun cannot send an
+ * answer, its `error` handler in `server.ts` answers 500.
  */
 export class Pipeline {
   readonly #app: Application

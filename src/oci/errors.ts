@@ -1,6 +1,10 @@
 /**
  * The messages of all refusals. Clients show them to people: they are lower case, have no full stop, name the object, and
  * contain nothing internal. `http/error-body.ts` defines the status and the OCI error code of each refusal.
+ *
+ * These messages are the text of the OCI specification, so that people find them there: `unauthenticated`, `denied`,
+ * `name-invalid`, `name-unknown`, `digest-mismatch`, `manifest-unknown`, `manifest-invalid`, `blob-unknown` and
+ * `upload-unknown`.
  */
 export const refusalWords = {
   // authentication and authorisation

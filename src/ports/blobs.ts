@@ -78,7 +78,10 @@ export interface Blobs {
   /** Starts new leases for these links, adds links that are missing, and queues the blobs for the collector. */
   renewLeases(repository: RepositoryRow, blobIds: readonly RowId[]): Promise<void>
 
-  /** Whether a manifest of the repository names the blob. */
+  /**
+   * Whether a manifest of the repository names the blob. Waits for transactions that use the link. No other transaction
+   * can use the link before this one ends.
+   */
   isUsed(repository: RepositoryRow, blobId: RowId): Promise<boolean>
 
   /** Removes the link of this repository and queues the blob for the collector. */

@@ -1,5 +1,5 @@
 /**
- * Time and unique ids for this process, so that tests can control them. Times that several replicas compare (leases,
+ * Time and unique ids for this process, so that tests can control them. Times that several servers compare (leases,
  * expiry, quarantine) are not taken from this clock: the metadata store compares them with its own.
  */
 export interface Clock {

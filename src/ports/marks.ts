@@ -2,8 +2,8 @@
  * - `store-id`: the random id of this metadata store.
  * - `has-blobs`: this metadata store has claimed a blob store (`BlobStore.claim`). If this mark exists, a blob store
  *   that has no owner name is not the claimed one, and is refused.
- * - `read-only`: the registry is being or was moved to other stores, and takes no changes here. The value names the
- *   target stores.
+ * - `read-only`: the registry is being or was moved to other stores, and takes no changes here. The value is the
+ *   state of the move (`app/store-move/move-state.ts`).
  * - `move-from`: the `store-id` of the registry that is being moved to here. No server starts until the move is
  *   finished.
  * - `moved-from`: the id of the move that brought the rows.

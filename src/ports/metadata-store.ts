@@ -27,11 +27,12 @@ export interface Tables {
 
 /**
  * The metadata store. A change by a method outside of `transaction` is atomic, and durable when the method resolves.
- * All replicas see the same data: a read that begins after a write has resolved sees the write. If the engine fails, a
+ * All servers see the same data: a read that begins after a write has resolved sees the write. If the engine fails, a
  * method rejects with `Unavailable`, with the engine's error as the cause.
  *
  * Every implementation guarantees the following, whatever the use cases do:
- *  - a storage key is in at most one row of the tables uploads, blobs and trash;
+ *  - a storage key is in at most one row of the tables uploads, blobs and trash. Until a move ends, the keys of its
+ *    copies are in the table copied_objects and in none of these;
  *  - the entries of a manifest and the manifest of a tag exist as long as they are named (foreign keys with RESTRICT);
  *  - rows of one account never refer to rows of another: every foreign key between tables of content contains the
  *    account.
@@ -48,7 +49,7 @@ export interface MetadataStore extends Tables {
    */
   transaction<T>(work: (tables: Tables) => Promise<T>): Promise<T>
 
-  /** Milliseconds since 1970 by the clock of the store, which all replicas share. */
+  /** Milliseconds since 1970 by the clock of the store, which all servers share. */
   now(): Promise<number>
 
   /** Resolves if the store answers a query. */

@@ -79,7 +79,10 @@ export interface Uploads {
    */
   claimTurn(owner: UploadOwner, id: UploadId, turnMs: number, closing?: Digest): Promise<Upload | undefined>
 
-  /** Lets the turn last `turnMs` from now. False, without a change, if the turn is lost or the session is not open. */
+  /**
+   * Lets the turn last `turnMs` from now. With `turnMs` 0 it ends the turn, and records no bytes. False, without a
+   * change, if the turn is lost or the session is not open.
+   */
   renewTurn(upload: Upload, turnMs: number): Promise<boolean>
 
   /**

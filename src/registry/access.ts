@@ -6,7 +6,10 @@ import type { Grant, Principal, Right } from '../ports/identity.ts'
 /** Rights that need a confirmed identity, because what they do cannot be undone. */
 const needsConfirmation: ReadonlySet<Right> = new Set(['delete', 'operate'])
 
-/** Only this file decides what a caller may do. What no grant allows is refused. */
+/**
+ * Decides access to content. What no grant allows is refused. `identity/rights.ts` decides which rights a caller may
+ * give to others.
+ */
 export function isAllowed(principal: Principal, right: Right, repository?: RepositoryName): boolean {
   if (repository === undefined && right === 'pull' && principal.catalog === 'none') return false
   return principal.grants.some((grant) => grant.rights.has(right) && covers(grant, right, repository))

@@ -16,7 +16,7 @@ type ReportNeeds = { readonly metadata: Pick<MetadataStore, 'accounts' | 'users'
 
 /**
  * The account of a registry request. Refuses unless it is enabled. The row is read for every request, so that every
- * replica obeys `disableAccount` at once.
+ * server obeys `disableAccount` at once.
  */
 export async function openAccount(
   { metadata, settings }: OpenNeeds,

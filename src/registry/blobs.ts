@@ -81,7 +81,7 @@ async function openBytes(
 
 /**
  * Opens bytes that were not found now, or not at an earlier read. The row may name another object by now, so it is read
- * again. Lost bytes are marked in the row, for all replicas. If marked bytes are found again, the mark is removed.
+ * again. Lost bytes are marked in the row, for all servers. If marked bytes are found again, the mark is removed.
  */
 async function openDoubtful(
   needs: OpenNeeds,

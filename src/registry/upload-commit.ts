@@ -16,7 +16,7 @@ interface WrittenBytes {
 
 /**
  * The digest of a complete object, in the algorithm of `expected`. The hash that was computed while the bytes arrived
- * counts only if an unbroken chain of writers computed it, on this replica or, except for the last chunk, on another.
+ * counts only if an unbroken chain of writers computed it, on this server or, except for the last chunk, on another.
  * Otherwise the stored bytes are read. `checkNotLost` throws if the turn is lost, to end the reading early.
  */
 export async function computeDigest(

@@ -31,7 +31,7 @@ export interface IncomingChunk {
   readonly signal?: AbortSignal
 }
 
-/** How long a turn lasts, by the clock of the metadata store. The heartbeat renews it three times as often. */
+/** How long a turn lasts, by the clock of the metadata store. The heartbeat renews it every ten seconds. */
 export const turnMs = 30_000
 
 /**
@@ -93,8 +93,8 @@ export class UploadTurn implements AsyncDisposable {
     if (handle === undefined) return undefined
     const { uploads } = needs.metadata
     const upload = await uploads.claimTurn(owner, seen.id, turnMs, closing).catch(async (error: unknown) => {
-      // The claim may have succeeded although its answer was lost. Setting its duration to 0 releases it.
-      // `releaseTurn` would also record a size, which could be wrong if another writer had this turn.
+      // The claim may have succeeded although its answer was lost. If another writer has this epoch, its turn ends early.
+      // The epoch still fences all writes; its next renewal restores the turn unless a third writer has claimed it.
       await uploads.renewTurn({ ...seen, epoch: seen.epoch + 1 }, 0).catch(() => false)
       handle.release()
       throw error
@@ -225,7 +225,7 @@ export class UploadTurn implements AsyncDisposable {
     const upload = this.#upload
     const object = await this.#writer?.flush()
     await this.#stopHeartbeat()
-    // The next writer may be on another replica. Most uploads are committed with SHA-256, so only that hash is
+    // The next writer may be on another server. Most uploads are committed with SHA-256, so only that hash is
     // recorded.
     const digest = this.#hash?.algorithm === 'sha256' ? (`sha256:${this.#hash.hex()}` as Digest) : undefined
     if (object === undefined || !(await this.#needs.metadata.uploads.releaseTurn(upload, object, digest))) {

@@ -11,7 +11,7 @@ export const baseRoutes: readonly Route[] = [
     right: undefined,
     handle: checkAuthentication,
     summary: 'Check the credentials',
-    description: 'Also for an account whose registry is disabled. `/v2` without the slash is the same.',
+    description: 'This works also for an account whose registry is disabled. `/v2` without the slash is the same.',
     answers: {
       200: { description: 'The credentials are valid. The body is `{}`.', content: { 'application/json': 'bytes' } },
     },

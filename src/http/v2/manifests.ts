@@ -47,7 +47,8 @@ export const manifestRoutes: readonly Route[] = [
     right: 'push',
     handle: putImageTagManifest,
     summary: 'Register a manifest by tag or digest',
-    description: 'All content that the manifest names must have been pushed before. Its subject may be missing.',
+    description:
+      'All content that the manifest names must have been pushed before, except layers with `urls`. With `manifests.missing_content` `allow`, any content may be missing. The subject may always be missing.',
     parameters: ['moreTags'],
     requestBody: {
       required: true,

@@ -17,7 +17,8 @@ export const referrerRoutes: readonly Route[] = [
     right: 'pull',
     handle: getReferrers,
     summary: 'List the manifests that name a digest as their subject',
-    description: 'The list of an unknown digest is empty. A page has at most 4 MiB; `Link` leads to the next page.',
+    description:
+      'The list of an unknown digest is empty. A page has at most `limits.referrers_bytes`, or one referrer if that is larger. `Link` leads to the next page.',
     parameters: ['subject', 'artifactType', 'last'],
     answers: {
       200: {

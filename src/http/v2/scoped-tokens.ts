@@ -84,7 +84,8 @@ async function issueToken(
 ): Promise<Answer> {
   const { app, authenticator, request } = exchange
   const principal = authenticator.findCached(presented) ?? (await authenticator.identify(request, presented))
-  // A scoped token cannot be used to get another token, not even that of an anonymous caller: access would never end.
+  // A scoped token cannot be used to get another token, not even that of an anonymous caller: otherwise a caller could renew its
+  // access forever.
   if (presented !== undefined && principal.kind !== undefined) throw new RegistryRefusal('credentials-invalid')
   const { access, catalog } = trimToken({ principal, ...grantedOf(scopes, principal) })
   const now = app.clock.now()

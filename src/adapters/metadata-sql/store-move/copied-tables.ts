@@ -101,7 +101,7 @@ export const copiedTables: readonly CopiedTable[] = [
 export const otherTables: Readonly<Record<string, string>> = {
   uploads: 'the bytes of unfinished uploads are not copied; clients start them again',
   trash: 'names objects of the source',
-  turns: 'says which server of this store does which job',
+  turns: 'says when background work of this store is due',
   marks: 'describe this store',
   copied_objects: 'belong to a move to this store',
   schema_versions: 'each store has its own schema',
