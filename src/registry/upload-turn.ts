@@ -37,12 +37,9 @@ export const turnMs = 30_000
 /**
  * A turn: the exclusive, time-limited right to write to an upload (a lease with a fencing token, its epoch). This
  * object owns one turn from the claim to the end: the blob writer, the running hash, and a heartbeat that renews the
- * turn while bytes arrive, while the store completes the object, and while stored bytes are read again.
- *
- *   await using turn = await UploadTurn.claim(...)
- *   await turn.append(chunk)   or   await turn.commit(digest, chunk)
- *
- * A fault aborts the turn. `upload-endings.ts` says how.
+ * turn while bytes arrive, while the store completes the object, and while stored bytes are read again. A fault aborts
+ * the turn as `upload-endings.ts` says. Usage: `await using turn = await UploadTurn.claim(...)`, then either
+ * `await turn.append(chunk)` or `await turn.commit(digest, chunk)`.
  */
 export class UploadTurn implements AsyncDisposable {
   readonly #needs: TurnNeeds
@@ -95,7 +92,8 @@ export class UploadTurn implements AsyncDisposable {
     const upload = await uploads.claimTurn(owner, seen.id, turnMs, closing).catch(async (error: unknown) => {
       // The claim may have succeeded although its answer was lost. If another writer has this epoch, its turn ends early.
       // The epoch still fences all writes; its next renewal restores the turn unless a third writer has claimed it.
-      await uploads.renewTurn({ ...seen, epoch: seen.epoch + 1 }, 0).catch(() => false)
+      const claimed = { ...seen, epoch: seen.epoch + 1 }
+      await uploads.renewTurn(claimed, 0).catch(() => handle.keepUnreleased(claimed))
       handle.release()
       throw error
     })
@@ -148,15 +146,18 @@ export class UploadTurn implements AsyncDisposable {
 
   /**
    * Ends the turn after a fault as the table says. Returns the error for the caller: `earlier` if the request had a
-   * fault before this one. A failure of the clean-up changes nothing in the answer; an unreleased turn expires by
-   * itself.
+   * fault before this one. A failure of the clean-up changes nothing in the answer.
    */
   async abort(fault: unknown, earlier?: unknown): Promise<unknown> {
     const ending = endingOf(this.#state, eventOf(fault))
     await this.#stopHeartbeat()
     if (!this.#hasEnded && ending.session !== 'untouched') {
       this.#hasEnded = true
-      const isRemoved = await this.#rollBack(ending.session === 'removed').catch(() => false)
+      const isRemoved = await this.#rollBack(ending.session === 'removed').catch(() => {
+        // The next request in this process releases the turn. In another process it waits until the turn expires.
+        this.#handle?.keepUnreleased(this.#upload)
+        return false
+      })
       if (isRemoved && ending.answer === 'upload-unknown' && fault instanceof Spoiled) {
         const { id, storageKey } = this.#upload
         this.#needs.noteLoss?.({ repository: this.#owner.repository, upload: id, storageKey })
@@ -225,8 +226,7 @@ export class UploadTurn implements AsyncDisposable {
     const upload = this.#upload
     const object = await this.#writer?.flush()
     await this.#stopHeartbeat()
-    // The next writer may be on another server. Most uploads are committed with SHA-256, so only that hash is
-    // recorded.
+    // For a next writer on another server. Most uploads are committed with SHA-256, so only that hash is recorded.
     const digest = this.#hash?.algorithm === 'sha256' ? (`sha256:${this.#hash.hex()}` as Digest) : undefined
     if (object === undefined || !(await this.#needs.metadata.uploads.releaseTurn(upload, object, digest))) {
       throw new RegistryRefusal('upload-unknown', { id: upload.id })

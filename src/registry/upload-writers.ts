@@ -22,6 +22,8 @@ export interface WriterHandle {
   markWaitingForClient(): void
   /** A writer that does not wait for its client counts as alive, however long the store takes. */
   markWaitingForStore(): void
+  /** The request could not release its turn: the next request does, and does not wait until the turn expires. */
+  keepUnreleased(upload: Upload): void
   /** The request has ended: another one may write. */
   release(): void
 }
@@ -48,8 +50,8 @@ const deadAfterMs = 1_000
 /** How often a repeated closing request polls: the writer of this process or, if there is none, the session's row. */
 const pollEveryMs = 500
 
-/** Limits the memory for hashes of uploads that no client continues. */
-const keptHashesMax = 2_000
+/** Limits the memory for hashes, and for unreleased turns, of uploads that no client continues. */
+const keptMax = 2_000
 
 /**
  * What this process knows about uploads between requests. Correctness does not depend on it: the metadata store decides
@@ -61,6 +63,8 @@ export class UploadWriters {
   /** For each waiting request, the function that ends its wait. */
   readonly #waiting = new Map<UploadId, (reason: Error) => void>()
   readonly #hashes = new Map<UploadId, KeptHash>()
+  /** Turns of this process whose release failed, because the metadata store failed. */
+  readonly #unreleased = new Map<UploadId, Upload>()
   #isStopping = false
 
   constructor(clock: Pick<Clock, 'steadyNow' | 'every'>) {
@@ -90,6 +94,7 @@ export class UploadWriters {
       markWaitingForStore: () => {
         writer.waitsSince = undefined
       },
+      keepUnreleased: (upload) => keep(this.#unreleased, id, upload),
       release: () => {
         this.#writers.delete(id)
         resolve()
@@ -162,10 +167,7 @@ export class UploadWriters {
   }
 
   keepHash(upload: Upload, sizeBytes: number, hash: RunningHash): void {
-    this.#hashes.delete(upload.id)
-    this.#hashes.set(upload.id, { epoch: upload.epoch, sizeBytes, hash })
-    const oldest = this.#hashes.keys().next().value
-    if (this.#hashes.size > keptHashesMax && oldest !== undefined) this.#hashes.delete(oldest)
+    keep(this.#hashes, upload.id, { epoch: upload.epoch, sizeBytes, hash })
   }
 
   /** The hash of all bytes so far, if the turn just before this one was in this process and ended at the same size. */
@@ -175,6 +177,23 @@ export class UploadWriters {
     const isUnbroken = kept?.epoch === upload.epoch - 1 && kept.sizeBytes === upload.object.sizeBytes
     return isUnbroken ? kept.hash : undefined
   }
+
+  /** The turn that an earlier request of this process could not release, if there is one. */
+  findUnreleased(id: UploadId): Upload | undefined {
+    return this.#unreleased.get(id)
+  }
+
+  forgetUnreleased(id: UploadId): void {
+    this.#unreleased.delete(id)
+  }
+}
+
+/** Sets the entry as the newest one, and removes the oldest one above the limit. */
+function keep<T>(entries: Map<UploadId, T>, id: UploadId, entry: T): void {
+  entries.delete(id)
+  entries.set(id, entry)
+  const oldest = entries.keys().next().value
+  if (entries.size > keptMax && oldest !== undefined) entries.delete(oldest)
 }
 
 function stopping(): Unavailable {

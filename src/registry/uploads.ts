@@ -129,6 +129,7 @@ export async function appendToUpload(
   id: UploadId,
   chunk: IncomingChunk,
 ): Promise<number> {
+  await releaseFormerTurn(needs, id)
   const { open } = requireOpen(await needs.metadata.uploads.find(owner, id), id)
   await using turn = await UploadTurn.claim(needs, owner, open, chunk)
   if (turn === undefined) throw await refusalOfBusy(needs, owner, id)
@@ -168,6 +169,7 @@ export async function finishUpload(
   let slot: WaitingSlot | undefined
   try {
     for (;;) {
+      await releaseFormerTurn(needs, id)
       const state = await metadata.uploads.find(owner, id)
       if (state !== undefined && 'done' in state && state.done === digest) return
       const { open, closing } = requireOpen(state, id)
@@ -186,6 +188,15 @@ export async function finishUpload(
   } finally {
     slot?.[Symbol.dispose]()
   }
+}
+
+/** Releases a turn of an earlier request of this process, which could not release it because the metadata store failed. */
+async function releaseFormerTurn({ metadata, writers }: UploadNeeds, id: UploadId): Promise<void> {
+  const former = writers.findUnreleased(id)
+  if (former === undefined) return
+  // The epoch fences this call: a turn that another writer has claimed meanwhile is not ended.
+  await metadata.uploads.renewTurn(former, 0)
+  writers.forgetUnreleased(id)
 }
 
 /**
