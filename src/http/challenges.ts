@@ -61,7 +61,8 @@ export class Challenges {
   #warnOfPlainHttp(request: Request, origin: string): void {
     if (this.#hasWarned || !origin.startsWith('http:') || request.headers.get('x-forwarded-proto') !== 'https') return
     this.#hasWarned = true
-    const message = 'clients are told to fetch tokens over plain HTTP: set server.public_url, or server.trusted_proxies'
+    const message =
+      'the challenge sends clients to a token endpoint over plain HTTP: set server.public_url or server.trusted_proxies'
     this.#log.write('warn', message, { origin })
   }
 }

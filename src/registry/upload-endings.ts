@@ -33,7 +33,7 @@ export interface Ending {
   readonly session: 'grown' | 'blob' | 'as before' | 'removed' | 'untouched'
   /** The bytes of this turn. `removed`: they go to the trash with all other bytes of the session. */
   readonly bytes: 'kept' | 'dropped' | 'removed' | 'untouched'
-  /** What the caller is told: success, the first fault of the request, or another error in its place. */
+  /** The response: success, the first fault of the request, or another error in place of that fault. */
   readonly answer: 'success' | 'fault' | 'upload-unknown' | 'unavailable'
 }
 

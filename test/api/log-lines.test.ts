@@ -73,7 +73,7 @@ test('no line holds a key, whichever carrier brought it', async () => {
 })
 
 test('a server that would issue tokens over plain HTTP behind a proxy with TLS logs it once, and only then', async () => {
-  const warned = 'clients are told to fetch tokens over plain HTTP'
+  const warned = 'the challenge sends clients to a token endpoint over plain HTTP'
   const issuer = await startBerth({ settings: { BERTH_AUTH__CHALLENGE: 'bearer' } })
   try {
     await fetch(`${issuer.url}/v2/`)
