@@ -17,6 +17,7 @@ import {
   findDefaultExports,
   findLongFiles,
   findLongFunctions,
+  findMessageDecisions,
   findPromises,
   findQuietSkips,
   findRunningPorts,
@@ -77,9 +78,7 @@ const rules: readonly Rule[] = [
     sentence: 'the user interface imports nothing of src',
     find: findUiImports,
     scope: ui,
-    planted: [
-      [[file('ui/src/api.ts', "import { f } from '../../src/oci/digest.ts'")], ['ui/src/api.ts', 'src/oci/digest.ts']],
-    ],
+    planted: [[[file('ui/src/a.ts', "import { f } from '../../src/oci/b.ts'")], ['ui/src/a.ts', 'src/oci/b.ts']]],
   },
   {
     sentence: 'what is imported is there',
@@ -150,11 +149,14 @@ const rules: readonly Rule[] = [
     scope: src,
     planted: [
       [[file('src/ports/a.ts', 'export const limit = 5')], ['src/ports/a.ts holds code that runs']],
-      [
-        [file('src/ports/a.ts', "import { D } from '../oci/d.ts'\nexport type E = D")],
-        ['src/ports/a.ts:1', 'type import'],
-      ],
+      [[file('src/ports/a.ts', "import { D } from '../b.ts'\nexport type E = D")], ['src/ports/a.ts:1', 'type import']],
     ],
+  },
+  {
+    sentence: 'code decides by the class or a typed field of an error, not by its message',
+    find: findMessageDecisions,
+    scope: src,
+    planted: [[[file('src/a.ts', "/x/.test(e.message)\ne.message === 'x'")], ['src/a.ts:1', 'src/a.ts:2']]],
   },
   {
     sentence: 'SQL stands in adapters/metadata-sql alone',
@@ -245,9 +247,8 @@ describe('the house', () => {
 })
 
 describe('the packages', () => {
-  const { dependencies = {} }: { dependencies?: Record<string, string> } = JSON.parse(
-    readProjectFile('package.json') ?? '{}',
-  )
+  type Lists = Readonly<Record<'dependencies' | 'devDependencies', Readonly<Record<string, string>>>>
+  const { dependencies, devDependencies }: Lists = JSON.parse(readProjectFile('package.json') ?? '{}')
 
   test('every package that is brought along is imported', () => {
     const imported = Object.keys(dependencies).filter((name) => !runtimePackages.includes(name))
@@ -256,7 +257,6 @@ describe('the packages', () => {
   })
 
   test('every version is exact', () => {
-    const { devDependencies = {} } = JSON.parse(readProjectFile('package.json') ?? '{}')
     for (const version of Object.values({ ...dependencies, ...devDependencies })) expect(version).toMatch(/^\d[\w.-]*$/)
   })
 })

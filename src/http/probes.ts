@@ -35,7 +35,7 @@ async function getHealth({ app }: Exchange): Promise<Answer> {
  * balancer that removed this server would end them too.
  */
 async function getReadiness({ app }: Exchange): Promise<Answer> {
-  if (app.isLeaving()) throw new Unavailable('the server (it is shutting down)')
+  if (app.isLeaving()) throw new Unavailable('server')
   await app.metadata.probe()
   await app.blobs.probe()
   return jsonAnswer(200, { status: 'ready', disk: app.disk.isLow() ? 'low' : 'ok' })

@@ -102,7 +102,7 @@ export class RequestMemory {
       this.#hold = await this.#budget.waitForRoom(holder, bytes, terms)
     } catch (error) {
       if (!(error instanceof NoRoom)) throw error
-      throw new Unavailable('memory for this request', { cause: error })
+      throw new Unavailable('request-memory', { cause: error })
     } finally {
       if (this.#request.method === 'GET') this.#connection.startTimer(this.#request)
     }

@@ -90,7 +90,7 @@ export class CachedIdentity implements CachingIdentity {
 
   /** The principal of a credential that was valid, while the identity service is unavailable. */
   #unconfirmed({ principal, usableUntil }: CachedPrincipal, cause?: Unavailable): Principal {
-    if (this.#clock.now() >= usableUntil) throw cause ?? new Unavailable('the identity service')
+    if (this.#clock.now() >= usableUntil) throw cause ?? new Unavailable('identity-service')
     return { ...principal, isUnconfirmed: true }
   }
 

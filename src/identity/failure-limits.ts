@@ -112,7 +112,7 @@ export class FailureLimits {
   #check(keys: Keys): void {
     if (this.#isGood(keys)) return
     const now = this.#clock.now()
-    if ((this.#undecided?.waitMs(keys, now) ?? 0) > 0) throw new Unavailable('the identity service')
+    if ((this.#undecided?.waitMs(keys, now) ?? 0) > 0) throw new Unavailable('identity-service')
     const { target, isUnguessable } = keys
     const waitMs = Math.max(
       isUnguessable ? 0 : this.#all.waitMs(now),

@@ -47,5 +47,5 @@ export class PasswordLogins {
 
 /** Too many passwords are being checked. The caller may try again. */
 export function tellFull(error: unknown): never {
-  throw error instanceof NoSlot ? new Unavailable('the login (too many at once)', { cause: error }) : error
+  throw error instanceof NoSlot ? new Unavailable('login-slots', { cause: error }) : error
 }

@@ -125,13 +125,28 @@ export class Spoiled extends Error {
   override readonly name = 'Spoiled'
 }
 
+/** What can be unavailable, and its name in messages. */
+const dependencyNames = {
+  'blob-store': 'the blob store',
+  disk: 'the disk',
+  'identity-service': 'the identity service',
+  'login-slots': 'the login (too many at once)',
+  'metadata-store': 'the metadata store',
+  'part-buffers': 'the disk for part buffers of uploads',
+  'request-memory': 'memory for this request',
+  server: 'the server (it is shutting down)',
+  'signing-keys': 'the signing keys',
+} as const
+
 /** A dependency failed: a disk, a database or another service. The caller may try again. Only the log contains the cause. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable'
-  readonly what: string
+  readonly dependency: keyof typeof dependencyNames
 
-  constructor(what: string, options?: { readonly cause?: unknown }) {
-    super(`${what} is unavailable`, options)
-    this.what = what
+  /** `end`: which of the two stores of a move it is. */
+  constructor(dependency: Unavailable['dependency'], options?: { readonly cause?: unknown; readonly end?: string }) {
+    const ofEnd = options?.end === undefined ? '' : ` of the ${options.end}`
+    super(`${dependencyNames[dependency]}${ofEnd} is unavailable`, options)
+    this.dependency = dependency
   }
 }

@@ -28,7 +28,7 @@ function covers({ repositories }: Grant, right: Right, repository: RepositoryNam
 /** Throws unless the caller has the right. The refusal does not tell whether the repository exists. */
 export function checkAllowed(principal: Principal, right: Right, repository?: RepositoryName): void {
   if (!isAllowed(principal, right, repository)) throw refusalFor(principal, right)
-  if (principal.isUnconfirmed && needsConfirmation.has(right)) throw new Unavailable('the identity service')
+  if (principal.isUnconfirmed && needsConfirmation.has(right)) throw new Unavailable('identity-service')
 }
 
 function refusalFor({ kind }: Principal, right: Right): RegistryRefusal {

@@ -32,7 +32,7 @@ export class ObjectsUnremoved extends Unavailable {
   readonly failures: readonly UnremovedObject[]
 
   constructor(collected: Collected, { count, failures }: Pick<Purged, 'count' | 'failures'>) {
-    super('the blob store', { cause: failures[0]?.error })
+    super('blob-store', { cause: failures[0]?.error })
     this.collected = collected
     this.count = count
     this.failures = failures
@@ -119,7 +119,7 @@ async function purgeTrash(needs: CollectNeeds, ages: GarbageAges, shouldStop: ()
         },
         (error: unknown) => {
           // A fault of anything but the blob store ends the collection.
-          if (!(error instanceof Unavailable && error.what === 'the blob store')) fault ??= error
+          if (!(error instanceof Unavailable && error.dependency === 'blob-store')) fault ??= error
           failed += 1
           if (failures.length < failuresMax) failures.push({ storageKey: one.storageKey, error })
         },

@@ -34,7 +34,7 @@ export async function computeDigest(
   const bytes = await blobs.read(object.key, sizeBytes)
   if (bytes === undefined) {
     const cause = new Error('the object of the upload is missing or has the wrong size')
-    throw new Unavailable('the blob store', { cause })
+    throw new Unavailable('blob-store', { cause })
   }
   const computed = startHash(algorithm)
   for await (const chunk of bytes) {
@@ -80,7 +80,7 @@ export async function commitUpload(needs: CommitNeeds, verified: VerifiedUpload)
     }
   }
   const cause = new Error(`the blob ${verified.digest} was changed by other requests in all ${attemptsMax} attempts`)
-  throw new Unavailable('the metadata store', { cause })
+  throw new Unavailable('metadata-store', { cause })
 }
 
 /** Rolls the transaction back: the account has the blob, and its object has not been looked up. */
@@ -110,7 +110,7 @@ async function writeRows(
   const blob = added ?? (await tables.blobs.findLocked(accountId, digest))
   if (blob === undefined) {
     const cause = new Error(`the blob ${digest} was removed during the commit`)
-    throw new Unavailable('the metadata store', { cause })
+    throw new Unavailable('metadata-store', { cause })
   }
   if (added === undefined) {
     if (blob.storageKey !== presentKey) throw new UncheckedBlob(blob)

@@ -165,7 +165,7 @@ export class UploadTurn implements AsyncDisposable {
     }
     if (earlier !== undefined) return earlier
     if (ending.answer === 'upload-unknown') return new RegistryRefusal('upload-unknown', { id: this.#upload.id })
-    return ending.answer === 'unavailable' ? new Unavailable('the blob store', { cause: fault }) : fault
+    return ending.answer === 'unavailable' ? new Unavailable('blob-store', { cause: fault }) : fault
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

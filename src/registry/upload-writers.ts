@@ -197,5 +197,5 @@ function keep<T>(entries: Map<UploadId, T>, id: UploadId, entry: T): void {
 }
 
 function stopping(): Unavailable {
-  return new Unavailable('the server (it is shutting down)')
+  return new Unavailable('server')
 }

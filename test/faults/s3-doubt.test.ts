@@ -33,7 +33,7 @@ let seed = 0
 const failing = { before: 0, after: 0 }
 
 function breakable(metadata: MetadataStore): MetadataStore {
-  const unavailable = () => new Unavailable('the metadata store', { cause: new Error('cut') })
+  const unavailable = () => new Unavailable('metadata-store', { cause: new Error('cut') })
   const unlucky = before(metadata, 'uploads', 'commit', async () => {
     failing.before -= 1
     if (failing.before >= 0) throw unavailable()

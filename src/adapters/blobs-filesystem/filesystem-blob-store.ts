@@ -187,7 +187,7 @@ function sizeOf(path: string): number | undefined {
     const found = statSync(path, { throwIfNoEntry: false })
     return found?.isDirectory() ? undefined : found?.size
   } catch (error) {
-    throw new Unavailable('the blob store', { cause: error })
+    throw new Unavailable('blob-store', { cause: error })
   }
 }
 
@@ -225,6 +225,6 @@ async function attempt<T>(act: () => Promise<T>): Promise<T> {
     return await act()
   } catch (error) {
     if (error instanceof Spoiled || error instanceof Unavailable) throw error
-    throw new Unavailable('the blob store', { cause: error })
+    throw new Unavailable('blob-store', { cause: error })
   }
 }

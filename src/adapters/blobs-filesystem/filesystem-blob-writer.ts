@@ -99,7 +99,7 @@ export class FilesystemBlobWriter implements BlobWriter {
 
   async #waitForBatch(): Promise<void> {
     await this.#writing
-    if (this.#fault !== undefined) throw new Unavailable('the blob store', { cause: this.#fault })
+    if (this.#fault !== undefined) throw new Unavailable('blob-store', { cause: this.#fault })
   }
 
   async flush(): Promise<UnfinishedObject> {

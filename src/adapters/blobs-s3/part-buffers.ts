@@ -172,7 +172,7 @@ export class FilePartBuffer implements PartBuffer {
     try {
       this.#disk?.reserve(bytes)
     } catch (error) {
-      throw new Unavailable('the disk for part buffers of uploads', { cause: error })
+      throw new Unavailable('part-buffers', { cause: error })
     }
   }
 

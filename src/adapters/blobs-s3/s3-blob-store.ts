@@ -255,7 +255,7 @@ async function mapErrors<T>(act: () => Promise<T>, confirm?: () => Promise<unkno
       throw new Spoiled(error.message, { cause: error })
     }
     const cause = error instanceof NoSlot ? new Error('too many requests wait for the S3 store') : error
-    throw new Unavailable('the blob store', { cause })
+    throw new Unavailable('blob-store', { cause })
   }
 }
 

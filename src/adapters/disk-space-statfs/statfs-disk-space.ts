@@ -94,6 +94,6 @@ function readDisk(folder: string): { freeBytes: number; totalBytes: number } {
     const { bavail, blocks, bsize } = statfsSync(folder)
     return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
   } catch (error) {
-    throw new Unavailable('the disk', { cause: error })
+    throw new Unavailable('disk', { cause: error })
   }
 }

@@ -68,7 +68,7 @@ export class KeySet {
       this.#fault = undefined
       return this.#keys
     } catch (cause) {
-      const error = new Unavailable('the identity service', { cause })
+      const error = new Unavailable('identity-service', { cause })
       this.#fault = { at: this.#clock.now(), error }
       throw error
     }

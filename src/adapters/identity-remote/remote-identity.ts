@@ -227,5 +227,5 @@ function isName(text: string): boolean {
 }
 
 function unavailable(cause: Error): Unavailable {
-  return new Unavailable('the identity service', { cause })
+  return new Unavailable('identity-service', { cause })
 }

@@ -196,6 +196,6 @@ async function attempt<T>(act: () => Promise<T>): Promise<T> {
     return await act()
   } catch (error) {
     const isOutage = error instanceof NoSlot || error instanceof PoolClosed || isUnavailable(error)
-    throw isOutage ? new Unavailable('the metadata store', { cause: error }) : error
+    throw isOutage ? new Unavailable('metadata-store', { cause: error }) : error
   }
 }

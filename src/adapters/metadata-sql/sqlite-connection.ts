@@ -140,6 +140,6 @@ function attempt<T>(act: () => T): T {
     // Bun throws a RangeError if the database was closed: the process is about to end.
     const isUnavailable =
       error instanceof SQLiteError ? unavailableCodes.test(error.code ?? '') : error instanceof RangeError
-    throw isUnavailable ? new Unavailable('the metadata store', { cause: error }) : error
+    throw isUnavailable ? new Unavailable('metadata-store', { cause: error }) : error
   }
 }

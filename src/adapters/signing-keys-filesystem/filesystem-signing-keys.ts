@@ -87,7 +87,7 @@ async function attempt<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act()
   } catch (error) {
-    throw new Unavailable('the signing keys', { cause: error })
+    throw new Unavailable('signing-keys', { cause: error })
   }
 }
 

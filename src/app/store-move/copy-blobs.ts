@@ -151,5 +151,5 @@ async function at<T>(end: End, work: Promise<T>): Promise<T> {
 
 /** A move has two stores of each kind, so the message says which one is unavailable. */
 function withEnd(error: unknown, end: End): unknown {
-  return error instanceof Unavailable ? new Unavailable(`${error.what} of the ${end}`, { cause: error.cause }) : error
+  return error instanceof Unavailable ? new Unavailable(error.dependency, { end, cause: error.cause }) : error
 }

@@ -26,7 +26,7 @@ export const meRoutes: readonly Route[] = [
  */
 async function getMe({ principal }: CallerExchange): Promise<Answer> {
   // The caller may be another Berth, which would remember an old answer as if it were new.
-  if (principal.isUnconfirmed) throw new Unavailable('the identity service')
+  if (principal.isUnconfirmed) throw new Unavailable('identity-service')
   const { roles, userRoles, subject, account, grants, expiresAt } = principal
   const isLimited = grants.every((grant) => grant.repositories !== undefined)
   return jsonAnswer(

@@ -103,6 +103,16 @@ export function findQuietSkips(sources: readonly SourceText[]): string[] {
     .flatMap((source) => report(source.path, bareCode(source), pattern, 'a test is left out'))
 }
 
+const messageDecision =
+  /\.message\s*(?:[!=]==|\??\.(?:includes|startsWith|endsWith|indexOf|match|search)\s*\()|(?:[!=]==|\.(?:test|exec|has|includes)\s*\(|\bswitch\s*\()\s*[\w$.?]+\.message\b/g
+
+/** Finds direct uses only: a message that was first copied into a variable is not recognised. */
+export function findMessageDecisions(sources: readonly SourceText[]): string[] {
+  return sources.flatMap((source) =>
+    report(source.path, bareCode(source), messageDecision, 'compares or searches the message of an error'),
+  )
+}
+
 const sql =
   /\b(?:select\s[^'"`]*?\sfrom\s|insert\s+(?:or\s+\w+\s+)?into\s|update\s+\w+\s+set\s|delete\s+from\s|(?:create|drop|alter)\s+table\s|pragma\s+\w)/gi
 

@@ -9,7 +9,7 @@ export const policy: CachePolicy = { goodMs: 60_000, refreshAfterMs: 45_000, bad
 export const ages = { warmMs: 30_000, tiredMs: 50_000, staleMs: 60_000 } as const
 
 export const key: Credential = { kind: 'api-key', secret: 'k' }
-export const down = new Unavailable('the identity service')
+export const down = new Unavailable('identity-service')
 
 export class CountedIdentity implements Identity {
   asked = 0

@@ -28,7 +28,7 @@ describe('lines for machines', () => {
     const [line = ''] = await linesOf(`
       const log = openLog({ format: 'json', level: 'info' })
       const cause = new Error('disk full')
-      log.write('error', 'request failed', { error: new Unavailable('the blob store', { cause }) })
+      log.write('error', 'request failed', { error: new Unavailable('blob-store', { cause }) })
     `)
 
     expect(JSON.parse(line).error).toMatchObject({

@@ -112,7 +112,7 @@ describe('a push of what the account has already', () => {
 
   test('keeps its bytes when the store cannot be asked: the session stays, and the same request succeeds later', async () => {
     const { needs, owner, lost, told, keyOf, isWhole } = await openLost(() =>
-      Promise.reject(new Unavailable('the blob store')),
+      Promise.reject(new Unavailable('blob-store')),
     )
     const { id } = await startUpload(needs, owner, 'free')
     await appendToUpload(needs, owner, id, bodyOf(bytes))

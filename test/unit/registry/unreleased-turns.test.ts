@@ -25,7 +25,7 @@ async function failToClose(step: (typeof firstFailures)[number]) {
   const { id } = await startUpload(world, owner, 'free')
   let isDown = false
   const fail = async () => {
-    if (isDown) throw new Unavailable('the metadata store', { cause: new Error('gone') })
+    if (isDown) throw new Unavailable('metadata-store', { cause: new Error('gone') })
   }
   const failing = ['holdsTurn', 'releaseTurn', 'renewTurn', 'remove', 'find'].reduce(
     (inner, method) => before(inner, 'uploads', method, fail),

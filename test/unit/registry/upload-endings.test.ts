@@ -22,7 +22,7 @@ const cells = (Object.keys(endings) as TurnState[]).flatMap((state) =>
 const faults: Readonly<Partial<Record<TurnEvent, () => Error>>> = {
   cut: () => new RegistryRefusal('body-incomplete'),
   refused: () => new RegistryRefusal('blob-too-large'),
-  'store failed': () => new Unavailable('the blob store', { cause: new Error('a test') }),
+  'store failed': () => new Unavailable('blob-store', { cause: new Error('a test') }),
   spoiled: () => new Spoiled('a part is gone'),
   'turn lost': () => new RegistryRefusal('upload-unknown'),
 }
@@ -58,12 +58,12 @@ async function openFailingUpload({ state, event }: Cell, failsToCleanUp: boolean
     throw fault
   }
   const fail = async (): Promise<void> => {
-    if (failsToCleanUp && seen.hasMet) throw new Unavailable('a store', { cause: new Error('cleaning up failed') })
+    if (failsToCleanUp && seen.hasMet) throw new Unavailable('blob-store', { cause: new Error('cleaning up failed') })
   }
   const close = async (writer: BlobWriter): Promise<void> => {
     if (!failsToCleanUp) return
     await writer.close()
-    throw new Unavailable('a store', { cause: new Error('closing failed') })
+    throw new Unavailable('blob-store', { cause: new Error('closing failed') })
   }
   const needs = {
     ...world,

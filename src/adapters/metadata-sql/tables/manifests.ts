@@ -196,7 +196,7 @@ export class SqlManifests implements Manifests {
       const updated = await this.#queries.returning<{ id: number }>(updateMediaType, key)
       if (updated[0] !== undefined) return { id: updated[0].id, isNew: false }
     }
-    throw new Unavailable('the metadata store', {
+    throw new Unavailable('metadata-store', {
       cause: new Error(`manifest ${manifest.digest} is inserted and deleted repeatedly`),
     })
   }

@@ -9,7 +9,7 @@ import { useCopyWorlds } from '../../../support/moves/copy-world.ts'
 const { openWorld, copy, lookInto, expectSound } = useCopyWorlds()
 
 describe('a store that is unavailable', () => {
-  const fault = new Unavailable('the blob store', { cause: new Error('no space left') })
+  const fault = new Unavailable('blob-store', { cause: new Error('no space left') })
   const messageOf = (end: string) => `Unavailable: the blob store of the ${end} is unavailable`
 
   test('for a while only delays the copying of a blob', async () => {
