@@ -15,8 +15,8 @@ type EnableNeeds = {
 type ReportNeeds = { readonly metadata: Pick<MetadataStore, 'accounts' | 'users'> }
 
 /**
- * The account of a registry request. Refuses unless it is enabled. The row is read for every request, so that every
- * server obeys `disableAccount` at once.
+ * The account of a registry request. Refuses unless it is open: enabled and, for a change, not read-only. The row is
+ * read for every request, so that every server obeys `disableAccount` at once.
  */
 export async function openAccount(
   { metadata, settings }: OpenNeeds,
@@ -24,23 +24,24 @@ export async function openAccount(
   intent: 'read' | 'change',
 ): Promise<Account> {
   const existing = await metadata.accounts.find(name)
-  const account = existing ?? (settings.autoEnable ? await metadata.accounts.ensure(name) : undefined)
   // `ensure` returns the row of another request if that was faster, and it may be disabled.
-  if (account?.state !== 'enabled') throw new RegistryRefusal('account-disabled')
-  if (intent === 'change' && account.isReadOnly) throw new RegistryRefusal('read-only')
-  return account
+  return requireOpen(existing ?? (settings.autoEnable ? await metadata.accounts.ensure(name) : undefined), intent)
 }
 
 /**
- * Repeats the check of `openAccount` inside a transaction. `disableAccount` returns only after this transaction has
- * ended, so no manifest, tag or mount is added or removed afterwards. An upload that already runs may still end as a
- * blob: no client can read it before the account is enabled again. `requireWritableAccount` refuses the commit of a
- * blob while the registry is read-only.
+ * Repeats the check of `openAccount` inside a transaction that changes content. The account stays open until the
+ * transaction ends: `disableAccount` waits for it, so no manifest, tag or mount is added or removed afterwards. The
+ * commit of an upload does not call this: an upload that already runs may still end as a blob, because no client can
+ * read it before the account is enabled again.
  */
-export async function checkStillEnabled(tables: Pick<Tables, 'accounts'>, id: RowId): Promise<void> {
-  const account = await tables.accounts.findLocked(id)
+export async function checkStillOpen(tables: Pick<Tables, 'accounts'>, id: RowId): Promise<void> {
+  requireOpen(await tables.accounts.findLocked(id), 'change')
+}
+
+function requireOpen(account: Account | undefined, intent: 'read' | 'change'): Account {
   if (account?.state !== 'enabled') throw new RegistryRefusal('account-disabled')
-  if (account.isReadOnly) throw new RegistryRefusal('read-only')
+  if (intent === 'change' && account.isReadOnly) throw new RegistryRefusal('read-only')
+  return account
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Scope } from '../ports/repositories.ts'
 import { isAllowed, lacksScopeFor } from './access.ts'
-import { checkStillEnabled } from './accounts.ts'
+import { checkStillOpen } from './accounts.ts'
 import { getRepository } from './repositories.ts'
 import type { RegistrySettings } from './settings.ts'
 
@@ -129,7 +129,7 @@ export async function mountBlob(
   const source = candidates.find((name) => isAllowed(principal, 'pull', name))
   if (source === undefined) return false
   return metadata.transaction(async (tables) => {
-    await checkStillEnabled(tables, target.accountId)
+    await checkStillOpen(tables, target.accountId)
     const holder = await tables.repositories.find({ accountId: target.accountId, repository: source })
     const blob = holder && (await tables.blobs.lockByDigests(holder, [digest])).get(digest)
     if (blob?.isDamaged !== false) return false
@@ -141,7 +141,7 @@ export async function mountBlob(
 /** Removes the repository's link. Refuses if a manifest of the repository names the blob. */
 export async function deleteBlob({ metadata }: ChangeNeeds, scope: Scope, digest: Digest): Promise<void> {
   await metadata.transaction(async (tables) => {
-    await checkStillEnabled(tables, scope.accountId)
+    await checkStillOpen(tables, scope.accountId)
     const repository = await getRepository(tables, scope)
     const id = (await tables.blobs.lockByDigests(repository, [digest])).get(digest)?.id
     if (id === undefined) throw new RegistryRefusal('blob-unknown', { digest })

@@ -2,6 +2,7 @@ import type { DueBlob, Garbage, GarbageAges } from '../ports/garbage.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryRow } from '../ports/repositories.ts'
 import type { RowId } from '../ports/row-id.ts'
+import { staysWritable } from './read-only.ts'
 
 // Selects the rows that are not used and removes them. The keys of their objects go to the trash; `garbage.ts` removes
 // the bytes.
@@ -14,11 +15,6 @@ const linksAtOnce = 200
 
 /** How many batches of repositories one collection checks. The next collection continues behind them. */
 const repositoryBatchesMax = 20
-
-/** Whether the store takes changes. The answer holds until the transaction ends. */
-export async function takesChanges({ marks }: Pick<Tables, 'marks'>): Promise<boolean> {
-  return (await marks.findLocked('read-only')) === undefined
-}
 
 export interface TrashedBlobs {
   readonly blobs: number
@@ -61,7 +57,7 @@ async function checkNext(
   queuedFrom: number,
 ): Promise<{ readonly blob: DueBlob; readonly outcome: Outcome | 'has many links' } | undefined> {
   const { garbage } = tables
-  if (!(await takesChanges(tables))) return undefined
+  if (!(await staysWritable(tables))) return undefined
   const blob = await garbage.lockNextDue(leaseMs, queuedFrom, linksAtOnce)
   if (blob === undefined) return undefined
   if (blob.isDisabled) return { blob, outcome: await requeue(garbage, blob) }
@@ -102,14 +98,14 @@ async function checkInBatches(
     if (shouldStop()) return 'stopped'
     const from: RowId = after
     const batch = await metadata.transaction(async (tables) =>
-      (await takesChanges(tables)) ? tables.garbage.removeUnusedLinks(blob, leaseMs, from, linksAtOnce) : undefined,
+      (await staysWritable(tables)) ? tables.garbage.removeUnusedLinks(blob, leaseMs, from, linksAtOnce) : undefined,
     )
     if (batch === undefined) return 'stopped'
     hasSkipped ||= batch.hasSkipped
     after = batch.next
   }
   return metadata.transaction(async (tables) => {
-    if (!(await takesChanges(tables))) return 'stopped'
+    if (!(await staysWritable(tables))) return 'stopped'
     const isLocked = !hasSkipped && (await tables.garbage.lockDue(blob))
     return isLocked ? checkLocked(tables.garbage, blob, leaseMs) : requeue(tables.garbage, blob)
   })
@@ -124,7 +120,7 @@ export async function removeEmptyRepositories(
   let removed = 0
   for (let batches = 0; batches < repositoryBatchesMax && !shouldStop(); batches += 1) {
     const batch = await metadata.transaction(async (tables) => {
-      if (!(await takesChanges(tables))) return undefined
+      if (!(await staysWritable(tables))) return undefined
       const position = await tables.marks.find('empty-repositories')
       const checked = await tables.garbage.removeEmptyRepositories(leaseMs, parsePosition(position))
       if (checked.next !== undefined) await tables.marks.set('empty-repositories', formatPosition(checked.next))

@@ -2,8 +2,8 @@ import { Unavailable } from '../oci/errors.ts'
 import type { BlobStore, RemovableObject } from '../ports/blob-store.ts'
 import type { GarbageAges, GarbageForecast } from '../ports/garbage.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
-import { removeEmptyRepositories, takesChanges, trashUnusedBlobs } from './garbage-selection.ts'
-import { isReadOnly } from './read-only.ts'
+import { removeEmptyRepositories, trashUnusedBlobs } from './garbage-selection.ts'
+import { isReadOnly, staysWritable } from './read-only.ts'
 
 type CollectNeeds = {
   readonly metadata: Pick<MetadataStore, 'garbage' | 'transaction' | 'marks'>
@@ -85,7 +85,7 @@ async function expireUploads(needs: CollectNeeds, ages: GarbageAges, shouldStop:
   let expired = 0
   while (!shouldStop()) {
     const count = await needs.metadata.transaction(async (tables) =>
-      (await takesChanges(tables)) ? tables.garbage.expireUploads(ages, batchSize) : 0,
+      (await staysWritable(tables)) ? tables.garbage.expireUploads(ages, batchSize) : 0,
     )
     expired += count
     if (count < batchSize) break
@@ -162,7 +162,7 @@ async function sweep(needs: CollectNeeds, ageMs: number, mayGoOn: () => Promise<
     if (!(await mayGoOn()) || (await isReadOnly(needs))) return { trashed, isWhole: false }
     if (orphans.length === 0) continue
     trashed += await needs.metadata.transaction(async (tables) =>
-      (await takesChanges(tables)) ? tables.garbage.trashOrphans(orphans) : 0,
+      (await staysWritable(tables)) ? tables.garbage.trashOrphans(orphans) : 0,
     )
   }
   return { trashed, isWhole: true }

@@ -9,7 +9,7 @@ import type { DiskSpace } from '../ports/disk-space.ts'
 import type { ManifestEntry } from '../ports/manifests.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryRow, Scope } from '../ports/repositories.ts'
-import { checkStillEnabled } from './accounts.ts'
+import { checkStillOpen } from './accounts.ts'
 import type { RegistrySettings } from './settings.ts'
 
 type Settings = Pick<
@@ -58,7 +58,7 @@ export async function pushManifest(
   const tags = 'tag' in reference ? [reference.tag] : [...new Set(push.tags)]
 
   await metadata.transaction(async (tables) => {
-    await checkStillEnabled(tables, scope.accountId)
+    await checkStillOpen(tables, scope.accountId)
     const repository = await tables.repositories.ensure(scope)
     if (disk.isLow()) await checkAddsNothing(tables, disk, scope, repository, digest, tags)
     const entries = await resolveEntries(tables, repository, manifest, settings.missingContent)

@@ -4,7 +4,7 @@ import type { Reference } from '../oci/names.ts'
 import type { ManifestSummary, StoredManifest } from '../ports/manifests.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Scope } from '../ports/repositories.ts'
-import { checkStillEnabled } from './accounts.ts'
+import { checkStillOpen } from './accounts.ts'
 import { getRepository } from './repositories.ts'
 import type { RegistrySettings } from './settings.ts'
 
@@ -34,7 +34,7 @@ async function refuseUnknown({ metadata }: ReadNeeds, scope: Scope, reference: R
  */
 export async function deleteManifest({ metadata, settings }: DeleteNeeds, scope: Scope, digest: Digest): Promise<void> {
   await metadata.transaction(async (tables) => {
-    await checkStillEnabled(tables, scope.accountId)
+    await checkStillOpen(tables, scope.accountId)
     const repository = await getRepository(tables, scope)
     const id = await tables.manifests.findLocked(repository, digest)
     if (id === undefined) throw new RegistryRefusal('manifest-unknown', { digest })

@@ -1,6 +1,5 @@
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
-import type { RowId } from '../ports/row-id.ts'
 
 // While a registry is moved to other stores, and after that, the source accepts no changes: the mark `read-only` exists.
 
@@ -25,7 +24,7 @@ async function requireWritable(needs: Needs): Promise<void> {
   if (await isReadOnly(needs)) throw new RegistryRefusal('read-only')
 }
 
-/** For use inside a transaction: the mark cannot be put before the transaction ends. */
-export async function requireWritableAccount(tables: Pick<Tables, 'accounts'>, accountId: RowId): Promise<void> {
-  if ((await tables.accounts.findLocked(accountId))?.isReadOnly) throw new RegistryRefusal('read-only')
+/** For use inside a transaction. If this returns true, the mark cannot be put before the transaction ends. */
+export async function staysWritable({ marks }: Pick<Tables, 'marks'>): Promise<boolean> {
+  return (await marks.findLocked('read-only')) === undefined
 }

@@ -2,7 +2,7 @@ import { RegistryRefusal } from '../oci/errors.ts'
 import type { Tag } from '../oci/names.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Scope } from '../ports/repositories.ts'
-import { checkStillEnabled } from './accounts.ts'
+import { checkStillOpen } from './accounts.ts'
 import { type Page, type PageRequest, toPage } from './pages.ts'
 import { getRepository } from './repositories.ts'
 
@@ -45,7 +45,7 @@ export async function* readTagPages(
 /** Removes the tag. Its manifest can still be pulled by digest. */
 export async function deleteTag({ metadata }: DeleteNeeds, scope: Scope, tag: Tag): Promise<void> {
   const isRemoved = await metadata.transaction(async (tables) => {
-    await checkStillEnabled(tables, scope.accountId)
+    await checkStillOpen(tables, scope.accountId)
     return tables.tags.remove(scope, tag)
   })
   if (isRemoved) return

@@ -5,7 +5,7 @@ import type { BlobStore, CompleteObject, StorageKey } from '../ports/blob-store.
 import type { BlobRow } from '../ports/blobs.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { Upload, UploadOwner } from '../ports/uploads.ts'
-import { requireWritableAccount } from './read-only.ts'
+import { staysWritable } from './read-only.ts'
 
 /** What a turn knows about the bytes of its upload. */
 interface WrittenBytes {
@@ -102,7 +102,7 @@ async function writeRows(
 ): Promise<void> {
   const { key, leftovers } = object
   const { accountId } = upload.repository
-  await requireWritableAccount(tables, accountId)
+  if (!(await staysWritable(tables))) throw new RegistryRefusal('read-only')
   if (!(await tables.uploads.commit(upload, digest))) throw new RegistryRefusal('upload-unknown', { id: upload.id })
   const added =
     (await tables.blobs.add(accountId, digest, sizeBytes, key)) ??
