@@ -1,7 +1,10 @@
+// The keys that sign tokens: their rotation, and several processes with the same keys, such as a server and a command.
 import { describe, expect, test } from 'bun:test'
 import { KeyRing, keySetMaxAgeSeconds, publishAheadMs } from '../../../src/identity/key-ring.ts'
 import { Tokens, tokenLifetimeSeconds } from '../../../src/identity/tokens.ts'
-import { JwtKeys, ownAlgorithms } from '../../../src/lib/jwt.ts'
+import { JwtKeys, ownAlgorithms, signJwt } from '../../../src/lib/jwt.ts'
+import type { SigningKeys } from '../../../src/ports/signing-keys.ts'
+import { Gate } from '../../support/clocks/gates.ts'
 import { MemorySigningKeys, MovingClock } from '../../support/identity/memory-signing-keys.ts'
 import { user } from '../../support/identity/memory-users.ts'
 
@@ -9,200 +12,283 @@ const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
 
-async function openRing(rotationMs = 30 * day) {
-  const [keeper, clock] = [new MemorySigningKeys(), new MovingClock()]
-  const ring = await KeyRing.open(keeper, clock, rotationMs)
-  return { keeper, clock, ring, tokens: new Tokens(ring, clock), kids: () => ring.list().map(({ kid }) => kid) }
+/** A server and a command with the same keys. The command never rotates by itself. */
+async function openRings(rotationMs = 0) {
+  const [store, clock] = [new MemorySigningKeys(), new MovingClock()]
+  const [server, command] = [await KeyRing.open(store, clock, rotationMs), await KeyRing.open(store, clock, 0)]
+  const [serverTokens, commandTokens] = [new Tokens(server, clock), new Tokens(command, clock)]
+  return { store, clock, server, command, serverTokens, commandTokens, kids: () => server.list().map(({ kid }) => kid) }
 }
 
-/** As another process checks tokens: with a copy of the public keys. */
-async function isGoodBy(copy: Awaited<ReturnType<KeyRing['publicKeys']>>, token: string, clock: MovingClock) {
-  const rules = { algorithms: ownAlgorithms, issuer: 'berth', audience: 'berth', nowMs: clock.at }
-  return 'claims' in (await new JwtKeys(copy).verify(token, rules))
+async function isValid(tokens: Tokens, token: string): Promise<boolean> {
+  return (await tokens.verify(token))?.userName === 'ann'
 }
 
 describe('the first key', () => {
   test('is created by the first process that opens the ring, signs at once, and is found by the next', async () => {
-    const { keeper, clock, ring } = await openRing()
-    const again = await KeyRing.open(keeper, clock, 0)
+    const { store, server, command } = await openRings()
 
-    expect(keeper.kept.size).toBe(1)
-    expect(ring.signing()).toEqual(again.signing())
-    expect((await ring.signer()).kid).toBe(ring.signing().kid)
-    expect((await ring.publicKeys()).map(({ kid }) => kid)).toEqual([ring.signing().kid])
+    expect(store.kept.size).toBe(1)
+    expect(server.signing()).toEqual(command.signing())
+    expect((await server.signer()).kid).toBe(server.signing().kid)
   })
 
-  test('is published without its secret part', async () => {
-    const { ring } = await openRing()
+  test('of two processes that start together: each accepts the tokens of the other', async () => {
+    const [store, clock] = [new MemorySigningKeys(), new MovingClock()]
+    const rings = await Promise.all([KeyRing.open(store, clock, 0), KeyRing.open(store, clock, 0)])
+    expect(store.kept.size).toBe(2)
+    clock.at += 1_000
 
-    expect(await ring.publicKeys()).toEqual([
-      { kty: 'OKP', crv: 'Ed25519', x: expect.any(String), kid: ring.signing().kid, alg: 'EdDSA', use: 'sig' },
-    ])
-    expect(JSON.stringify([await ring.publicKeys(), ring.list()])).not.toContain(String(ring.signing().privateJwk['d']))
+    for (const [one, other] of [rings, rings.toReversed()] as const) {
+      const token = one && (await new Tokens(one, clock).issue(user()))
+      expect(other && (await isValid(new Tokens(other, clock), token ?? ''))).toBe(true)
+    }
   })
 })
 
 describe('the next key', () => {
-  test('is published at once, and signs only when every process can know it', async () => {
-    const { clock, ring } = await openRing()
-    const old = ring.signing().kid
+  test('is published at once, and signs at the same moment in every process', async () => {
+    const { clock, server, command } = await openRings()
+    const old = server.signing().kid
     clock.at += day
-    const next = (await ring.rotate()).kid
+    const next = (await command.rotate()).kid
+    clock.at += 1_000
 
-    expect((await ring.publicKeys()).map(({ kid }) => kid)).toEqual([old, next])
-    clock.at += publishAheadMs - 1
-    expect((await ring.signer()).kid).toBe(old)
-    clock.at += 1
-    expect((await ring.signer()).kid).toBe(next)
+    expect((await server.publicKeys()).map(({ kid }) => kid)).toEqual([old, next])
+    for (const passed of [0, minute, publishAheadMs - minute - 1_001, 1, 1, day, day]) {
+      clock.at += passed
+      expect((await server.signer()).kid).toBe((await command.signer()).kid)
+    }
+    expect(server.signing().kid).toBe(next)
   })
 
-  test('is by then in every copy of the key set that is not expired', async () => {
-    const { clock, ring, tokens } = await openRing()
+  test.each([
+    ['is by then in every copy of the key set that has not expired', keySetMaxAgeSeconds * 1_000, true],
+    ['is not in a copy that is never renewed (control)', Infinity, false],
+  ])('%s', async (_, copyLifeMs, isKnown) => {
+    const { clock, server, serverTokens } = await openRings()
+    const rules = { algorithms: ownAlgorithms, issuer: 'berth', audience: 'berth' }
     clock.at += day
-    let copy = await ring.publicKeys()
-    let takenAt = clock.at
-    await ring.rotate()
+    let copy = { keys: await server.publicKeys(), takenAt: clock.at }
+    await server.rotate()
+    const valid = new Set<boolean>()
 
-    for (let passed = 0; passed < 2 * hour; passed += minute) {
-      if (clock.at - takenAt >= keySetMaxAgeSeconds * 1000) [copy, takenAt] = [await ring.publicKeys(), clock.at]
-      expect([passed, await isGoodBy(copy, await tokens.issue(user()), clock)]).toEqual([passed, true])
+    for (let passed = 0; passed < hour; passed += minute) {
+      if (clock.at - copy.takenAt >= copyLifeMs) copy = { keys: await server.publicKeys(), takenAt: clock.at }
+      const verdict = await new JwtKeys(copy.keys).verify(await serverTokens.issue(user()), {
+        ...rules,
+        nowMs: clock.at,
+      })
+      valid.add('claims' in verdict)
       clock.at += minute
     }
-    expect(ring.signing().kid).toBe(ring.list()[1]?.kid ?? '')
-  })
 
-  test('would not be known to a process that never looks again (the control of the test above)', async () => {
-    const { clock, ring, tokens } = await openRing()
-    clock.at += day
-    const copy = await ring.publicKeys()
-    await ring.rotate()
-    clock.at += publishAheadMs
-
-    expect(await isGoodBy(copy, await tokens.issue(user()), clock)).toBe(false)
+    expect(valid).toEqual(new Set(isKnown ? [true] : [true, false]))
   })
 })
 
 describe('an old key', () => {
-  test('counts until all that it signed is over, and then it goes', async () => {
-    const { clock, ring, tokens, kids } = await openRing(0)
-    const old = ring.signing().kid
+  test.each([hour, 12 * hour, day, 7 * day])(
+    'is kept until its last token has expired, and then removed: rotation every %d ms',
+    async (rotationMs) => {
+      const { clock, server, serverTokens, kids } = await openRings(rotationMs)
+      const first = server.signing().kid
+      const issued: { token: string; until: number }[] = []
+
+      for (let step = 0; step < 210; step += 1) {
+        issued.push({ token: await serverTokens.issue(user()), until: clock.at + tokenLifetimeSeconds * 1000 })
+        clock.at += rotationMs / 4
+        await server.tend()
+        const oldest = issued.find(({ until }) => until > clock.at)
+        if (oldest !== undefined) expect([step, await isValid(serverTokens, oldest.token)]).toEqual([step, true])
+      }
+
+      expect(kids()).not.toContain(first)
+      expect(kids().length).toBeLessThanOrEqual(2 + Math.ceil((26 * hour) / rotationMs))
+    },
+  )
+
+  test('is kept until then though the clock of the process that tends the keys is half an hour ahead', async () => {
+    const { store, clock, server, serverTokens } = await openRings()
+    const ahead = await KeyRing.open(store, { ...clock, now: () => clock.at + 30 * minute }, 0)
     clock.at += day
-    await ring.rotate()
-    clock.at += publishAheadMs - 1000
-    const last = await tokens.issue(user())
+    await server.rotate()
+    clock.at += publishAheadMs - 1_000
+    const last = await serverTokens.issue(user())
+    clock.at += day - 1_000
+    await ahead.tend()
 
-    for (let passed = 0; passed < tokenLifetimeSeconds - 600; passed += 600) {
-      await ring.tend()
-      expect([passed, (await tokens.verify(last))?.userName]).toEqual([passed, 'ann'])
-      clock.at += 600_000
-    }
-    clock.at += 2 * hour
-    await ring.tend()
-
-    expect(kids()).not.toContain(old)
-    expect(kids()).toHaveLength(1)
-    expect((await tokens.verify(await tokens.issue(user())))?.userName).toBe('ann')
-  })
-
-  test.each([hour, 12 * hour, day, 7 * day])('goes however often keys change: every %d ms', async (rotationMs) => {
-    const { clock, ring, tokens, kids } = await openRing(rotationMs)
-    const first = ring.signing().kid
-    const issued: { token: string; until: number }[] = []
-
-    for (let step = 0; step < 400; step += 1) {
-      issued.push({ token: await tokens.issue(user()), until: clock.at + tokenLifetimeSeconds * 1000 })
-      clock.at += rotationMs / 8
-      await ring.tend()
-      const oldest = issued.findIndex(({ until }) => until > clock.at)
-      const { token } = issued[oldest] ?? issued.at(-1) ?? { token: '' }
-      if (oldest !== -1) expect([step, (await tokens.verify(token))?.userName]).toEqual([step, 'ann'])
-    }
-
-    expect(kids()).not.toContain(first)
-    expect(kids().length).toBeLessThanOrEqual(2 + Math.ceil((26 * hour) / rotationMs))
+    expect(await isValid(serverTokens, last)).toBe(true)
   })
 })
 
 describe('tending', () => {
-  test('makes the next key when it is time, once, however often it is called', async () => {
-    const { clock, ring, kids } = await openRing(30 * day)
+  test.each([
+    ['creates the next key when it is due, once', 30 * day, [1, 2]],
+    ['creates no key if the rotation is off', 0, [1, 1]],
+  ])('%s', async (_, rotationMs, lengths) => {
+    const { clock, server, kids } = await openRings(rotationMs)
     clock.at += 30 * day - 1
-    await ring.tend()
-    expect(kids()).toHaveLength(1)
-
+    await server.tend()
+    const before = kids().length
     clock.at += 1
-    for (let times = 0; times < 5; times += 1) await ring.tend()
-    expect(kids()).toHaveLength(2)
+    for (let times = 0; times < 5; times += 1) await server.tend()
+
+    expect([before, kids().length]).toEqual(lengths)
   })
 
-  test('never makes one where rotation is off', async () => {
-    const { clock, ring, kids } = await openRing(0)
-    clock.at += 10_000 * day
-    await ring.tend()
-
-    expect(kids()).toHaveLength(1)
-  })
-
-  test('by several processes at once ends in keys that all agree on', async () => {
-    const { clock, keeper, ring, tokens } = await openRing(30 * day)
-    const other = await KeyRing.open(keeper, clock, 30 * day)
+  test('by several processes at once ends in keys on which all agree', async () => {
+    const { clock, store, server, serverTokens } = await openRings(30 * day)
+    const other = await KeyRing.open(store, clock, 30 * day)
+    const tendBoth = () => Promise.all([server.tend(), other.tend()])
     clock.at += 30 * day
-    await Promise.all([ring.tend(), other.tend()])
-    await Promise.all([ring.tend(), other.tend()])
+    await tendBoth()
+    await tendBoth()
     clock.at += publishAheadMs
 
-    expect((await ring.signer()).kid).toBe((await other.signer()).kid)
-    expect(await new Tokens(other, clock).verify(await tokens.issue(user()))).toBeDefined()
+    expect((await server.signer()).kid).toBe((await other.signer()).kid)
+    expect(await isValid(new Tokens(other, clock), await serverTokens.issue(user()))).toBe(true)
     clock.at += 2 * day
-    await Promise.all([ring.tend(), other.tend()])
-    expect(keeper.kept.size).toBe(1)
+    await tendBoth()
+    expect(store.kept.size).toBe(1)
   })
 })
 
-describe('a clock that is wrong', () => {
-  test('and is set back does not end tokens, nor keep other processes’ keys from being seen', async () => {
-    const { clock, keeper, ring, tokens } = await openRing()
-    const token = await tokens.issue(user())
+describe('a wrong clock', () => {
+  test('that is set back ends no tokens, and does not hide keys that another process replaces', async () => {
+    const { clock, server, command, serverTokens } = await openRings()
+    const token = await serverTokens.issue(user())
     clock.at -= 2 * day
-    const other = await KeyRing.open(keeper, clock, 0)
-    const replaced = await other.replaceAll()
+    await server.tend()
+    expect(await isValid(serverTokens, token)).toBe(true)
+    clock.at -= minute
+    const replaced = await command.replaceAll()
 
-    expect((await ring.signer()).kid).toBe(replaced.kid)
-    expect(await tokens.verify(token)).toBeUndefined()
-    expect(await tokens.verify(await tokens.issue(user()))).toBeDefined()
+    expect((await server.signer()).kid).toBe(replaced.kid)
+    expect(await isValid(serverTokens, token)).toBe(false)
+    expect(await isValid(serverTokens, await serverTokens.issue(user()))).toBe(true)
   })
 
-  test('and set back leaves the tokens of before good', async () => {
-    const { clock, ring, tokens } = await openRing()
-    const token = await tokens.issue(user())
-    clock.at -= 2 * day
-    await ring.tend()
-
-    expect((await tokens.verify(token))?.userName).toBe('ann')
-  })
-
-  test('and made a key years ahead does not stop the rotation when it is right again', async () => {
-    const { clock, ring, tokens, kids } = await openRing(30 * day)
+  test('that dated a key years ahead does not stop the rotation when it is right again', async () => {
+    const { clock, server, serverTokens, kids } = await openRings(30 * day)
     const right = clock.at
     clock.at += 4_000 * day
-    await ring.replaceAll()
+    await server.replaceAll()
     clock.at = right
-    await ring.tend()
-    expect(kids()).toHaveLength(2)
-    await ring.tend()
-    expect(kids()).toHaveLength(2)
+    for (const [passed, length] of [
+      [0, 2],
+      [0, 2],
+      [31 * day, 3],
+    ] as const) {
+      clock.at += passed
+      await server.tend()
+      expect(kids()).toHaveLength(length)
+    }
 
-    clock.at += 31 * day
-    await ring.tend()
-    expect(kids()).toHaveLength(3)
-    expect((await tokens.verify(await tokens.issue(user())))?.userName).toBe('ann')
+    expect(await isValid(serverTokens, await serverTokens.issue(user()))).toBe(true)
   })
 
-  test('and is set back by seconds makes no key', async () => {
-    const { clock, ring, kids } = await openRing(30 * day)
+  test('that is set back by seconds creates no key', async () => {
+    const { clock, server, kids } = await openRings(30 * day)
     clock.at -= 5_000
-    await ring.tend()
+    await server.tend()
 
     expect(kids()).toHaveLength(1)
+  })
+})
+
+describe('after one process has replaced all keys', () => {
+  test('earlier tokens are refused at once there and within seconds elsewhere, and one key signs at once', async () => {
+    const { store, clock, command, serverTokens, commandTokens } = await openRings()
+    const old = [await serverTokens.issue(user()), await commandTokens.issue(user())]
+    await command.rotate()
+    const { kid } = await command.replaceAll()
+
+    expect([[...store.kept.keys()], (await command.signer()).kid]).toEqual([[kid], kid])
+    for (const token of old) expect(await isValid(commandTokens, token)).toBe(false)
+    expect(await isValid(commandTokens, await commandTokens.issue(user()))).toBe(true)
+    clock.at += 10_000
+    for (const token of old) expect(await isValid(serverTokens, token)).toBe(false)
+  })
+
+  test('its tokens are accepted by a process that has not loaded the new key yet', async () => {
+    const { clock, command, serverTokens, commandTokens } = await openRings()
+    clock.at += 1_000
+    await command.replaceAll()
+
+    expect(await isValid(serverTokens, await commandTokens.issue(user()))).toBe(true)
+  })
+
+  test('a login elsewhere gets a valid token seconds later, although no token was checked meanwhile', async () => {
+    const { clock, command, serverTokens, commandTokens } = await openRings()
+    await command.replaceAll()
+    clock.at += 10_000
+    const token = await serverTokens.issue(user())
+
+    expect([await isValid(serverTokens, token), await isValid(commandTokens, token)]).toEqual([true, true])
+  })
+})
+
+test('if all keys were removed from the store, tokens end, and the next login or the next tending creates a key', async () => {
+  const { store, clock, server, serverTokens } = await openRings()
+  const old = await serverTokens.issue(user())
+  store.kept.clear()
+  clock.at += 10_000
+  expect(await isValid(serverTokens, old)).toBe(false)
+  expect(await server.publicKeys()).toEqual([])
+  expect(await isValid(serverTokens, await serverTokens.issue(user()))).toBe(true)
+  store.kept.clear()
+  await server.tend()
+
+  expect([server.signing().kid]).toEqual([...store.kept.keys()])
+})
+
+describe('the keys are read', () => {
+  test('once a second for tokens of unknown keys, however many come, and not for those of known keys', async () => {
+    const { store, clock, server, serverTokens } = await openRings()
+    const foreign = await KeyRing.open(new MemorySigningKeys(), clock, 0)
+    const token = await serverTokens.issue(user())
+    const unknown = await signJwt({ exp: clock.at / 1000 + 60 }, { ...foreign.signing(), type: 'JWT' })
+    const verifyMany = async () => {
+      const before = store.looks
+      const rules = { algorithms: ownAlgorithms, nowMs: clock.at }
+      await Promise.all(Array.from({ length: 100 }, () => server.verify(unknown, rules)))
+      for (let times = 0; times < 100; times += 1) await server.verify(unknown, rules)
+      return store.looks - before
+    }
+
+    for (let seconds = 1; seconds <= 2; seconds += 1) {
+      clock.at += 1_000
+      expect(await verifyMany()).toBe(1)
+    }
+    clock.at += 9_999
+    const before = store.looks
+    for (let times = 0; times < 100; times += 1) await serverTokens.verify(token)
+    expect(store.looks).toBe(before)
+  })
+
+  test('and a read that ends late does not undo what a later read has found', async () => {
+    const { store, clock } = await openRings()
+    const gate = new Gate()
+    let isHeld = false
+    const slow: SigningKeys = {
+      add: (key) => store.add(key),
+      remove: (kid) => store.remove(kid),
+      async list() {
+        const keys = await store.list()
+        if (isHeld) await gate.pass()
+        return keys
+      },
+    }
+    const ring = await KeyRing.open(slow, clock, 0)
+    isHeld = true
+    const late = ring.reload()
+    await gate.reached
+    isHeld = false
+    const { kid } = await ring.replaceAll()
+    gate.open()
+    await late
+
+    expect(ring.list().map((key) => key.kid)).toEqual([kid])
   })
 })
