@@ -1,9 +1,11 @@
-// Builds what a data set consists of: blobs, manifests with children first, tags, and what the referrers list must say.
-import { type Algorithm, type Content, digestOf, layerTar, mediaTypes, noise, textBytes } from './content.ts'
+// What a data set of the official suite consists of: blobs, manifests with children first, tags, and the referrers.
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 
-export interface Platform {
-  readonly os: string
-  readonly architecture: string
+export type Algorithm = 'sha256' | 'sha512'
+
+export interface Content {
+  readonly digest: string
+  readonly bytes: Uint8Array<ArrayBuffer>
 }
 
 export interface Descriptor {
@@ -12,124 +14,106 @@ export interface Descriptor {
   readonly size: number
   readonly urls?: readonly string[]
   readonly data?: string
-  readonly platform?: Platform
+  readonly platform?: { readonly os: string; readonly architecture: string }
 }
 
 export interface Manifest extends Content {
   readonly mediaType: string
-  /** The digest of what it refers to. */
+  /** The digest of the subject. */
   readonly subject?: string
 }
 
-/** An entry of the referrers list, every member of it. */
-export interface Referrer {
-  readonly mediaType: string
-  readonly digest: string
-  readonly size: number
+/** An entry of the referrers list, with all of its members. */
+export interface Referrer extends Descriptor {
   readonly artifactType?: string
   readonly annotations?: Readonly<Record<string, string>>
 }
 
-export interface DataSet {
-  readonly blobs: readonly Content[]
-  /** In the order in which they can be pushed. */
-  readonly manifests: readonly Manifest[]
-  /** The digests that tags point to. */
-  readonly tags: ReadonlyMap<string, string>
-  /** By the digest of the subject. */
-  readonly referrers: ReadonlyMap<string, readonly Referrer[]>
-}
-
-/** What image manifests and indexes have in common. */
-export interface ManifestOptions {
+interface ManifestOptions {
   readonly artifactType?: string
   readonly annotations?: Readonly<Record<string, string>>
   readonly subject?: Descriptor
   readonly tag?: string
 }
 
-export interface ImageOptions extends ManifestOptions {
-  readonly layers?: readonly Descriptor[]
-  readonly platform?: Platform
-}
-
-export interface ArtifactOptions extends ManifestOptions {
-  readonly artifactType: string
-  readonly layer: Descriptor
-}
-
-export interface BuilderOptions {
+export interface DataSetOptions {
   readonly algorithm?: Algorithm
-  /** Repeat the content in each descriptor's `data`. */
-  readonly isDataEmbedded?: boolean
-  /** Put a member that no specification knows into configs and manifests. */
-  readonly hasCustomFields?: boolean
+  /** Repeats the content in the member `data` of each descriptor. */
+  readonly isDataEmbedded?: true
+  /** Puts a member that no specification knows into configs and manifests. */
+  readonly hasCustomFields?: true
 }
 
-export const amd64: Platform = { os: 'linux', architecture: 'amd64' }
-export const arm64: Platform = { os: 'linux', architecture: 'arm64' }
+export const mediaTypes = {
+  image: 'application/vnd.oci.image.manifest.v1+json',
+  index: 'application/vnd.oci.image.index.v1+json',
+  config: 'application/vnd.oci.image.config.v1+json',
+  layer: 'application/vnd.oci.image.layer.v1.tar',
+  gzipLayer: 'application/vnd.oci.image.layer.v1.tar+gzip',
+  foreignLayer: 'application/vnd.oci.image.layer.nondistributable.v1.tar',
+  empty: 'application/vnd.oci.empty.v1+json',
+  exampleOne: 'application/vnd.example.berth.conformance.one',
+  exampleTwo: 'application/vnd.example.berth.conformance.two',
+} as const
 
-export class DataSetBuilder {
-  readonly #seed: string
-  readonly #options: BuilderOptions
-  readonly #blobs = new Map<string, Content>()
-  readonly #manifests: Manifest[] = []
-  readonly #tags = new Map<string, string>()
-  readonly #referrers = new Map<string, Referrer[]>()
-  #counter = 0
+export const platforms = ['amd64', 'arm64'].map((architecture) => ({ os: 'linux', architecture }))
 
-  constructor(seed: string, options: BuilderOptions = {}) {
-    this.#seed = seed
+let seed = 0
+
+/** Bytes that no other call returns. */
+export function freshBytes(sizeBytes: number): Uint8Array<ArrayBuffer> {
+  seed += 1
+  return generatedBytes(sizeBytes, seed)
+}
+
+export function contentOf(bytes: Uint8Array<ArrayBuffer>, algorithm: Algorithm = 'sha256'): Content {
+  return { digest: digestOf(bytes, algorithm), bytes }
+}
+
+const textBytes = (text: string) => new TextEncoder().encode(text)
+
+export class DataSet {
+  readonly blobs = new Map<string, Content>()
+  /** In the order in which they can be pushed. */
+  readonly manifests: Manifest[] = []
+  /** The digests that tags point to. */
+  readonly tags = new Map<string, string>()
+  /** By the digest of the subject. */
+  readonly referrers = new Map<string, Referrer[]>()
+  readonly #options: DataSetOptions
+
+  constructor(options: DataSetOptions = {}) {
     this.#options = options
   }
 
-  build(): DataSet {
-    return {
-      blobs: [...this.#blobs.values()],
-      manifests: this.#manifests,
-      tags: this.#tags,
-      referrers: this.#referrers,
-    }
-  }
-
-  addBlob(mediaType: string, bytes: Uint8Array): Descriptor {
+  addBlob(mediaType: string, bytes: Uint8Array<ArrayBuffer> = freshBytes(2048)): Descriptor {
     const descriptor = this.describe(mediaType, bytes)
-    this.#blobs.set(descriptor.digest, { digest: descriptor.digest, bytes })
+    this.blobs.set(descriptor.digest, { digest: descriptor.digest, bytes })
     return descriptor
   }
 
   /** A descriptor of content that is not part of the set. */
-  describe(mediaType: string, bytes: Uint8Array): Descriptor {
-    const descriptor = { mediaType, digest: digestOf(bytes, this.#options.algorithm), size: bytes.length }
-    if (this.#options.isDataEmbedded !== true) return descriptor
-    return { ...descriptor, data: Buffer.from(bytes).toString('base64') }
+  describe(mediaType: string, bytes: Uint8Array<ArrayBuffer> = freshBytes(1024)): Descriptor {
+    const { digest } = contentOf(bytes, this.#options.algorithm)
+    const data = this.#options.isDataEmbedded && { data: Buffer.from(bytes).toString('base64') }
+    return { mediaType, digest, size: bytes.length, ...data }
   }
 
-  addLayer(isCompressed = true): Descriptor {
-    const tar = layerTar(this.nextSeed())
-    if (!isCompressed) return this.addBlob(mediaTypes.layer, tar)
-    return this.addBlob(mediaTypes.gzipLayer, Bun.gzipSync(new Uint8Array(tar)))
+  /** An image with a config of its own, and with two layers unless others are given. */
+  addImage({ layers, ...options }: ManifestOptions & { readonly layers?: readonly Descriptor[] } = {}): Descriptor {
+    // The registry never reads a config, so it only has to be different each time.
+    const config = textBytes(JSON.stringify(this.#withCustomField({ author: crypto.randomUUID() })))
+    const content = {
+      config: this.addBlob(mediaTypes.config, config),
+      layers: layers ?? [this.addBlob(mediaTypes.gzipLayer), this.addBlob(mediaTypes.gzipLayer)],
+    }
+    return this.#addManifest(mediaTypes.image, content, options, options.artifactType ?? mediaTypes.config)
   }
 
-  addNoise(mediaType: string, sizeBytes = 2048): Descriptor {
-    return this.addBlob(mediaType, noise(this.nextSeed(), sizeBytes))
-  }
-
-  /** An image with a config of its own and two layers unless it is told which. */
-  addImage({
-    layers = [this.addLayer(), this.addLayer()],
-    platform = amd64,
-    ...options
-  }: ImageOptions = {}): Descriptor {
-    // The registry never opens a config, so it need not be true of the layers; it must only be different every time.
-    const rootfs = { type: 'layers', diff_ids: layers.map(({ digest }) => digest) }
-    const config = this.#withCustomField({ author: this.nextSeed(), ...platform, rootfs })
-    return this.#addImageManifest(this.addBlob(mediaTypes.config, textBytes(JSON.stringify(config))), layers, options)
-  }
-
-  /** An image manifest whose config is the empty descriptor, as the image-spec wants of an artifact. */
-  addArtifact({ layer, ...options }: ArtifactOptions): Descriptor {
-    return this.#addImageManifest(this.addBlob(mediaTypes.empty, textBytes('{}')), [layer], options)
+  /** An image manifest whose config is the empty descriptor, as the image-spec defines an artifact. */
+  addArtifact(artifactType: string, layer: Descriptor, options: ManifestOptions = {}): Descriptor {
+    const content = { config: this.addBlob(mediaTypes.empty, textBytes('{}')), layers: [layer] }
+    return this.#addManifest(mediaTypes.image, content, { ...options, artifactType }, artifactType)
   }
 
   addIndex(manifests: readonly Descriptor[], options: ManifestOptions = {}): Descriptor {
@@ -138,52 +122,33 @@ export class DataSetBuilder {
 
   /** An index of one image for each of two platforms. */
   addPlatformIndex(options: ManifestOptions = {}): Descriptor {
-    const images = [amd64, arm64].map((platform) => ({ ...this.addImage({ platform }), platform }))
+    const images = platforms.map((platform) => ({ ...this.addImage(), platform }))
     return this.addIndex(images, options)
-  }
-
-  /** One more name for a manifest. */
-  addTag(tag: string, digest: string): void {
-    this.#tags.set(tag, digest)
-  }
-
-  nextSeed(): string {
-    this.#counter += 1
-    return `${this.#seed} ${this.#counter}`
-  }
-
-  #addImageManifest(config: Descriptor, layers: readonly Descriptor[], options: ManifestOptions): Descriptor {
-    const derivedType = options.artifactType ?? config.mediaType
-    return this.#addManifest(mediaTypes.image, { config, layers }, options, derivedType)
   }
 
   #addManifest(
     mediaType: string,
-    content: Readonly<Record<string, unknown>>,
+    content: object,
     { artifactType, annotations, subject, tag }: ManifestOptions,
     listedType: string | undefined,
   ): Descriptor {
     const body = { schemaVersion: 2, mediaType, artifactType, ...content, subject, annotations }
     const bytes = textBytes(JSON.stringify(this.#withCustomField(body)))
-    const { digest, size } = this.describe(mediaType, bytes)
-    this.#manifests.push({ digest, mediaType, bytes, ...(subject && { subject: subject.digest }) })
-    if (tag !== undefined) this.addTag(tag, digest)
+    const descriptor = { mediaType, digest: contentOf(bytes, this.#options.algorithm).digest, size: bytes.length }
+    this.manifests.push({ ...descriptor, bytes, ...(subject && { subject: subject.digest }) })
+    if (tag !== undefined) this.tags.set(tag, descriptor.digest)
     if (subject !== undefined) {
       const referrer = {
-        mediaType,
-        digest,
-        size,
+        ...descriptor,
         ...(listedType && { artifactType: listedType }),
         ...(annotations && { annotations }),
       }
-      this.#referrers.set(subject.digest, [...(this.#referrers.get(subject.digest) ?? []), referrer])
+      this.referrers.set(subject.digest, [...(this.referrers.get(subject.digest) ?? []), referrer])
     }
-    return { mediaType, digest, size }
+    return descriptor
   }
 
-  #withCustomField(body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-    return this.#options.hasCustomFields === true
-      ? { ...body, [`org.example.${this.nextSeed()}`]: this.nextSeed() }
-      : body
+  #withCustomField(body: object): object {
+    return this.#options.hasCustomFields ? { ...body, 'org.example.custom': crypto.randomUUID() } : body
   }
 }

@@ -1,4 +1,0 @@
-import { blobCases } from './blob-cases.ts'
-import { testOnBothMounts } from './both-mounts.ts'
-
-testOnBothMounts(blobCases)

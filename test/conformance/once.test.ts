@@ -1,4 +1,0 @@
-import { testOnBothMounts } from './both-mounts.ts'
-import { onceCases } from './once-cases.ts'
-
-testOnBothMounts(onceCases)

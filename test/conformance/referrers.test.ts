@@ -1,4 +1,0 @@
-import { testOnBothMounts } from './both-mounts.ts'
-import { referrerCases } from './referrer-cases.ts'
-
-testOnBothMounts(referrerCases)
