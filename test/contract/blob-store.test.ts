@@ -21,20 +21,26 @@ import { projectRoot } from '../support/basics/test-project.ts'
 import { MemoryBlobStore } from '../support/stores/memory-blob-store.ts'
 import { append, emptyObject, freshKey, readAll, storeWhole } from '../support/stores/stored-objects.ts'
 import { blobStoreContract, sharedBlobStoreContract } from './blob-store.ts'
+import { writerControls } from './blob-writer.ts'
 
 const temporaryFolder = useTemporaryFolders('blobs')
 
-blobStoreContract('memory', async () => {
-  const store = new MemoryBlobStore()
-  return { store, reopen: async () => store }
-})
+blobStoreContract(
+  'memory',
+  async () => {
+    const store = new MemoryBlobStore()
+    return { store, reopen: async () => store }
+  },
+  20,
+)
+describe('blob store: the walk of a writer', writerControls)
 
 async function openFiles() {
   const root = join(temporaryFolder(), 'blobs')
   return { store: await FilesystemBlobStore.open(root), reopen: () => FilesystemBlobStore.open(root) }
 }
 
-blobStoreContract('filesystem', openFiles)
+blobStoreContract('filesystem', openFiles, 40)
 sharedBlobStoreContract('filesystem', openFiles)
 
 async function openStore(): Promise<{ root: string; store: FilesystemBlobStore }> {

@@ -12,15 +12,14 @@ import {
   readAll,
   storeWhole,
 } from '../support/stores/stored-objects.ts'
-import { appending, streaming } from './blob-writer.ts'
+import { writing } from './blob-writer.ts'
 
-export function blobStoreContract(name: string, open: () => Promise<OpenedBlobStore>): void {
+export function blobStoreContract(name: string, open: () => Promise<OpenedBlobStore>, walks: number): void {
   describe(`blob store, ${name}`, () => {
     reading(open)
     keepingOrder(open)
-    appending(open)
+    writing(open, walks)
     removing(open)
-    streaming(open)
   })
 }
 

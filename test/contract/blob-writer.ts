@@ -1,180 +1,144 @@
-// What every blob store's writers promise, as tests: part of the contract in blob-store.ts.
+// The contract of the writers of every blob store: part of the contract in blob-store.ts.
 import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { BlobWriter } from '../../src/ports/blob-store.ts'
 import { digestOf, digestOfChunks, generatedBytes, generatedChunks } from '../support/basics/generated-bytes.ts'
-import { errorOf } from '../support/basics/outcomes.ts'
-import { emptyObject, freshKey, type OpenedBlobStore, readAll, storeWhole } from '../support/stores/stored-objects.ts'
+import { errorOf, outcomeOf } from '../support/basics/outcomes.ts'
+import { MemoryBlobStore } from '../support/stores/memory-blob-store.ts'
+import {
+  complete,
+  emptyObject,
+  freshKey,
+  type OpenedBlobStore,
+  readAll,
+  storeWhole,
+} from '../support/stores/stored-objects.ts'
 
-export function appending(open: () => Promise<OpenedBlobStore>): void {
-  const head = generatedBytes(700_000, 1)
-  const tail = generatedBytes(30_000, 2)
-  const whole = new Uint8Array(Buffer.concat([head, tail]))
+type Open = () => Promise<OpenedBlobStore>
 
-  test('goes on where flush said it stands', async () => {
-    const { store } = await open()
-    const key = freshKey()
-    const first = await store.openWriter(key, emptyObject)
-    await first.write(head)
-    const stands = await first.flush()
-    await first.close()
+function joined(...chunks: readonly Uint8Array[]): Uint8Array {
+  return new Uint8Array(Buffer.concat(chunks))
+}
 
-    const second = await store.openWriter(key, stands)
-    await second.write(tail)
-    const { key: done } = await second.complete()
-    await second.close()
+const size = fc.constantFrom(0, 1, 5_000, 32_767, 40_000, 65_536, 150_000, 524_289)
+const step = fc.oneof(
+  fc.record({ act: fc.constant('write' as const), size }),
+  // `abandon`: a writer flushes, but its request fails, and the next writer starts where the last request ended.
+  fc.record({
+    act: fc.constantFrom('flush', 'roll back', 'end the request', 'restart', 'abandon'),
+    size: fc.constant(0),
+  }),
+)
 
-    expect(stands.sizeBytes).toBe(head.length)
-    expect(await readAll(await store.open(done, whole.length))).toEqual(whole)
-  })
+/** Walks through the life of one upload. A naive model keeps the bytes that count. */
+async function walk(opened: OpenedBlobStore, steps: readonly { readonly act: string; readonly size: number }[]) {
+  const key = freshKey()
+  let { store } = opened
+  let bytes = new Uint8Array() as Uint8Array
+  let [flushed, recorded] = [bytes, bytes]
+  let state = emptyObject
+  let writer = await store.openWriter(key, state)
+  let hasAbandoned = false
+  for (const [index, { act, size: chunkBytes }] of steps.entries()) {
+    if (act === 'write') {
+      const chunk = generatedBytes(chunkBytes, index)
+      await writer.write(chunk)
+      bytes = joined(bytes, chunk)
+      continue
+    }
+    if (act === 'roll back') {
+      await writer.rollBack()
+      bytes = flushed
+      continue
+    }
+    const stored = await writer.flush()
+    expect(stored.sizeBytes).toBe(bytes.length)
+    flushed = bytes
+    if (act === 'flush') continue
+    await writer.close()
+    await writer.close()
+    if (act === 'restart') store = await opened.reopen()
+    if (act === 'abandon') hasAbandoned = true
+    else [state, recorded] = [stored, bytes]
+    writer = await store.openWriter(key, state)
+    bytes = flushed = recorded
+  }
+  const { key: name, leftovers } = await writer.complete()
+  await writer.close()
 
-  test('goes on where flush said it stands after it was opened again', async () => {
-    const { store, reopen } = await open()
-    const key = freshKey()
-    const first = await store.openWriter(key, emptyObject)
-    await first.write(head)
-    const stands = await first.flush()
-    await first.close()
+  expect(await readAll(await store.open(name, bytes.length))).toEqual(bytes)
+  expect(await readAll(await (await opened.reopen()).open(name, bytes.length))).toEqual(bytes)
+  // The clock has to move on: an object of this millisecond is not older than 0 ms.
+  await Bun.sleep(10)
+  const list = async () => (await Array.fromAsync(store.listOlderThan(0))).flat().map(({ storageKey }) => storageKey)
+  const known = [name, ...leftovers.map(({ storageKey }) => storageKey)].toSorted()
+  const listed = (await list()).toSorted()
+  expect(leftovers.map(({ storageKey }) => storageKey)).not.toContain(name)
+  expect(hasAbandoned ? listed.filter((one) => known.includes(one)) : listed).toEqual(known)
+  await store.remove(key, undefined)
+  if (name !== key) await store.remove(name, undefined)
+  expect(await list()).toEqual([])
+}
 
-    const again = await reopen()
-    const second = await again.openWriter(key, stands)
-    await second.write(tail)
-    const { key: done } = await second.complete()
-    await second.close()
+async function walkManyTimes(opened: OpenedBlobStore, numRuns: number): Promise<void> {
+  const property = fc.asyncProperty(fc.array(step, { maxLength: 12 }), (steps) => walk(opened, steps))
+  await fc.assert(property, { numRuns, endOnFailure: true })
+}
 
-    expect(await readAll(await again.open(done, whole.length))).toEqual(whole)
-  })
-
-  test('drops bytes behind the point that was acknowledged', async () => {
-    const { store } = await open()
-    const key = freshKey()
-    const first = await store.openWriter(key, emptyObject)
-    await first.write(head)
-    const stands = await first.flush()
-    await first.write(generatedBytes(900_000, 3))
-    await first.flush()
-    await first.close()
-
-    const second = await store.openWriter(key, stands)
-    await second.write(tail)
-    const { key: done } = await second.complete()
-    await second.close()
-
-    expect(await readAll(await store.open(done, whole.length))).toEqual(whole)
-  })
-
-  test('begins again at 0, whatever an earlier writer left', async () => {
-    const { store } = await open()
-    const key = freshKey()
-    const first = await store.openWriter(key, emptyObject)
-    await first.write(head)
-    await first.flush()
-    await first.close()
-
-    const second = await store.openWriter(key, emptyObject)
-    await second.write(tail)
-    const { key: done } = await second.complete()
-    await second.close()
-
-    expect(await readAll(await store.open(done, tail.length))).toEqual(tail)
-    expect(await store.open(done, head.length)).toBeUndefined()
+export function writing(open: Open, walks: number): void {
+  test('stores exactly the bytes that count, whatever the requests of an upload do', async () => {
+    await walkManyTimes(await open(), walks)
   })
 
   test('refuses to continue behind the end of the stored bytes', async () => {
     const { store } = await open()
-    const key = await storeWhole(store, tail)
+    const key = await storeWhole(store, generatedBytes(30_000))
 
-    await errorOf(store.openWriter(key, { sizeBytes: tail.length + 1, notes: undefined }))
-  })
-
-  test('may be flushed several times by one writer, empty flushes too', async () => {
-    const { store } = await open()
-    const key = freshKey()
-    const writer = await store.openWriter(key, emptyObject)
-
-    expect((await writer.flush()).sizeBytes).toBe(0)
-    await writer.write(head)
-    expect((await writer.flush()).sizeBytes).toBe(head.length)
-    expect((await writer.flush()).sizeBytes).toBe(head.length)
-    await writer.write(tail)
-    const { key: done } = await writer.complete()
-    await writer.close()
-
-    expect(await readAll(await store.open(done, whole.length))).toEqual(whole)
-  })
-
-  test('may be closed twice, and before anything was written', async () => {
-    const { store } = await open()
-    const unused = await store.openWriter(freshKey(), emptyObject)
-    await unused.close()
-    await unused.close()
-
-    const key = freshKey()
-    const used = await store.openWriter(key, emptyObject)
-    await used.write(tail)
-    const { key: done } = await used.complete()
-    await used.close()
-    await used.close()
-
-    expect(await readAll(await store.open(done, tail.length))).toEqual(tail)
+    await errorOf(store.openWriter(key, { sizeBytes: 30_001, notes: undefined }))
   })
 
   test('keeps what flush acknowledged when the writer is closed with more in hand', async () => {
     const { store } = await open()
-    const key = freshKey()
+    const [key, head] = [freshKey(), generatedBytes(700_000)]
     const writer = await store.openWriter(key, emptyObject)
     await writer.write(head)
-    const stands = await writer.flush()
-    await writer.write(tail)
+    const state = await writer.flush()
+    await writer.write(generatedBytes(30_000))
     await writer.close()
 
-    const next = await store.openWriter(key, stands)
-    const { key: done } = await next.complete()
-    await next.close()
-
-    expect(await readAll(await store.open(done, head.length))).toEqual(head)
+    const { key: name } = await complete(store, key, state)
+    expect(await readAll(await store.open(name, head.length))).toEqual(head)
   })
-}
 
-export function streaming(open: () => Promise<OpenedBlobStore>): void {
-  test('takes very many very small pieces', async () => {
+  test('accepts very many very small chunks', async () => {
     const { store } = await open()
     const bytes = generatedBytes(50_000)
     const key = freshKey()
     const writer = await store.openWriter(key, emptyObject)
 
     for (let at = 0; at < bytes.length; at += 1) await writer.write(bytes.subarray(at, at + 1))
-    const { key: done } = await writer.complete()
+    const { key: name } = await writer.complete()
     await writer.close()
 
-    expect(await readAll(await store.open(done, bytes.length))).toEqual(bytes)
+    expect(await readAll(await store.open(name, bytes.length))).toEqual(bytes)
   })
 
-  test('takes pieces of all sizes', async () => {
-    const { store } = await open()
-    const sizes = [0, 1, 524_287, 524_288, 524_289, 0, 3_000_000, 7]
-    const pieces = sizes.map((size, index) => generatedBytes(size, index))
-    const total = sizes.reduce((sum, size) => sum + size, 0)
-    const key = freshKey()
-    const writer = await store.openWriter(key, emptyObject)
-
-    for (const piece of pieces) await writer.write(piece)
-    const { key: done } = await writer.complete()
-    await writer.close()
-
-    const read = await readAll(await store.open(done, total))
-    expect(read && digestOf(read)).toBe(digestOf(Buffer.concat(pieces)))
-  })
-
-  test('takes a long stream', async () => {
+  test('accepts a long stream in two requests', async () => {
     const { store } = await open()
     const sizeBytes = 40_000_003
     const key = freshKey()
-    const writer = await store.openWriter(key, emptyObject)
-
-    for (const chunk of generatedChunks(sizeBytes, 100_001)) await writer.write(chunk)
-    const { key: done } = await writer.complete()
+    let writer = await store.openWriter(key, emptyObject)
+    for (const [index, chunk] of [...generatedChunks(sizeBytes, 100_001)].entries()) {
+      await writer.write(chunk)
+      if (index !== 250) continue
+      const state = await writer.flush()
+      await writer.close()
+      writer = await store.openWriter(key, state)
+    }
+    const { key: name } = await writer.complete()
     await writer.close()
 
-    const read = await readAll(await store.open(done, sizeBytes))
+    const read = await readAll(await store.open(name, sizeBytes))
     expect(read && digestOf(read)).toBe(digestOfChunks(generatedChunks(sizeBytes, 100_001)))
   })
 
@@ -187,5 +151,31 @@ export function streaming(open: () => Promise<OpenedBlobStore>): void {
     for (const [index, key] of keys.entries()) {
       expect(await readAll(await store.open(key, 600_000))).toEqual(contents[index])
     }
+  })
+}
+
+/** Writers with one fault, which the walk must find. */
+const faults: Readonly<Record<string, (writer: BlobWriter) => Partial<BlobWriter>>> = {
+  'does not roll back': () => ({ rollBack: async () => undefined }),
+  'acknowledges fewer bytes than it has': (writer) => ({
+    flush: async () => ({ ...(await writer.flush()), sizeBytes: 0 }),
+  }),
+  'loses a chunk': (writer) => ({
+    write: async (chunk) => (chunk.length === 5_000 ? undefined : writer.write(chunk)),
+  }),
+}
+
+export function writerControls(): void {
+  test.each(Object.entries(faults))('the walk finds a writer that %s (control)', async (_, spoil) => {
+    const store = new MemoryBlobStore()
+    const openWriter = store.openWriter.bind(store)
+    store.openWriter = async (...given) => {
+      const writer = await openWriter(...given)
+      return Object.assign(
+        writer,
+        spoil({ ...writer, flush: writer.flush.bind(writer), write: writer.write.bind(writer) }),
+      )
+    }
+    expect(await outcomeOf(walkManyTimes({ store, reopen: async () => store }, 100))).toBe('refused')
   })
 }

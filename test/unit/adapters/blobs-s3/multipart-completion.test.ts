@@ -1,7 +1,9 @@
 // The completion of a multipart upload: after every doubtful response, the object itself decides.
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeEach, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { MultipartUpload } from '../../../../src/adapters/blobs-s3/multipart-upload.ts'
 import { PartBufferPool, usualPlan } from '../../../../src/adapters/blobs-s3/part-buffers.ts'
+import type { S3Error } from '../../../../src/adapters/blobs-s3/s3-response.ts'
 import type { StorageKey } from '../../../../src/ports/blob-store.ts'
 import { errorXml, openS3Client, s3ErrorOf, TestTime } from '../../../support/s3/s3-client.ts'
 import { type Script, type ScriptedAnswer, startScriptedServer } from '../../../support/server/scripted-server.ts'
@@ -72,53 +74,32 @@ function methods(): string {
   return server.requests.map(({ method }) => method).join(' ')
 }
 
-describe('a completion', () => {
-  test('is checked with a HEAD even if S3 confirms it', async () => {
-    play([well], [there])
-    expect(await complete()).toBe(true)
-    expect(methods()).toBe('POST HEAD')
-  })
+test('names the parts with their ETags unchanged', async () => {
+  play([well], [there])
+  await complete(['"a&b"', 'plain', '"c" crc32=AAAAAA=='])
+  expect(server.requests[0]?.body.toString()).toBe(
+    '<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">' +
+      '<Part><PartNumber>1</PartNumber><ETag>&#34;a&#38;b&#34;</ETag></Part>' +
+      '<Part><PartNumber>2</PartNumber><ETag>plain</ETag></Part>' +
+      '<Part><PartNumber>3</PartNumber><ETag>&#34;c&#34;</ETag><ChecksumCRC32>AAAAAA==</ChecksumCRC32></Part>' +
+      '</CompleteMultipartUpload>',
+  )
+  expect(server.requests[0]?.target).toBe(`/layers/00/${key}?uploadId=id`)
+})
 
-  test('names the parts with their ETags unchanged', async () => {
-    play([well], [there])
-    await complete(['"a&b"', 'plain', '"c" crc32=AAAAAA=='])
-    expect(server.requests[0]?.body.toString()).toBe(
-      '<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">' +
-        '<Part><PartNumber>1</PartNumber><ETag>&#34;a&#38;b&#34;</ETag></Part>' +
-        '<Part><PartNumber>2</PartNumber><ETag>plain</ETag></Part>' +
-        '<Part><PartNumber>3</PartNumber><ETag>&#34;c&#34;</ETag><ChecksumCRC32>AAAAAA==</ChecksumCRC32></Part>' +
-        '</CompleteMultipartUpload>',
-    )
-    expect(server.requests[0]?.target).toBe(`/layers/00/${key}?uploadId=id`)
-  })
-
-  test.each([
-    ['another size', head(999), 'wrong-size', 'the object has 999 bytes instead of 1000'],
-    ['nothing', absent, 'absent', 'no object exists afterwards'],
-  ])('that S3 confirms and that leaves %s has failed', async (_, look, code, words) => {
-    play([well], [look])
-    const error = await s3ErrorOf(complete())
-    expect([error.code, error.message, methods()]).toEqual([
-      code,
-      `CompleteMultipartUpload: ${code} ${words}`,
-      'POST HEAD',
-    ])
-  })
-
-  test('may send spaces for longer than a response may take', async () => {
-    const spaces = async (answer: ScriptedAnswer) => {
-      answer.begin(200, { connection: 'close' })
-      for (let n = 0; n < 5; n += 1) {
-        await answer.write(' ')
-        await Bun.sleep(shortMs / 2)
-      }
-      await answer.write(`<?xml version="1.0"?>${done}`)
-      answer.close()
+test('S3 may send spaces for longer than a response may take', async () => {
+  const spaces = async (answer: ScriptedAnswer) => {
+    answer.begin(200, { connection: 'close' })
+    for (let n = 0; n < 5; n += 1) {
+      await answer.write(' ')
+      await Bun.sleep(shortMs / 2)
     }
-    play([(answer) => void spaces(answer)], [there])
-    await complete(undefined, shortMs)
-    expect(methods()).toBe('POST HEAD')
-  })
+    await answer.write(`<?xml version="1.0"?>${done}`)
+    answer.close()
+  }
+  play([(answer) => void spaces(answer)], [there])
+  await complete(undefined, shortMs)
+  expect(methods()).toBe('POST HEAD')
 })
 
 const doubts: readonly (readonly [string, Step])[] = [
@@ -141,103 +122,84 @@ const doubts: readonly (readonly [string, Step])[] = [
   ],
 ]
 
-describe.each(doubts)('after %s', (words, doubt) => {
-  const attemptTimeoutMs = words === 'silence' ? shortMs : 5_000
-  const run = () => complete(undefined, attemptTimeoutMs)
-
-  test('an existing object is enough', async () => {
+test.each(doubts)(
+  '%s is a doubt: the object is enough, and without it the request is repeated',
+  async (words, doubt) => {
+    const attemptTimeoutMs = words === 'silence' ? shortMs : 5_000
     play([doubt], [there])
-    expect(await run()).toBe(false)
-    expect(methods()).toBe('POST HEAD')
-    expect(time.sleeps).toEqual([])
-  })
+    expect([await complete(undefined, attemptTimeoutMs), methods(), time.sleeps]).toEqual([false, 'POST HEAD', []])
 
-  test('the completion is repeated if there is no object', async () => {
     play([doubt, well], [absent, there])
-    await run()
-    expect(methods()).toBe('POST HEAD POST HEAD')
+    expect([await complete(undefined, attemptTimeoutMs), methods()]).toEqual([true, 'POST HEAD POST HEAD'])
     expect(time.sleeps).toEqual([100])
-  })
+  },
+)
 
-  test('the upload may not exist because the first attempt worked', async () => {
-    play([doubt, error(404, 'NoSuchUpload')], [absent, there])
-    await run()
-    expect(methods()).toBe('POST HEAD POST HEAD')
-  })
+/** The responses to POST, with the code of the error that they cause if no object decides. */
+const posts = {
+  well: [well, ''],
+  doubt: [error(500, 'InternalError'), 'InternalError'],
+  rejection: [error(400, 'InvalidPart'), 'InvalidPart'],
+  'rejection with status 200': [error(200, 'EntityTooSmall'), 'EntityTooSmall'],
+  gone: [error(404, 'NoSuchUpload'), 'NoSuchUpload'],
+} as const
+const heads = { there, absent, wrong: head(999) } as const
+type Attempt = readonly [post: keyof typeof posts, head: keyof typeof heads]
 
-  test('the object is awaited if the upload does not exist: the first attempt may still run', async () => {
-    play([doubt, error(404, 'NoSuchUpload')], [absent, absent, there])
-    await run()
-    expect(methods()).toBe('POST HEAD POST HEAD POST HEAD')
-  })
+/** What must come of the attempts, the last of which is repeated: the requests, and whether S3 has confirmed it, or the error. */
+function predict(attempts: readonly Attempt[]): [requests: string, result: boolean | string] {
+  const requests: string[] = []
+  let wasInDoubt = false
+  for (let tries = 1; ; tries += 1) {
+    const [post, head] = attempts[Math.min(tries, attempts.length) - 1] ?? ['well', 'there']
+    requests.push('POST')
+    const [, code] = posts[post]
+    const isFinal = post.startsWith('rejection')
+    if (isFinal && !wasInDoubt) return [requests.join(' '), code]
+    requests.push('HEAD')
+    if (head === 'wrong') return [requests.join(' '), 'wrong-size']
+    if (head === 'there') return [requests.join(' '), post === 'well']
+    if (post === 'well') return [requests.join(' '), 'absent']
+    // Nothing was in doubt, so the store or a rule of the bucket has removed the upload.
+    if (post === 'gone' && !wasInDoubt) return [requests.join(' '), 'ended']
+    if (isFinal || tries === 4) return [requests.join(' '), code]
+    wasInDoubt = true
+  }
+}
 
-  test('an object of another size is an error', async () => {
-    play([doubt], [head(1_001)])
-    expect((await s3ErrorOf(run())).code).toBe('wrong-size')
-    expect(methods()).toBe('POST HEAD')
-  })
-
-  test('the attempts end', async () => {
-    play([doubt], [absent])
-    await s3ErrorOf(run())
-    expect(methods()).toBe('POST HEAD POST HEAD POST HEAD POST HEAD')
-    expect(time.sleeps).toEqual([100, 200, 400])
-  })
+test('any attempts end as the table of their results says', async () => {
+  const names = <T extends object>(table: T) => fc.constantFrom(...(Object.keys(table) as (keyof T)[]))
+  // Most attempts are followed by another one.
+  const attempt = fc.oneof(
+    { weight: 2, arbitrary: fc.constant(['doubt', 'absent'] as const) },
+    { weight: 3, arbitrary: fc.tuple(names(posts), names(heads)) },
+  )
+  const seen = new Set<unknown>()
+  await fc.assert(
+    fc.asyncProperty(fc.array(attempt, { minLength: 1, maxLength: 4 }), async (attempts) => {
+      time = new TestTime()
+      play(
+        attempts.map(([post]) => posts[post][0]),
+        attempts.map(([, look]) => heads[look]),
+      )
+      const result = await complete().catch((fault: S3Error) => fault.code)
+      expect([methods(), result]).toEqual(predict(attempts))
+      expect(time.sleeps).toEqual([100, 200, 400].slice(0, methods().split('POST').length - 2))
+      seen.add(result)
+    }),
+    { numRuns: 300 },
+  )
+  expect(seen.size).toBe(9)
 })
 
-describe('an upload that does not exist', () => {
-  test('was completed before if its object exists', async () => {
-    play([error(404, 'NoSuchUpload')], [there])
-    await complete()
-    expect(methods()).toBe('POST HEAD')
-  })
+test('a completion whose part was found in the object is not requested: only the object counts', async () => {
+  play([well], [there])
+  expect(await complete(['"one"', ''])).toBe(false)
+  expect(methods()).toBe('HEAD')
 
-  test('has ended if there is no object and nothing was in doubt', async () => {
-    play([error(404, 'NoSuchUpload')], [absent])
-    expect((await s3ErrorOf(complete())).code).toBe('ended')
-    expect(methods()).toBe('POST HEAD')
-  })
-
-  test('may still become an object if an earlier completion was in doubt', async () => {
-    play([reset, error(404, 'NoSuchUpload')], [absent])
-    expect((await s3ErrorOf(complete())).code).toBe('NoSuchUpload')
-    expect(methods()).toBe('POST HEAD POST HEAD POST HEAD POST HEAD')
-  })
-
-  test('is not requested if a part was found in the object', async () => {
-    play([well], [there])
-    expect(await complete(['"one"', ''])).toBe(false)
-    expect(methods()).toBe('HEAD')
-
-    play([well], [absent])
-    expect((await s3ErrorOf(complete(['"one"', '']))).code).toBe('NoSuchUpload')
-    expect(methods()).toBe('HEAD')
-  })
-})
-
-describe('a rejection', () => {
-  test.each([
-    [400, 'InvalidPart'],
-    [400, 'EntityTooSmall'],
-    [400, 'InvalidPartOrder'],
-    [403, 'AccessDenied'],
-  ])('is final: %d %s', async (status, code) => {
-    play([error(status, code)], [there])
-    expect((await s3ErrorOf(complete())).code).toBe(code)
-    expect(methods()).toBe('POST')
-  })
-
-  test('with status 200 is not repeated', async () => {
-    play([error(200, 'InvalidPart')], [there])
-    const found = await s3ErrorOf(complete())
-    expect([found.status, found.code, methods()]).toEqual([200, 'InvalidPart', 'POST'])
-  })
-
-  test('after a doubt is checked with a HEAD', async () => {
-    play([reset, error(400, 'InvalidPart')], [absent, there])
-    await complete()
-    expect(methods()).toBe('POST HEAD POST HEAD')
-  })
+  play([well], [absent])
+  expect((await s3ErrorOf(complete(['"one"', '']))).code).toBe('NoSuchUpload')
+  expect(methods()).toBe('HEAD')
 })
 
 test('a HEAD that fails is repeated, and its error is thrown', async () => {

@@ -1,11 +1,15 @@
-// The requests of a writer to S3, and what it leaves behind, as the stub in this process records them.
+// The requests of a writer to S3, and what it leaves behind, as the stub in this process records them. The contract of
+// blob stores (test/contract/blob-writer.ts) checks the bytes.
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import fc from 'fast-check'
-import type { S3BlobStore } from '../../../../src/adapters/blobs-s3/s3-blob-store.ts'
+import { readdirSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import type { S3BlobStore, S3BlobStoreSettings } from '../../../../src/adapters/blobs-s3/s3-blob-store.ts'
+import { parseNotes } from '../../../../src/adapters/blobs-s3/upload-state.ts'
 import { Spoiled, Unavailable } from '../../../../src/oci/errors.ts'
 import { generatedBytes } from '../../../support/basics/generated-bytes.ts'
 import { errorOf } from '../../../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
+import { startHoldingProxy } from '../../../support/clocks/holding-proxy.ts'
 import { openS3Store, s3StoreSettings } from '../../../support/s3/s3-store.ts'
 import { startS3Stub } from '../../../support/s3/s3-stub.ts'
 import { auditWrites, listThere } from '../../../support/s3-faults/s3-audit.ts'
@@ -18,16 +22,13 @@ const proxy = await startS3FaultProxy(stub.url)
 const folder = useTemporaryFolders('writer')()
 const kibi = 1024
 
+let settings: S3BlobStoreSettings
 let store: S3BlobStore
 let heard = 0
 
-function openStore(): S3BlobStore {
-  const behindProxy = { ...stub, url: proxy.url }
-  return openS3Store(s3StoreSettings(behindProxy, folder, { plan: tinyPlan, memoryBuffersMax: 3, triesMax: 2 }))
-}
-
 beforeEach(() => {
-  store = openStore()
+  settings = s3StoreSettings({ ...stub, url: proxy.url }, folder, { plan: tinyPlan, memoryBuffersMax: 3, triesMax: 2 })
+  store = openS3Store(settings)
   heard = stub.requests().length
 })
 afterEach(async () => {
@@ -40,8 +41,8 @@ afterAll(async () => {
   await stub.stop()
 })
 
-/** What the stub was asked since the test began. */
-function asked(): Readonly<Record<string, number>> {
+/** The number of requests of each operation since the test began. */
+function requestCounts(): Readonly<Record<string, number>> {
   const requests = Map.groupBy(stub.requests().slice(heard), ({ operation }) => String(operation))
   return Object.fromEntries([...requests].map(([name, its]) => [name, its.length]))
 }
@@ -50,180 +51,78 @@ async function names(): Promise<string[]> {
   return (await listThere(store)).map(({ storageKey, notes }) => (notes === undefined ? '' : 'upload ') + storageKey)
 }
 
-function joined(...chunks: readonly Uint8Array[]): Uint8Array {
-  return new Uint8Array(Buffer.concat(chunks))
-}
+const multipart = (parts: number) => ({
+  CreateMultipartUpload: 1,
+  UploadPart: parts,
+  CompleteMultipartUpload: 1,
+  HeadObject: 1,
+})
 
-describe('what is asked of S3', () => {
-  test.each([0, 1, 60 * kibi])('is one PUT for %d bytes', async (size) => {
-    const bytes = generatedBytes(size)
-    const { key } = await complete(store, freshKey(), emptyObject, bytes)
-
-    expect(asked()).toEqual({ PutObject: 1 })
-    expect(await readAll(await store.open(key, size))).toEqual(bytes)
-  })
-
-  test('is one PUT for a few bytes that come first and are closed afterwards, as docker does it', async () => {
-    const [key, bytes] = [freshKey(), generatedBytes(1_000)]
-    const { key: name, leftovers } = await complete(store, key, await append(store, key, emptyObject, bytes))
-
-    expect(asked()).toEqual({ PutObject: 1 })
-    expect(leftovers).toEqual([])
-    expect(await readAll(await store.open(name, bytes.length))).toEqual(bytes)
-  })
-
-  test('is begin, parts, end and a look for a larger one', async () => {
-    const bytes = generatedBytes(200 * kibi)
-    const { key } = await complete(store, freshKey(), emptyObject, bytes)
-
-    expect(asked()).toEqual({ CreateMultipartUpload: 1, UploadPart: 4, CompleteMultipartUpload: 1, HeadObject: 1 })
-    expect(await readAll(await store.open(key, bytes.length))).toEqual(bytes)
-  })
-
-  test('is no more when it comes in chunks that are parts', async () => {
-    const [key, bytes] = [freshKey(), generatedBytes(64 * kibi)]
-    const first = await append(store, key, emptyObject, bytes)
-    const second = await append(store, key, first, bytes)
-    await complete(store, key, second)
-
-    expect(asked()).toEqual({ CreateMultipartUpload: 1, UploadPart: 2, CompleteMultipartUpload: 1, HeadObject: 1 })
-  })
-
-  test('is a tail for what is no part yet, read once and removed when another stands in its place', async () => {
-    const [key, bytes] = [freshKey(), generatedBytes(10 * kibi)]
-    const first = await append(store, key, emptyObject, bytes)
-    const second = await append(store, key, first, bytes)
-    expect(asked()).toEqual({ PutObject: 2, GetObject: 1 })
-    expect(await names()).toHaveLength(2)
-    const { key: name, leftovers } = await complete(store, key, second, bytes)
-
-    expect(asked()).toMatchObject({ PutObject: 3, GetObject: 2, DeleteObject: 1 })
-    expect(leftovers).toHaveLength(1)
-    expect((await names()).toSorted()).toEqual([name, ...leftovers.map((one) => one.storageKey)].toSorted())
-    expect(await readAll(await store.open(name, 3 * bytes.length))).toEqual(joined(bytes, bytes, bytes))
-    for (const one of leftovers) await store.remove(one.storageKey, one.notes)
-    await store.remove(name, undefined)
+describe('an upload needs', () => {
+  test.each([
+    ['one PUT for nothing', [0], { PutObject: 1 }],
+    ['one PUT for one byte', [1], { PutObject: 1 }],
+    ['one PUT for less than a part', [60 * kibi], { PutObject: 1 }],
+    ['one PUT if the last request brings no bytes, as docker sends it', [1_000, 0], { PutObject: 1 }],
+    ['a HEAD after the completion of its parts', [200 * kibi], multipart(4)],
+    ['no more if its chunks are parts', [64 * kibi, 64 * kibi, 0], multipart(2)],
+    [
+      'a tail for less than a part, which is read once and removed when it is replaced',
+      [10 * kibi, 10 * kibi, 10 * kibi],
+      { PutObject: 3, GetObject: 2, DeleteObject: 1 },
+    ],
+  ] as const)('%s', async (_, sizes, counts) => {
+    const key = freshKey()
+    let state = emptyObject
+    for (const [at, size] of sizes.slice(0, -1).entries()) {
+      state = await append(store, key, state, generatedBytes(size, at))
+    }
+    await complete(store, key, state, generatedBytes(sizes.at(-1) ?? 0, 9))
+    expect(requestCounts()).toEqual(counts)
+    await store.remove(key, undefined)
   })
 })
 
-describe('a writer that goes back', () => {
-  test('keeps the tail that it goes back to, whatever it has sent since', async () => {
-    const [key, head] = [freshKey(), generatedBytes(10 * kibi, 1)]
-    const writer = await store.openWriter(key, emptyObject)
-    await writer.write(head)
-    await writer.flush()
-    await writer.write(generatedBytes(100 * kibi, 2))
-    await writer.rollBack()
-    const stands = await writer.flush()
-    await writer.close()
-    const tail = generatedBytes(50, 3)
-    const next = await append(store, key, stands, tail)
-    const { key: name, leftovers } = await complete(store, key, next)
+test.each([1_000, 200 * kibi])(
+  'a writer of %d bytes that rolls back leaves nothing, also after its end',
+  async (size) => {
+    for (const end of [async () => undefined, (writer: Writer) => writer.complete()]) {
+      const writer = await store.openWriter(freshKey(), emptyObject)
+      await writer.write(generatedBytes(size))
+      await end(writer)
+      await writer.rollBack()
+      await writer.close()
+      expect(await names()).toEqual([])
+    }
+  },
+)
 
-    expect(leftovers.map((one) => one.storageKey)).not.toContain(name)
-    expect(await readAll(await store.open(name, head.length + tail.length))).toEqual(joined(head, tail))
-  })
-
-  test.each([1_000, 200 * kibi])('to the beginning leaves nothing, of %d bytes', async (size) => {
-    const before = await names()
-    const writer = await store.openWriter(freshKey(), emptyObject)
-    await writer.write(generatedBytes(size))
-    await writer.rollBack()
-    await writer.close()
-
-    expect(await names()).toEqual(before)
-  })
-
-  test.each([1_000, 200 * kibi])('after the end leaves nothing, of %d bytes', async (size) => {
-    const before = await names()
-    const writer = await store.openWriter(freshKey(), emptyObject)
-    await writer.write(generatedBytes(size))
-    await writer.complete()
-    await writer.rollBack()
-    await writer.close()
-
-    expect(await names()).toEqual(before)
-  })
-})
-
-describe('whatever a client does', () => {
-  const step = fc.oneof(
-    fc.record({ act: fc.constant('write' as const), size: fc.constantFrom(1, 5_000, 32_767, 40_000, 65_536, 150_000) }),
-    fc.record({ act: fc.constantFrom('flush' as const, 'rewind' as const, 'reopen' as const) }),
-  )
-
-  test('the object has the bytes that stand in the end, and nothing but it and its leftovers is there', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
-        const before = new Set(await names())
-        const key = freshKey()
-        let stands = emptyObject
-        let [flushed, bytes] = [new Uint8Array(), new Uint8Array()] as Uint8Array[]
-        let writer = await store.openWriter(key, stands)
-        for (const [index, one] of steps.entries()) {
-          if (one.act === 'write') {
-            const chunk = generatedBytes(one.size, index)
-            await writer.write(chunk)
-            bytes = joined(bytes ?? new Uint8Array(), chunk)
-          } else if (one.act === 'rewind') {
-            await writer.rollBack()
-            bytes = flushed
-          } else {
-            stands = await writer.flush()
-            flushed = bytes
-            expect(stands.sizeBytes).toBe(bytes?.length ?? 0)
-            if (one.act === 'flush') continue
-            await writer.close()
-            writer = await store.openWriter(key, stands)
-          }
-        }
-        const { key: name, leftovers } = await writer.complete()
-        await writer.close()
-
-        expect(await readAll(await store.open(name, bytes?.length ?? 0))).toEqual(bytes)
-        const there = (await names()).filter((one) => !before.has(one)).toSorted()
-        expect(there).toEqual([name, ...leftovers.map((one) => one.storageKey)].toSorted())
-        await store.remove(key, undefined)
-        expect((await names()).filter((one) => !before.has(one))).toEqual([])
-      }),
-      { numRuns: 150 },
-    )
-  })
-})
+type Writer = Awaited<ReturnType<S3BlobStore['openWriter']>>
 
 describe('a writer that fails', () => {
   const tooMuch = generatedBytes(300 * kibi)
 
-  test('at a part says so, and gives back its places', async () => {
+  test('at a part or at a lost tail says so, and releases its places in memory', async () => {
+    const key = freshKey()
+    const state = await append(store, key, emptyObject, generatedBytes(60 * kibi))
+    await store.remove(key, undefined)
     proxy.inject({ fault: '500', operation: 'UploadPart' })
     for (let round = 0; round < 5; round += 1) {
       const writer = await store.openWriter(freshKey(), emptyObject)
       expect(await errorOf(writer.write(tooMuch).then(() => writer.flush()))).toBeInstanceOf(Unavailable)
       expect(await errorOf(writer.write(tooMuch))).toBeInstanceOf(Unavailable)
       await writer.close()
-      await writer.close()
+      const spoiled = await store.openWriter(key, state)
+      expect(await errorOf(spoiled.write(tooMuch))).toBeInstanceOf(Spoiled)
+      await spoiled.close()
     }
     proxy.clear()
-    const { key } = await complete(store, freshKey(), emptyObject, tooMuch)
-
-    expect(await readAll(await store.open(key, tooMuch.length))).toEqual(tooMuch)
-  })
-
-  test('at a tail that is gone says so, and gives back its places', async () => {
-    const key = freshKey()
-    const stands = await append(store, key, emptyObject, generatedBytes(60 * kibi))
-    await store.remove(key, undefined)
-    for (let round = 0; round < 5; round += 1) {
-      const writer = await store.openWriter(key, stands)
-      expect(await errorOf(writer.write(tooMuch))).toBeInstanceOf(Spoiled)
-      await writer.close()
-    }
     const { key: name } = await complete(store, freshKey(), emptyObject, tooMuch)
 
     expect(await readAll(await store.open(name, tooMuch.length))).toEqual(tooMuch)
   })
 
-  test('is good again once it has gone back', async () => {
+  test('can be used again once it has rolled back', async () => {
     const [key, head] = [freshKey(), generatedBytes(70 * kibi, 4)]
     const writer = await store.openWriter(key, await append(store, key, emptyObject, head))
     proxy.inject({ fault: '500', operation: 'UploadPart' })
@@ -234,11 +133,85 @@ describe('a writer that fails', () => {
     const { key: name } = await writer.complete()
     await writer.close()
 
-    expect(await readAll(await store.open(name, head.length + tooMuch.length))).toEqual(joined(head, tooMuch))
+    const whole = new Uint8Array(Buffer.concat([head, tooMuch]))
+    expect(await readAll(await store.open(name, whole.length))).toEqual(whole)
   })
 })
 
-test('the check of written objects finds a name that is written twice', async () => {
+describe('a writer that is closed', () => {
+  async function isDone(work: Promise<unknown>): Promise<boolean> {
+    return Promise.race([work.then(() => true), Bun.sleep(100).then(() => false)])
+  }
+
+  test.each([
+    ['the removal of old tails', 'DELETE'],
+    ['a part that is no longer needed', 'partNumber=1&'],
+  ])('does not wait for %s; the store does when it is closed', async (_, words) => {
+    const holding = await startHoldingProxy(stub.url)
+    const behind = openS3Store({ ...settings, endpoint: holding.url })
+    const key = freshKey()
+    const once = await append(behind, key, emptyObject, generatedBytes(1_000, 0))
+    const twice = await append(behind, key, once, generatedBytes(1_000, 1))
+    const held = holding.hold((line) => line.includes(words))
+    const writer = await behind.openWriter(key, twice)
+    await writer.write(generatedBytes(70_000))
+    await held.reached
+    await writer.close()
+
+    const closed = behind.close()
+    expect(await isDone(closed)).toBe(false)
+    await held.letGo()
+    await closed
+    await holding.stop()
+  })
+
+  test('keeps what was stored even if its file cannot be removed', async () => {
+    const inFiles = openS3Store({ ...settings, plan: { ...tinyPlan, memoryMax: 0 } })
+    const bytes = generatedBytes(1_000)
+    const writer = await inFiles.openWriter(freshKey(), emptyObject)
+    await writer.write(bytes)
+    await writer.flush()
+    for (const file of readdirSync(settings.spoolFolder)) unlinkSync(join(settings.spoolFolder, file))
+    const { key } = await writer.complete()
+
+    await writer.close()
+    expect(await readAll(await inFiles.open(key, bytes.length))).toEqual(bytes)
+    await inFiles.close()
+  })
+})
+
+test.each([
+  ['of one byte each', 200, () => 1, 200 * 10],
+  ['of any size', 60, (round: number) => (round % 3 === 0 ? 1 : (round * 7_919) % 900), 60 * 31_000 * 0.2],
+])(
+  'small chunks %s are put into few tails, without sending the whole tail again with each',
+  async (_, rounds, sizeOf, bytesMax) => {
+    const key = freshKey()
+    let whole = generatedBytes(31_000, 1)
+    let state = await append(store, key, emptyObject, whole)
+    let tailsMax = 0
+    const before = stub.requests().length
+    for (let round = 0; round < rounds; round += 1) {
+      const bytes = generatedBytes(sizeOf(round), round + 2)
+      state = await append(store, key, state, bytes)
+      whole = new Uint8Array(Buffer.concat([whole, bytes]))
+      const sizes = parseNotes(state.notes).tails.map((tail) => tail.sizeBytes)
+      for (const [at, size] of sizes.entries()) expect(size).toBeGreaterThan(2 * (sizes[at + 1] ?? 0))
+      tailsMax = Math.max(tailsMax, sizes.length)
+    }
+    const puts = stub
+      .requests()
+      .slice(before)
+      .filter(({ operation }) => operation === 'PutObject')
+    expect(puts.reduce((sum, { headers }) => sum + Number(headers['content-length']), 0)).toBeLessThan(bytesMax)
+    expect(tailsMax).toBeGreaterThan(1)
+    expect(tailsMax).toBeLessThanOrEqual(16)
+    const { key: name } = await complete(store, key, state)
+    expect(await readAll(await store.open(name, whole.length))).toEqual(whole)
+  },
+)
+
+test('the check of written objects finds a name that is written twice (control)', async () => {
   const request = { method: 'PUT', target: '/b/x', operation: 'PutObject' as const, headers: {}, status: 200 }
   const copy = { ...request, target: '/b/y', headers: { 'x-amz-copy-source': '/b/x' } }
 
