@@ -89,8 +89,8 @@ export class Dispatcher {
     const { mount } = area
     if (route.access === 'enabled account') return route.handle({ ...exchange, principal, account, mount })
     if (repository === undefined) throw new RegistryRefusal('name-invalid')
-    const scope = { accountId: account.id, repository }
-    return route.handle({ ...exchange, principal, account, mount, repository, scope })
+    const repositoryKey = { accountId: account.id, repository }
+    return route.handle({ ...exchange, principal, account, mount, repository, repositoryKey })
   }
 
   #openExchange(context: RequestContext, { values }: MatchedRoute): Exchange {

@@ -13,7 +13,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
 import type { CachingIdentity, Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
-import type { Scope } from '../ports/repositories.ts'
+import type { RepositoryKey } from '../ports/repositories.ts'
 import type { RegistrySettings } from '../registry/settings.ts'
 import type { UploadWriters } from '../registry/upload-writers.ts'
 import type { Authenticator } from './authenticator.ts'
@@ -112,5 +112,5 @@ export interface RegistryExchange extends CallerExchange {
 /** One request for a repository on which the caller has the right of the route. */
 export interface RepositoryExchange extends RegistryExchange {
   readonly repository: RepositoryName
-  readonly scope: Scope
+  readonly repositoryKey: RepositoryKey
 }

@@ -1,7 +1,7 @@
 import type { Digest } from '../oci/digest.ts'
 import type { RepositoryName } from '../oci/names.ts'
 import type { StorageKey } from './blob-store.ts'
-import type { RepositoryRow, Scope } from './repositories.ts'
+import type { RepositoryKey, RepositoryRow } from './repositories.ts'
 import type { RowId } from './row-id.ts'
 
 /** A blob that a repository links. Clients see a blob only through a link. */
@@ -34,7 +34,7 @@ export interface BlobRow {
  * while it runs, the collector does not remove the link, although no manifest needs the blob yet.
  */
 export interface Blobs {
-  find(scope: Scope, digest: Digest): Promise<LinkedBlob | undefined>
+  find(repositoryKey: RepositoryKey, digest: Digest): Promise<LinkedBlob | undefined>
 
   /**
    * At most `limit` repositories of the account that link the blob. Empty for a damaged blob. The caller must check the

@@ -1,6 +1,6 @@
 import type { Digest, WellFormedDigest } from '../oci/digest.ts'
 import type { Reference } from '../oci/names.ts'
-import type { RepositoryRow, Scope } from './repositories.ts'
+import type { RepositoryKey, RepositoryRow } from './repositories.ts'
 import type { RowId } from './row-id.ts'
 
 export interface ManifestSummary {
@@ -56,13 +56,13 @@ export interface ReferrerQuery {
 /** The manifests of repositories. The bytes of a manifest never change. */
 export interface Manifests {
   /** One consistent read, by tag or digest: a concurrent push of the tag gives the old manifest or the new one. */
-  find(scope: Scope, reference: Reference): Promise<StoredManifest | undefined>
+  find(repositoryKey: RepositoryKey, reference: Reference): Promise<StoredManifest | undefined>
 
   /** As `find`, without the bytes. */
-  describe(scope: Scope, reference: Reference): Promise<ManifestSummary | undefined>
+  describe(repositoryKey: RepositoryKey, reference: Reference): Promise<ManifestSummary | undefined>
 
   /** The manifests of the repository that have this subject, in the order of their digests. */
-  listReferrers(scope: Scope, query: ReferrerQuery): Promise<ReferrerBatch>
+  listReferrers(repositoryKey: RepositoryKey, query: ReferrerQuery): Promise<ReferrerBatch>
 
   // The following methods are for transactions.
 

@@ -2,8 +2,8 @@ import type { RepositoryName } from '../oci/names.ts'
 import type { RepositoryPattern } from '../oci/repository-pattern.ts'
 import type { RowId } from './row-id.ts'
 
-/** A repository as a request names it. It may not exist. */
-export interface Scope {
+/** The account and the name that a request uses for a repository. The repository may not exist. */
+export interface RepositoryKey {
   readonly accountId: RowId
   readonly repository: RepositoryName
 }
@@ -16,10 +16,10 @@ export interface RepositoryRow {
 
 /** The repositories of an account. A repository without manifests is no image yet, and is in no list. */
 export interface Repositories {
-  find(scope: Scope): Promise<RepositoryRow | undefined>
+  find(repositoryKey: RepositoryKey): Promise<RepositoryRow | undefined>
 
   /** Returns the repository. Creates it if it does not exist. */
-  ensure(scope: Scope): Promise<RepositoryRow>
+  ensure(repositoryKey: RepositoryKey): Promise<RepositoryRow>
 
   /**
    * At most `limit` names after `after`, in byte order, of repositories that have a manifest. With `patterns`: only

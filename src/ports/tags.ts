@@ -1,5 +1,5 @@
 import type { Tag } from '../oci/names.ts'
-import type { RepositoryRow, Scope } from './repositories.ts'
+import type { RepositoryKey, RepositoryRow } from './repositories.ts'
 import type { RowId } from './row-id.ts'
 
 /** The tags of repositories. A tag points to one manifest of its repository. */
@@ -11,7 +11,7 @@ export interface Tags {
   point(repository: RepositoryRow, tag: Tag, manifestId: RowId): Promise<void>
 
   /** Removes the tag, not its manifest. False if there is no such tag. */
-  remove(scope: Scope, tag: Tag): Promise<boolean>
+  remove(repositoryKey: RepositoryKey, tag: Tag): Promise<boolean>
 
   /** Inside a transaction. Removes all tags of the manifest. */
   removeAllOf(repository: RepositoryRow, manifestId: RowId): Promise<void>

@@ -1,6 +1,6 @@
 import type { Digest } from '../oci/digest.ts'
 import type { StorageKey, UnfinishedObject } from './blob-store.ts'
-import type { RepositoryRow, Scope } from './repositories.ts'
+import type { RepositoryKey, RepositoryRow } from './repositories.ts'
 
 /** The id of an upload session. It cannot be guessed, and is never a part of a file name or a storage key. */
 export type UploadId = string & { readonly __brand: 'UploadId' }
@@ -27,7 +27,7 @@ export interface Upload {
 export type UploadState = { readonly open: Upload; readonly closing?: Digest | undefined } | { readonly done: Digest }
 
 /** The owner of a session: one caller in one repository. For other callers the session does not exist. */
-export interface UploadOwner extends Scope {
+export interface UploadOwner extends RepositoryKey {
   readonly subject: string
 }
 

@@ -6,7 +6,7 @@ import type { LinkedBlob } from '../ports/blobs.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
 import type { Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
-import type { Scope } from '../ports/repositories.ts'
+import type { RepositoryKey } from '../ports/repositories.ts'
 import { isAllowed, lacksScopeFor } from './access.ts'
 import { checkStillOpen } from './accounts.ts'
 import { getRepository } from './repositories.ts'
@@ -31,16 +31,20 @@ const holdersMax = 100
  * The blob's size. The client will not upload a blob that exists, so the blob must not be collected soon: a lease that
  * is half over is renewed before the answer.
  */
-export async function describeBlob(needs: DescribeNeeds, scope: Scope, digest: Digest): Promise<number> {
-  const blob = await findBlob(needs, scope, digest)
+export async function describeBlob(
+  needs: DescribeNeeds,
+  repositoryKey: RepositoryKey,
+  digest: Digest,
+): Promise<number> {
+  const blob = await findBlob(needs, repositoryKey, digest)
   if (blob.isDamaged) throw new RegistryRefusal('blob-unknown', { digest })
-  if (blob.leaseAgeMs > needs.settings.leaseMs / 2) await renewLease(needs, scope, digest)
+  if (blob.leaseAgeMs > needs.settings.leaseMs / 2) await renewLease(needs, repositoryKey, digest)
   return blob.sizeBytes
 }
 
-async function renewLease({ metadata }: DescribeNeeds, scope: Scope, digest: Digest): Promise<void> {
+async function renewLease({ metadata }: DescribeNeeds, repositoryKey: RepositoryKey, digest: Digest): Promise<void> {
   await metadata.transaction(async (tables) => {
-    const repository = await tables.repositories.find(scope)
+    const repository = await tables.repositories.find(repositoryKey)
     const blob = repository && (await tables.blobs.lockByDigests(repository, [digest])).get(digest)
     // Since the first read, the collector may have removed the blob, or a read may have found its bytes lost.
     if (repository === undefined || blob?.isDamaged !== false) throw new RegistryRefusal('blob-unknown', { digest })
@@ -57,11 +61,11 @@ export interface FoundBlob {
 }
 
 /** The blob, if this repository links it. That the account has the bytes is not enough. */
-export async function openBlob(needs: OpenNeeds, scope: Scope, digest: Digest): Promise<FoundBlob> {
-  const blob = await findBlob(needs, scope, digest)
+export async function openBlob(needs: OpenNeeds, repositoryKey: RepositoryKey, digest: Digest): Promise<FoundBlob> {
+  const blob = await findBlob(needs, repositoryKey, digest)
   return {
     sizeBytes: blob.sizeBytes,
-    open: (range) => openBytes(needs, scope, digest, blob, range),
+    open: (range) => openBytes(needs, repositoryKey, digest, blob, range),
     // No client is redirected to bytes that are known to be lost.
     linkFor: (lifetimeSeconds) =>
       blob.isDamaged ? undefined : needs.blobs.presignDownload(blob.storageKey, lifetimeSeconds),
@@ -70,13 +74,13 @@ export async function openBlob(needs: OpenNeeds, scope: Scope, digest: Digest): 
 
 async function openBytes(
   needs: OpenNeeds,
-  scope: Scope,
+  repositoryKey: RepositoryKey,
   digest: Digest,
   blob: LinkedBlob,
   range: ByteRange | undefined,
 ): Promise<OutgoingBytes> {
   const bytes = blob.isDamaged ? undefined : await needs.blobs.open(blob.storageKey, blob.sizeBytes, range)
-  return bytes ?? openDoubtful(needs, scope, digest, range)
+  return bytes ?? openDoubtful(needs, repositoryKey, digest, range)
 }
 
 /**
@@ -85,11 +89,11 @@ async function openBytes(
  */
 async function openDoubtful(
   needs: OpenNeeds,
-  scope: Scope,
+  repositoryKey: RepositoryKey,
   digest: Digest,
   range: ByteRange | undefined,
 ): Promise<OutgoingBytes> {
-  const blob = await findBlob(needs, scope, digest)
+  const blob = await findBlob(needs, repositoryKey, digest)
   const bytes = await needs.blobs.open(blob.storageKey, blob.sizeBytes, range)
   if (bytes !== undefined) {
     // If the row cannot be written now, the next read removes the mark.
@@ -97,15 +101,15 @@ async function openDoubtful(
     return bytes
   }
   if (!blob.isDamaged && (await needs.metadata.blobs.markDamaged(blob))) {
-    throw new BytesLost({ repository: scope.repository, digest, storageKey: blob.storageKey })
+    throw new BytesLost({ repository: repositoryKey.repository, digest, storageKey: blob.storageKey })
   }
   throw new RegistryRefusal('blob-unknown', { digest })
 }
 
-async function findBlob({ metadata }: FindNeeds, scope: Scope, digest: Digest): Promise<LinkedBlob> {
-  const blob = await metadata.blobs.find(scope, digest)
+async function findBlob({ metadata }: FindNeeds, repositoryKey: RepositoryKey, digest: Digest): Promise<LinkedBlob> {
+  const blob = await metadata.blobs.find(repositoryKey, digest)
   if (blob !== undefined) return blob
-  await getRepository(metadata, scope)
+  await getRepository(metadata, repositoryKey)
   throw new RegistryRefusal('blob-unknown', { digest })
 }
 
@@ -116,7 +120,7 @@ async function findBlob({ metadata }: FindNeeds, scope: Scope, digest: Digest): 
 export async function mountBlob(
   { metadata, disk }: MountNeeds,
   principal: Principal,
-  target: Scope,
+  target: RepositoryKey,
   digest: Digest,
   from: RepositoryName | undefined,
 ): Promise<boolean> {
@@ -139,10 +143,14 @@ export async function mountBlob(
 }
 
 /** Removes the repository's link. Refuses if a manifest of the repository names the blob. */
-export async function deleteBlob({ metadata }: ChangeNeeds, scope: Scope, digest: Digest): Promise<void> {
+export async function deleteBlob(
+  { metadata }: ChangeNeeds,
+  repositoryKey: RepositoryKey,
+  digest: Digest,
+): Promise<void> {
   await metadata.transaction(async (tables) => {
-    await checkStillOpen(tables, scope.accountId)
-    const repository = await getRepository(tables, scope)
+    await checkStillOpen(tables, repositoryKey.accountId)
+    const repository = await getRepository(tables, repositoryKey)
     const id = (await tables.blobs.lockByDigests(repository, [digest])).get(digest)?.id
     if (id === undefined) throw new RegistryRefusal('blob-unknown', { digest })
     if (await tables.blobs.isUsed(repository, id)) throw new RegistryRefusal('blob-in-use', { digest })

@@ -8,7 +8,7 @@ import type { LockedBlob } from '../ports/blobs.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
 import type { ManifestEntry } from '../ports/manifests.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
-import type { RepositoryRow, Scope } from '../ports/repositories.ts'
+import type { RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
 import { checkStillOpen } from './accounts.ts'
 import type { RegistrySettings } from './settings.ts'
 
@@ -43,7 +43,7 @@ export interface PushedManifest {
  */
 export async function pushManifest(
   { metadata, disk, settings }: Needs,
-  scope: Scope,
+  repositoryKey: RepositoryKey,
   push: ManifestPush,
 ): Promise<PushedManifest> {
   const { reference, mediaType, bytes } = push
@@ -58,9 +58,9 @@ export async function pushManifest(
   const tags = 'tag' in reference ? [reference.tag] : [...new Set(push.tags)]
 
   await metadata.transaction(async (tables) => {
-    await checkStillOpen(tables, scope.accountId)
-    const repository = await tables.repositories.ensure(scope)
-    if (disk.isLow()) await checkAddsNothing(tables, disk, scope, repository, digest, tags)
+    await checkStillOpen(tables, repositoryKey.accountId)
+    const repository = await tables.repositories.ensure(repositoryKey)
+    if (disk.isLow()) await checkAddsNothing(tables, disk, repositoryKey, repository, digest, tags)
     const entries = await resolveEntries(tables, repository, manifest, settings.missingContent)
     const { id, isNew } = await tables.manifests.save(repository, {
       digest,
@@ -77,7 +77,7 @@ export async function pushManifest(
     if (isNew) {
       await tables.manifests.fillEntries(repository, digest, id)
       const count = await tables.repositories.changeManifestCount(repository, 1)
-      if (count === 1) await tables.accounts.changeImageCount(scope.accountId, 1)
+      if (count === 1) await tables.accounts.changeImageCount(repositoryKey.accountId, 1)
     }
   })
   return { digest, subject: manifest.subject, tags }
@@ -90,7 +90,7 @@ export async function pushManifest(
 async function checkAddsNothing(
   tables: Tables,
   disk: Pick<DiskSpace, 'isVeryLow'>,
-  scope: Scope,
+  repositoryKey: RepositoryKey,
   repository: RepositoryRow,
   digest: Digest,
   tags: readonly Tag[],
@@ -98,7 +98,7 @@ async function checkAddsNothing(
   if ((await tables.manifests.findLocked(repository, digest)) === undefined) throw new RegistryRefusal('disk-low')
   if (!disk.isVeryLow()) return
   for (const tag of tags) {
-    if ((await tables.manifests.describe(scope, { tag })) === undefined) throw new RegistryRefusal('disk-low')
+    if ((await tables.manifests.describe(repositoryKey, { tag })) === undefined) throw new RegistryRefusal('disk-low')
   }
 }
 

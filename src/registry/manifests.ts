@@ -3,7 +3,7 @@ import { RegistryRefusal } from '../oci/errors.ts'
 import type { Reference } from '../oci/names.ts'
 import type { ManifestSummary, StoredManifest } from '../ports/manifests.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
-import type { Scope } from '../ports/repositories.ts'
+import type { RepositoryKey } from '../ports/repositories.ts'
 import { checkStillOpen } from './accounts.ts'
 import { getRepository } from './repositories.ts'
 import type { RegistrySettings } from './settings.ts'
@@ -14,17 +14,34 @@ type DeleteNeeds = {
   readonly settings: Pick<RegistrySettings, 'missingContent'>
 }
 
-export async function getManifest(needs: ReadNeeds, scope: Scope, reference: Reference): Promise<StoredManifest> {
-  return (await needs.metadata.manifests.find(scope, reference)) ?? refuseUnknown(needs, scope, reference)
+export async function getManifest(
+  needs: ReadNeeds,
+  repositoryKey: RepositoryKey,
+  reference: Reference,
+): Promise<StoredManifest> {
+  return (
+    (await needs.metadata.manifests.find(repositoryKey, reference)) ?? refuseUnknown(needs, repositoryKey, reference)
+  )
 }
 
 /** As `getManifest`, without the bytes. */
-export async function describeManifest(needs: ReadNeeds, scope: Scope, reference: Reference): Promise<ManifestSummary> {
-  return (await needs.metadata.manifests.describe(scope, reference)) ?? refuseUnknown(needs, scope, reference)
+export async function describeManifest(
+  needs: ReadNeeds,
+  repositoryKey: RepositoryKey,
+  reference: Reference,
+): Promise<ManifestSummary> {
+  return (
+    (await needs.metadata.manifests.describe(repositoryKey, reference)) ??
+    refuseUnknown(needs, repositoryKey, reference)
+  )
 }
 
-async function refuseUnknown({ metadata }: ReadNeeds, scope: Scope, reference: Reference): Promise<never> {
-  await getRepository(metadata, scope)
+async function refuseUnknown(
+  { metadata }: ReadNeeds,
+  repositoryKey: RepositoryKey,
+  reference: Reference,
+): Promise<never> {
+  await getRepository(metadata, repositoryKey)
   throw new RegistryRefusal('manifest-unknown', { ...reference })
 }
 
@@ -32,10 +49,14 @@ async function refuseUnknown({ metadata }: ReadNeeds, scope: Scope, reference: R
  * Removes the manifest with all its tags. Its blobs get a new lease and are queued for the collector. Refuses if an
  * index lists the manifest, because the index would lose one of its platforms.
  */
-export async function deleteManifest({ metadata, settings }: DeleteNeeds, scope: Scope, digest: Digest): Promise<void> {
+export async function deleteManifest(
+  { metadata, settings }: DeleteNeeds,
+  repositoryKey: RepositoryKey,
+  digest: Digest,
+): Promise<void> {
   await metadata.transaction(async (tables) => {
-    await checkStillOpen(tables, scope.accountId)
-    const repository = await getRepository(tables, scope)
+    await checkStillOpen(tables, repositoryKey.accountId)
+    const repository = await getRepository(tables, repositoryKey)
     const id = await tables.manifests.findLocked(repository, digest)
     if (id === undefined) throw new RegistryRefusal('manifest-unknown', { digest })
     if (await tables.manifests.isListed(repository, id)) {
@@ -47,6 +68,6 @@ export async function deleteManifest({ metadata, settings }: DeleteNeeds, scope:
     await tables.blobs.renewLeases(repository, await tables.manifests.listBlobs(repository, id))
     await tables.manifests.remove(repository, id)
     const left = await tables.repositories.changeManifestCount(repository, -1)
-    if (left === 0) await tables.accounts.changeImageCount(scope.accountId, -1)
+    if (left === 0) await tables.accounts.changeImageCount(repositoryKey.accountId, -1)
   })
 }

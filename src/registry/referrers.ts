@@ -1,7 +1,7 @@
 import type { WellFormedDigest } from '../oci/digest.ts'
 import type { Referrer, ReferrerBatch } from '../ports/manifests.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
-import type { Scope } from '../ports/repositories.ts'
+import type { RepositoryKey } from '../ports/repositories.ts'
 
 type Needs = { readonly metadata: Pick<MetadataStore, 'manifests'> }
 
@@ -21,14 +21,14 @@ const batchBytesMax = 1024 * 1024
  */
 export async function* listReferrers(
   { metadata }: Needs,
-  scope: Scope,
+  repositoryKey: RepositoryKey,
   { subject, artifactTypes, after }: ReferrersRequest,
 ): AsyncGenerator<Referrer> {
   let last = after
   let batch: ReferrerBatch
   do {
     const query = { subject, artifactTypes, after: last, limit: batchRowsMax, bytesMax: batchBytesMax }
-    batch = await metadata.manifests.listReferrers(scope, query)
+    batch = await metadata.manifests.listReferrers(repositoryKey, query)
     yield* batch.referrers
     last = batch.referrers.at(-1)?.digest
   } while (batch.hasMore)

@@ -2,7 +2,7 @@ import { RegistryRefusal } from '../oci/errors.ts'
 import type { RepositoryName } from '../oci/names.ts'
 import type { Principal } from '../ports/identity.ts'
 import type { Tables } from '../ports/metadata-store.ts'
-import type { RepositoryRow, Scope } from '../ports/repositories.ts'
+import type { RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
 import type { RowId } from '../ports/row-id.ts'
 import { listablePatterns } from './access.ts'
 import { type Page, type PageRequest, toPage } from './pages.ts'
@@ -10,9 +10,9 @@ import { type Page, type PageRequest, toPage } from './pages.ts'
 type RepositoryTable = Pick<Tables, 'repositories'>
 
 /** Refuses if the repository does not exist. */
-export async function getRepository(tables: RepositoryTable, scope: Scope): Promise<RepositoryRow> {
-  const repository = await tables.repositories.find(scope)
-  if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: scope.repository })
+export async function getRepository(tables: RepositoryTable, repositoryKey: RepositoryKey): Promise<RepositoryRow> {
+  const repository = await tables.repositories.find(repositoryKey)
+  if (repository === undefined) throw new RegistryRefusal('name-unknown', { name: repositoryKey.repository })
   return repository
 }
 

@@ -1,7 +1,7 @@
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { Tag } from '../oci/names.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
-import type { Scope } from '../ports/repositories.ts'
+import type { RepositoryKey } from '../ports/repositories.ts'
 import { checkStillOpen } from './accounts.ts'
 import { type Page, type PageRequest, toPage } from './pages.ts'
 import { getRepository } from './repositories.ts'
@@ -15,10 +15,10 @@ const pageLength = 500
 /** In byte order. The list of a repository without tags is empty. Refuses if the repository does not exist. */
 export async function listTags(
   needs: ListNeeds,
-  scope: Scope,
+  repositoryKey: RepositoryKey,
   { after, limit }: PageRequest & { readonly limit: number },
 ): Promise<Page<Tag>> {
-  const repository = await getRepository(needs.metadata, scope)
+  const repository = await getRepository(needs.metadata, repositoryKey)
   if (limit === 0) return { items: [], hasMore: false }
   return toPage(await needs.metadata.tags.list(repository, after, limit + 1), limit)
 }
@@ -28,10 +28,10 @@ export async function listTags(
  */
 export async function* readTagPages(
   needs: ListNeeds,
-  scope: Scope,
+  repositoryKey: RepositoryKey,
   after: string | undefined,
 ): AsyncGenerator<Page<Tag>> {
-  const repository = await getRepository(needs.metadata, scope)
+  const repository = await getRepository(needs.metadata, repositoryKey)
   let last = after
   for (;;) {
     const page = toPage(await needs.metadata.tags.list(repository, last, pageLength + 1), pageLength)
@@ -43,12 +43,12 @@ export async function* readTagPages(
 }
 
 /** Removes the tag. Its manifest can still be pulled by digest. */
-export async function deleteTag({ metadata }: DeleteNeeds, scope: Scope, tag: Tag): Promise<void> {
+export async function deleteTag({ metadata }: DeleteNeeds, repositoryKey: RepositoryKey, tag: Tag): Promise<void> {
   const isRemoved = await metadata.transaction(async (tables) => {
-    await checkStillOpen(tables, scope.accountId)
-    return tables.tags.remove(scope, tag)
+    await checkStillOpen(tables, repositoryKey.accountId)
+    return tables.tags.remove(repositoryKey, tag)
   })
   if (isRemoved) return
-  await getRepository(metadata, scope)
+  await getRepository(metadata, repositoryKey)
   throw new RegistryRefusal('manifest-unknown', { tag })
 }

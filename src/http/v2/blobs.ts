@@ -54,7 +54,7 @@ export const blobRoutes: readonly Route[] = [
 ]
 
 async function getBlob(exchange: RepositoryExchange): Promise<Answer> {
-  const { app, scope, path, method, request } = exchange
+  const { app, repositoryKey, path, method, request } = exchange
   const digest = path['digest'] ?? ''
   if (!isDigest(digest)) throw new RegistryRefusal('blob-unknown', { digest: digest.slice(0, 255) })
   const headers = {
@@ -63,11 +63,11 @@ async function getBlob(exchange: RepositoryExchange): Promise<Answer> {
     'content-disposition': 'attachment',
   }
   if (method === 'HEAD') {
-    const sizeBytes = await describeBlob(app, scope, digest)
+    const sizeBytes = await describeBlob(app, repositoryKey, digest)
     if (isUnchanged(request.headers, digest)) return notModified(digest)
     return { status: 200, headers, lengthBytes: sizeBytes }
   }
-  const { sizeBytes, open, linkFor } = await openBlob(app, scope, digest)
+  const { sizeBytes, open, linkFor } = await openBlob(app, repositoryKey, digest)
   if (isUnchanged(request.headers, digest)) return notModified(digest)
   const link = app.redirects?.appliesTo(request, exchange.peers) ? linkFor(app.redirects.lifetimeSeconds) : undefined
   if (link !== undefined) return redirectTo(link, digest)
@@ -94,7 +94,7 @@ function rangeHeader(headers: Headers, digest: string): string | null {
   return condition !== null && condition !== `"${digest}"` ? null : headers.get('range')
 }
 
-async function deleteBlobByDigest({ app, scope, path }: RepositoryExchange): Promise<Answer> {
-  await deleteBlob(app, scope, parseDigest(path['digest'] ?? ''))
+async function deleteBlobByDigest({ app, repositoryKey, path }: RepositoryExchange): Promise<Answer> {
+  await deleteBlob(app, repositoryKey, parseDigest(path['digest'] ?? ''))
   return { status: 202, headers: {} }
 }

@@ -104,16 +104,16 @@ export const manifestRoutes: readonly Route[] = [
 
 /** `Accept` is ignored: manifests are never converted, and a client can see the media type of the answer. */
 async function getImageTagManifest(exchange: RepositoryExchange): Promise<Answer> {
-  const { app, scope, path, method, request } = exchange
+  const { app, repositoryKey, path, method, request } = exchange
   const text = path['reference'] ?? ''
   const reference = findReference(text)
   if (reference === undefined) throw new RegistryRefusal('manifest-unknown', { reference: text.slice(0, 255) })
   if (method === 'HEAD') {
-    const summary = await describeManifest(app, scope, reference)
+    const summary = await describeManifest(app, repositoryKey, reference)
     if (isUnchanged(request.headers, summary.digest)) return notModified(summary.digest)
     return { status: 200, headers: headersOf(summary), lengthBytes: summary.sizeBytes }
   }
-  const manifest = await getManifest(app, scope, reference)
+  const manifest = await getManifest(app, repositoryKey, reference)
   if (isUnchanged(request.headers, manifest.digest)) return notModified(manifest.digest)
   return { status: 200, headers: headersOf(manifest), body: manifest.bytes, lengthBytes: manifest.sizeBytes }
 }
@@ -123,7 +123,7 @@ function headersOf({ digest, mediaType }: ManifestSummary): Record<string, strin
 }
 
 async function putImageTagManifest(exchange: RepositoryExchange): Promise<Answer> {
-  const { app, scope, mount, path, target, request } = exchange
+  const { app, repositoryKey, mount, path, target, request } = exchange
   const reference = parseReference(path['reference'] ?? '')
   const tags = target.query.getAll('tag').map(parseTag)
   if (tags.length > 0 && 'tag' in reference) {
@@ -132,10 +132,10 @@ async function putImageTagManifest(exchange: RepositoryExchange): Promise<Answer
   const mediaType = onlyContentType(request.headers.get('content-type') ?? '')
   const max = app.settings.manifestBytesMax
   const bytes = await readAtMost(exchange, max, () => new RegistryRefusal('manifest-too-large', { max }))
-  const pushed = await pushManifest(app, scope, { reference, tags, mediaType, bytes })
+  const pushed = await pushManifest(app, repositoryKey, { reference, tags, mediaType, bytes })
 
   const headers: Record<string, string> = {
-    location: manifestLocation(mount, scope.repository, pushed.digest),
+    location: manifestLocation(mount, repositoryKey.repository, pushed.digest),
     'docker-content-digest': pushed.digest,
   }
   // distribution-spec: this header tells the client that it need not maintain a referrers tag itself.
@@ -150,9 +150,9 @@ function onlyContentType(header: string): string {
   return withoutParameters(header)
 }
 
-async function deleteManifestOrTag({ app, scope, path }: RepositoryExchange): Promise<Answer> {
+async function deleteManifestOrTag({ app, repositoryKey, path }: RepositoryExchange): Promise<Answer> {
   const reference = parseReference(path['reference'] ?? '')
-  if ('tag' in reference) await deleteTag(app, scope, reference.tag)
-  else await deleteManifest(app, scope, reference.digest)
+  if ('tag' in reference) await deleteTag(app, repositoryKey, reference.tag)
+  else await deleteManifest(app, repositoryKey, reference.digest)
   return { status: 202, headers: {} }
 }

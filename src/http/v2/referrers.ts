@@ -37,7 +37,7 @@ const frameBytes = start.length + end.length
 
 /** Two widely used clients do not follow the `Link` to the next page, so a page is as long as the limit allows. */
 async function getReferrers(exchange: RepositoryExchange): Promise<Answer> {
-  const { app, scope, mount, path, target } = exchange
+  const { app, repositoryKey, mount, path, target } = exchange
   const subject = parseWellFormedDigest(path['digest'] ?? '')
   const artifactTypes = wantedTypes(target.query)
   const after = parseAfter(target.query)
@@ -46,7 +46,7 @@ async function getReferrers(exchange: RepositoryExchange): Promise<Answer> {
   let last: string | undefined
   let hasMore = false
   let isReserved = false
-  for await (const referrer of listReferrers(app, scope, { subject, artifactTypes, after })) {
+  for await (const referrer of listReferrers(app, repositoryKey, { subject, artifactTypes, after })) {
     const entry = toDescriptorJson(referrer)
     bytes += Buffer.byteLength(entry) + 1
     hasMore = bytes > app.settings.referrersBytesMax && last !== undefined
@@ -62,7 +62,7 @@ async function getReferrers(exchange: RepositoryExchange): Promise<Answer> {
   if (artifactTypes.length > 0) headers['oci-filters-applied'] = 'artifactType'
   if (hasMore && last !== undefined) {
     const parameters = { ...(artifactTypes.length > 0 ? { artifactType: artifactTypes } : {}), last }
-    headers['link'] = nextPageLink(`${mount}/${scope.repository}/referrers/${subject}`, parameters)
+    headers['link'] = nextPageLink(`${mount}/${repositoryKey.repository}/referrers/${subject}`, parameters)
   }
   const body = `${start}${entries.join(',')}${end}`
   return { status: 200, headers, body }

@@ -27,26 +27,29 @@ export const tagRoutes: readonly Route[] = [
 const pageBytesMax = 256 * 1024
 
 async function getTagsList(exchange: RepositoryExchange): Promise<Answer> {
-  const { app, scope, mount, target } = exchange
+  const { app, repositoryKey, mount, target } = exchange
   const request = parsePage(target.query, app.settings.pageMax)
   if (request.limit === undefined) return listAllTags(exchange, request.after)
-  const page = await listTags(app, scope, { after: request.after, limit: request.limit })
+  const page = await listTags(app, repositoryKey, { after: request.after, limit: request.limit })
   const last = page.hasMore ? page.items.at(-1) : undefined
-  const headers = nextPageHeaders(`${mount}/${scope.repository}/tags/list`, request.limit, last)
-  return jsonAnswer(200, { name: scope.repository, tags: page.items }, headers)
+  const headers = nextPageHeaders(`${mount}/${repositoryKey.repository}/tags/list`, request.limit, last)
+  return jsonAnswer(200, { name: repositoryKey.repository, tags: page.items }, headers)
 }
 
 /** A list of more than one page is read from the store only as fast as the client receives it. */
-async function listAllTags({ app, scope, method }: RepositoryExchange, after: string | undefined): Promise<Answer> {
-  const pages = readTagPages(app, scope, after)
+async function listAllTags(
+  { app, repositoryKey, method }: RepositoryExchange,
+  after: string | undefined,
+): Promise<Answer> {
+  const pages = readTagPages(app, repositoryKey, after)
   const first = await pages.next()
   const tags = first.done === true ? [] : first.value.items
-  if (first.done === true || !first.value.hasMore) return jsonAnswer(200, { name: scope.repository, tags })
+  if (first.done === true || !first.value.hasMore) return jsonAnswer(200, { name: repositoryKey.repository, tags })
   return {
     status: 200,
     headers: { 'content-type': 'application/json' },
     memoryBytes: pageBytesMax,
-    ...(method === 'HEAD' ? {} : { body: streamOf(scope.repository, tags, pages) }),
+    ...(method === 'HEAD' ? {} : { body: streamOf(repositoryKey.repository, tags, pages) }),
   }
 }
 

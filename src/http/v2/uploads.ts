@@ -132,8 +132,8 @@ export const uploadRoutes: readonly Route[] = [
   },
 ]
 
-function ownerOf({ scope, principal }: RepositoryExchange): UploadOwner {
-  return { ...scope, subject: principal.subject }
+function ownerOf({ repositoryKey, principal }: RepositoryExchange): UploadOwner {
+  return { ...repositoryKey, subject: principal.subject }
 }
 
 /**
@@ -141,13 +141,14 @@ function ownerOf({ scope, principal }: RepositoryExchange): UploadOwner {
  * `?digest-algorithm=`. If a blob cannot be mounted, an upload is started instead.
  */
 async function postUpload(exchange: RepositoryExchange): Promise<Answer> {
-  const { app, noteLoss, target, principal, scope } = exchange
+  const { app, noteLoss, target, principal, repositoryKey } = exchange
   const mount = target.query.get('mount')
   if (mount !== null) {
     const digest = parseDigest(mount)
     const from = target.query.get('from') ?? undefined
     const isMountable = from === undefined || isRepositoryName(from)
-    if (isMountable && (await mountBlob(app, principal, scope, digest, from))) return answerStored(exchange, digest)
+    if (isMountable && (await mountBlob(app, principal, repositoryKey, digest, from)))
+      return answerStored(exchange, digest)
     return answerStarted(exchange)
   }
   const whole = target.query.get('digest')
@@ -167,13 +168,17 @@ async function answerStarted(exchange: RepositoryExchange): Promise<Answer> {
   return { status: 202, headers: sessionHeaders(exchange, upload.id, 0) }
 }
 
-function answerStored({ mount, scope }: RepositoryExchange, digest: Digest): Answer {
-  const location = blobLocation(mount, scope.repository, digest)
+function answerStored({ mount, repositoryKey }: RepositoryExchange, digest: Digest): Answer {
+  const location = blobLocation(mount, repositoryKey.repository, digest)
   return { status: 201, headers: { location, 'docker-content-digest': digest } }
 }
 
-function sessionHeaders({ mount, scope }: RepositoryExchange, id: UploadId, received: number): Record<string, string> {
-  const location = uploadLocation(mount, scope.repository, id)
+function sessionHeaders(
+  { mount, repositoryKey }: RepositoryExchange,
+  id: UploadId,
+  received: number,
+): Record<string, string> {
+  const location = uploadLocation(mount, repositoryKey.repository, id)
   return { location, range: receivedRange(received), 'docker-upload-uuid': id }
 }
 

@@ -6,7 +6,7 @@ import type { StorageKey } from '../../../src/ports/blob-store.ts'
 import type { GarbageAges } from '../../../src/ports/garbage.ts'
 import type { NewManifest } from '../../../src/ports/manifests.ts'
 import type { MetadataStore, Tables } from '../../../src/ports/metadata-store.ts'
-import type { RepositoryRow, Scope } from '../../../src/ports/repositories.ts'
+import type { RepositoryKey, RepositoryRow } from '../../../src/ports/repositories.ts'
 import type { RowId } from '../../../src/ports/row-id.ts'
 import type { UploadId, UploadOwner } from '../../../src/ports/uploads.ts'
 import { digestOf } from '../basics/generated-bytes.ts'
@@ -16,7 +16,7 @@ import { freshKey } from './stored-objects.ts'
 export interface Shelf {
   readonly metadata: MetadataStore
   readonly accountId: RowId
-  readonly scope: Scope
+  readonly scope: RepositoryKey
   readonly repository: RepositoryRow
   readonly owner: UploadOwner
 }

@@ -12,7 +12,7 @@ import type { DiskSpace } from '../../../src/ports/disk-space.ts'
 import type { GarbageAges } from '../../../src/ports/garbage.ts'
 import type { Principal, Right } from '../../../src/ports/identity.ts'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
-import type { Scope } from '../../../src/ports/repositories.ts'
+import type { RepositoryKey } from '../../../src/ports/repositories.ts'
 import { openBlob } from '../../../src/registry/blobs.ts'
 import { collectGarbage } from '../../../src/registry/garbage.ts'
 import { pushManifest } from '../../../src/registry/manifest-push.ts'
@@ -87,7 +87,7 @@ export function grow(world: World, ageMs = 2 * hourMs): void {
   damageMetadata(world.dataDir, `UPDATE blob_queue SET queued_at = queued_at - ${ageMs}`)
 }
 
-export async function scopeOf(world: World, repository = 'app', account = 'acme'): Promise<Scope> {
+export async function scopeOf(world: World, repository = 'app', account = 'acme'): Promise<RepositoryKey> {
   const { id } = await world.metadata.accounts.ensure(account)
   return { accountId: id, repository: named(repository) }
 }
@@ -102,7 +102,7 @@ async function* iterate(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Arra
   yield* pieces
 }
 
-export async function upload(world: World, scope: Scope, text: string): Promise<Digest> {
+export async function upload(world: World, scope: RepositoryKey, text: string): Promise<Digest> {
   const bytes = new TextEncoder().encode(text)
   const digest = digestOf(bytes)
   await uploadAtOnce(world, { ...scope, subject: 'alice' }, digest, bodyOf(bytes))
@@ -110,7 +110,12 @@ export async function upload(world: World, scope: Scope, text: string): Promise<
 }
 
 /** An image of one config and these layers, which must be there already unless missing content is allowed. */
-export async function push(world: World, scope: Scope, tag: string, layers: readonly string[]): Promise<Digest> {
+export async function push(
+  world: World,
+  scope: RepositoryKey,
+  tag: string,
+  layers: readonly string[],
+): Promise<Digest> {
   const encode = (text: string) => new TextEncoder().encode(text)
   const bytes = manifestOfBlobs(encode('{}'), layers.map(encode), tag)
   const mediaType = 'application/vnd.oci.image.manifest.v1+json'
@@ -122,7 +127,7 @@ export function collect(world: Pick<World, 'metadata' | 'blobs'>, more: Partial<
 }
 
 /** The blob's text as a pull would get it, or the word of the refusal. */
-export async function pull(world: World, scope: Scope, digest: Digest): Promise<string> {
+export async function pull(world: World, scope: RepositoryKey, digest: Digest): Promise<string> {
   try {
     const bytes = await readAll(await (await openBlob(world, scope, digest)).open())
     return new TextDecoder().decode(bytes)

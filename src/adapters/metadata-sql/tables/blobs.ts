@@ -2,7 +2,7 @@ import type { Digest } from '../../../oci/digest.ts'
 import type { RepositoryName } from '../../../oci/names.ts'
 import type { StorageKey } from '../../../ports/blob-store.ts'
 import type { BlobRow, Blobs, LinkedBlob, LockedBlob } from '../../../ports/blobs.ts'
-import type { RepositoryRow, Scope } from '../../../ports/repositories.ts'
+import type { RepositoryKey, RepositoryRow } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
 import { putIntoTrash } from './trash.ts'
@@ -77,7 +77,7 @@ export class SqlBlobs implements Blobs {
     this.#queries = queries
   }
 
-  async find({ accountId, repository }: Scope, digest: Digest): Promise<LinkedBlob | undefined> {
+  async find({ accountId, repository }: RepositoryKey, digest: Digest): Promise<LinkedBlob | undefined> {
     const row = await this.#queries.first<LinkedBlobRow>(findLinked, [accountId, repository, digest])
     if (row === undefined) return undefined
     return {

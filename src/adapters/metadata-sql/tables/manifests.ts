@@ -11,7 +11,7 @@ import type {
   ReferrerQuery,
   StoredManifest,
 } from '../../../ports/manifests.ts'
-import type { RepositoryRow, Scope } from '../../../ports/repositories.ts'
+import type { RepositoryKey, RepositoryRow } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
 
@@ -108,30 +108,42 @@ export class SqlManifests implements Manifests {
     this.#queries = queries
   }
 
-  async find(scope: Scope, reference: Reference): Promise<StoredManifest | undefined> {
+  async find(repositoryKey: RepositoryKey, reference: Reference): Promise<StoredManifest | undefined> {
     const row =
       'tag' in reference
-        ? await this.#queries.lookUp<ManifestRow>(findByTag, [scope.accountId, scope.repository, reference.tag])
-        : await this.#queries.lookUp<ManifestRow>(findByDigest, [scope.accountId, scope.repository, reference.digest])
+        ? await this.#queries.lookUp<ManifestRow>(findByTag, [
+            repositoryKey.accountId,
+            repositoryKey.repository,
+            reference.tag,
+          ])
+        : await this.#queries.lookUp<ManifestRow>(findByDigest, [
+            repositoryKey.accountId,
+            repositoryKey.repository,
+            reference.digest,
+          ])
     return row && { ...toSummary(row), bytes: row.payload }
   }
 
-  async describe(scope: Scope, reference: Reference): Promise<ManifestSummary | undefined> {
+  async describe(repositoryKey: RepositoryKey, reference: Reference): Promise<ManifestSummary | undefined> {
     const row =
       'tag' in reference
-        ? await this.#queries.lookUp<SummaryRow>(describeByTag, [scope.accountId, scope.repository, reference.tag])
+        ? await this.#queries.lookUp<SummaryRow>(describeByTag, [
+            repositoryKey.accountId,
+            repositoryKey.repository,
+            reference.tag,
+          ])
         : await this.#queries.lookUp<SummaryRow>(describeByDigest, [
-            scope.accountId,
-            scope.repository,
+            repositoryKey.accountId,
+            repositoryKey.repository,
             reference.digest,
           ])
     return row && toSummary(row)
   }
 
-  async listReferrers(scope: Scope, query: ReferrerQuery): Promise<ReferrerBatch> {
+  async listReferrers(repositoryKey: RepositoryKey, query: ReferrerQuery): Promise<ReferrerBatch> {
     const rows = await this.#queries.all<ReferrerRow>(listReferrers, [
-      scope.accountId,
-      scope.repository,
+      repositoryKey.accountId,
+      repositoryKey.repository,
       query.subject,
       query.after ?? '',
       query.artifactTypes.length,
@@ -143,7 +155,7 @@ export class SqlManifests implements Manifests {
     for (const row of rows) {
       bytes += referrerBytes + row.text_bytes
       if (bytes > query.bytesMax && referrers.length > 0) return { referrers, hasMore: true }
-      const texts = row.text_bytes <= shortTextBytesMax ? row : await this.#findTexts(scope, row)
+      const texts = row.text_bytes <= shortTextBytesMax ? row : await this.#findTexts(repositoryKey, row)
       // The manifest was deleted after the first statement.
       if (texts === undefined) continue
       referrers.push({
@@ -155,7 +167,7 @@ export class SqlManifests implements Manifests {
     return { referrers, hasMore: rows.length === query.limit && referrers.length > 0 }
   }
 
-  #findTexts({ accountId }: Scope, { id }: ReferrerRow): Promise<TextsRow | undefined> {
+  #findTexts({ accountId }: RepositoryKey, { id }: ReferrerRow): Promise<TextsRow | undefined> {
     return this.#queries.first<TextsRow>(findTexts, [accountId, id])
   }
 

@@ -1,6 +1,6 @@
 import type { RepositoryName } from '../../../oci/names.ts'
 import type { RepositoryPattern } from '../../../oci/repository-pattern.ts'
-import type { Repositories, RepositoryRow, Scope } from '../../../ports/repositories.ts'
+import type { Repositories, RepositoryKey, RepositoryRow } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
 import { type NameLookUp, type NameRange, planScan } from './repository-scan.ts'
@@ -26,7 +26,7 @@ export class SqlRepositories implements Repositories {
     this.#queries = queries
   }
 
-  async find({ accountId, repository }: Scope): Promise<RepositoryRow | undefined> {
+  async find({ accountId, repository }: RepositoryKey): Promise<RepositoryRow | undefined> {
     const row = await this.#queries.lookUp<{ id: number }>(
       'SELECT id FROM repositories r WHERE account_id = $1 AND name = $2',
       [accountId, repository],
@@ -34,21 +34,21 @@ export class SqlRepositories implements Repositories {
     return row && { accountId, id: row.id }
   }
 
-  async ensure(scope: Scope): Promise<RepositoryRow> {
-    const found = await this.#findLocked(scope)
+  async ensure(repositoryKey: RepositoryKey): Promise<RepositoryRow> {
+    const found = await this.#findLocked(repositoryKey)
     if (found !== undefined) return found
     await this.#queries.run(
       `INSERT INTO repositories (account_id, name, created_at) VALUES ($1, $2, {now})
        ON CONFLICT (account_id, name) DO NOTHING`,
-      [scope.accountId, scope.repository],
+      [repositoryKey.accountId, repositoryKey.repository],
     )
-    const created = await this.#findLocked(scope)
-    if (created === undefined) throw new Error(`repository ${scope.repository} vanished after it was created`)
+    const created = await this.#findLocked(repositoryKey)
+    if (created === undefined) throw new Error(`repository ${repositoryKey.repository} vanished after it was created`)
     return created
   }
 
   /** The lock keeps the collector from removing an empty repository until the caller has put something into it. */
-  async #findLocked({ accountId, repository }: Scope): Promise<RepositoryRow | undefined> {
+  async #findLocked({ accountId, repository }: RepositoryKey): Promise<RepositoryRow | undefined> {
     const row = await this.#queries.first<{ id: number }>(
       'SELECT id FROM repositories r WHERE account_id = $1 AND name = $2 {for key share r}',
       [accountId, repository],

@@ -1,5 +1,5 @@
 import type { Tag } from '../../../oci/names.ts'
-import type { RepositoryRow, Scope } from '../../../ports/repositories.ts'
+import type { RepositoryKey, RepositoryRow } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Tags } from '../../../ports/tags.ts'
 import type { Queryable } from '../database.ts'
@@ -31,7 +31,7 @@ export class SqlTags implements Tags {
     )
   }
 
-  async remove({ accountId, repository }: Scope, tag: Tag): Promise<boolean> {
+  async remove({ accountId, repository }: RepositoryKey, tag: Tag): Promise<boolean> {
     const removed = await this.#queries.run(
       `DELETE FROM tags WHERE account_id = $1 AND name = $3
        AND repository_id = (SELECT id FROM repositories WHERE account_id = $1 AND name = $2)`,
