@@ -47,7 +47,11 @@ export interface GarbageAges {
   readonly holdMs: number
 }
 
-/** Work that one of many processes does in each period. The names are stored. */
+/**
+ * Work that one of many processes does in each period. The names are stored, in the table `turns`. This table has nothing
+ * to do with the turn of an upload. It keeps its name, because a new one would break a promise: during an upgrade,
+ * servers of the previous version work on the same database, and their sweeps would fail.
+ */
 export type PeriodicWork = 'sweep' | 'whole sweep'
 
 /** The result of a dry run. */

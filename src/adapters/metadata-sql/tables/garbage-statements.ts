@@ -93,7 +93,7 @@ UPDATE trash SET taken_until = {now} + $2 WHERE storage_key IN (
   ORDER BY t.trashed_at LIMIT $3 {for update t skip locked})
 RETURNING storage_key, notes, trashed_at`
 
-/** The table `turns` says when periodic work is due next. It has nothing to do with the turn of an upload. */
+/** The table `turns` says when periodic work is due next; see `PeriodicWork` in the port. */
 export const claimWork = `
 INSERT INTO turns (work, due_at) VALUES ($1, {now} + $2)
 ON CONFLICT (work) DO UPDATE SET due_at = {now} + $2 WHERE turns.due_at <= {now}`
