@@ -18,34 +18,67 @@ const checks = [
 ]
 
 /**
- * One process of `bun test` runs each group. The tests of faults mostly wait, so one more process runs than there are cores.
- * CI runs one for each core: its disk is slower, and tests with short time limits need room.
+ * So many processes of `bun test` run at once. Many tests mostly wait, so there is one more than there are cores. CI runs one
+ * for each core: its disk is slower, and tests with short time limits need room.
  */
 const processesMax = process.env.CI ? Math.max(2, availableParallelism()) : availableParallelism() + 1
 
-/** The longest first, so that no process is left with a long group at the end. */
-function listGroups() {
-  return [
-    ['api'],
-    ...groupsOfFaults(),
-    ['replicas'],
-    ['unit'],
-    ['contract', 'conformance'],
-    ['house.test.ts', 'docs', 'deploy', 'bad-input', 'fuzz'],
-  ]
+/** These need other programs. `.ci/run` starts them. */
+const foldersOfOtherPrograms = ['clients', 'servers']
+
+/** About how many seconds the slow files take. A wrong number costs time, and nothing else. */
+const slowFiles = {
+  'api/errors': 9,
+  'api/carrier-matrix': 8,
+  'api/failure-limits': 12,
+  'contract/blob-store-s3': 10,
+  'contract/metadata-store-postgres': 25,
+  'faults/canary': 52,
+  'faults/connections': 13,
+  'faults/crash': 10,
+  'faults/large-blob': 8,
+  'faults/memory-total': 40,
+  'faults/move-steps': 26,
+  'faults/move-stores': 16,
+  'faults/postgres-cuts': 20,
+  'faults/postgres-failover': 17,
+  'faults/postgres-outages': 26,
+  'faults/s3-doubt': 12,
+  'faults/s3-downloads': 14,
+  'faults/s3-faults': 37,
+  'faults/s3-slow-readers': 12,
+  'faults/shutdown': 15,
+  'faults/shutdown-silent-store': 12,
+  'faults/slow-peers': 30,
+  'replicas/clocks': 22,
+  'replicas/identity': 15,
+  'replicas/killed-replicas': 10,
+  'replicas/upload-hops': 25,
+  'unit/adapters/blobs-s3/credential-providers': 45,
+  'unit/app/command-line-migrate': 10,
+  'unit/app/command-line-move': 25,
+  'unit/identity/passwords': 11,
 }
+const usualSeconds = 1
+const groupSecondsMax = 60
 
-const faultFilesPerGroup = 8
-
-/** In the order of their names, because files about one subject share what they start. */
-function groupsOfFaults() {
-  const files = readdirSync(join(root, 'test', 'faults'))
-    .filter((name) => name.endsWith('.test.ts'))
+/**
+ * Each group runs in a process of its own. A group has files that follow each other by name, because files about one subject
+ * share the servers that they start. The longest group comes first, so that no process is left with a long one at the end.
+ */
+function listGroups() {
+  const files = readdirSync(join(root, 'test'), { recursive: true })
+    .map((path) => path.replaceAll('\\', '/'))
+    .filter((path) => path.endsWith('.test.ts') && !foldersOfOtherPrograms.includes(path.split('/')[0]))
     .sort()
-    .map((name) => join('faults', name))
   const groups = []
-  while (files.length > 0) groups.push(files.splice(0, faultFilesPerGroup))
-  return groups
+  for (const path of files) {
+    const seconds = slowFiles[path.replace('.test.ts', '')] ?? usualSeconds
+    if (groups.length === 0 || groups.at(-1).seconds + seconds > groupSecondsMax) groups.push({ seconds: 0, paths: [] })
+    groups.at(-1).seconds += seconds
+    groups.at(-1).paths.push(`./test/${path}`)
+  }
+  return groups.sort((one, other) => other.seconds - one.seconds).map(({ paths }) => bunTest(paths))
 }
 
 const memoryDisk = '/dev/shm'
@@ -82,16 +115,15 @@ let failed = 0
 runAll()
 
 async function runAll() {
-  if (filters.length === 0 || filters[0] === '--checks-only') {
-    for (const [name, args] of checks) await run(name, args, 'inherit').ended
-  }
-  if (filters.length === 0) await runGroups()
-  else if (filters[0] !== '--checks-only') await run(...bunTest(filters), 'inherit').ended
+  if (filters.length === 0) await runAtOnce([...checks, ...listGroups()])
+  else if (filters[0] === '--checks-only') await runAtOnce(checks)
+  else await run(...bunTest(filters), 'inherit').ended
   process.exitCode = failed === 0 ? 0 : 1
 }
 
 function bunTest(paths) {
-  return [`tests (bun test ${paths.join(' ')})`, ['test', '--timeout', '60000', ...paths]]
+  const shown = paths.length <= 2 ? paths.join(' ') : `${paths[0]} ... ${paths.at(-1)}, ${paths.length} files`
+  return [`tests (bun test ${shown})`, ['test', '--timeout', '60000', ...paths]]
 }
 
 function run(name, args, output) {
@@ -112,8 +144,8 @@ function run(name, args, output) {
 }
 
 /** Prints the output of a process when it has ended, so that the lines of two processes are not mixed. */
-async function runGroups() {
-  const waiting = listGroups().map((names) => bunTest(names.map((name) => `./test/${name}`)))
+async function runAtOnce(commands) {
+  const waiting = [...commands]
   const running = new Set()
   const show = ({ name, file }) => {
     console.error(`\n--- output of ${name}`)

@@ -14,6 +14,7 @@ export interface Place {
 
 /** So much of a secret is too much. */
 export const pieceLength = 16
+const halfLength = pieceLength / 2
 
 export const disguises: Readonly<Record<string, (secret: string) => readonly string[]>> = {
   plain: (secret) => [secret],
@@ -47,6 +48,8 @@ function inBase64(secret: string, shift: number, alphabet: 'base64' | 'base64url
 /** Everything that is looked for: each piece of each disguise, and what it is a piece of. */
 export class CanarySearch {
   readonly #pieces = new Map<string, string>()
+  /** Half a piece. Every piece in a text has one at a multiple of its length, so few places need a closer look. */
+  readonly #halves = new Set<string>()
 
   add(...canaries: readonly Canary[]): void {
     for (const { name, secret } of canaries) {
@@ -61,6 +64,9 @@ export class CanarySearch {
     for (let start = 0; start + pieceLength <= text.length; start += 1) {
       this.#pieces.set(text.slice(start, start + pieceLength), label)
     }
+    for (let start = 0; start + halfLength <= text.length; start += 1) {
+      this.#halves.add(text.slice(start, start + halfLength))
+    }
   }
 
   get size(): number {
@@ -70,9 +76,11 @@ export class CanarySearch {
   /** What was found, where, and in what surroundings; each secret once a place. */
   find({ name, text }: Place): string[] {
     const found = new Map<string, string>()
-    for (let start = 0; start + pieceLength <= text.length; start += 1) {
-      const label = this.#pieces.get(text.slice(start, start + pieceLength))
-      if (label !== undefined && !found.has(label)) {
+    for (let half = 0; half + halfLength <= text.length; half += halfLength) {
+      if (!this.#halves.has(text.slice(half, half + halfLength))) continue
+      for (let start = Math.max(0, half - halfLength); start <= half; start += 1) {
+        const label = this.#pieces.get(text.slice(start, start + pieceLength))
+        if (label === undefined || found.has(label)) continue
         found.set(label, JSON.stringify(text.slice(Math.max(0, start - 80), start + pieceLength + 20)))
       }
     }
