@@ -33,7 +33,7 @@ const slowFiles = {
   'api/failure-limits': 12,
   'contract/blob-store-s3': 10,
   'contract/metadata-store-postgres': 25,
-  'faults/canary': 52,
+  'faults/canary': 25,
   'faults/connections': 13,
   'faults/crash': 10,
   'faults/large-blob': 8,
@@ -128,7 +128,12 @@ function bunTest(paths) {
 
 function run(name, args, output) {
   console.error(`\n--- ${name}`)
-  const env = { ...process.env, NODE_ENV: 'test', ...(isInMemory ? { TMPDIR: folder } : {}) }
+  const env = {
+    ...process.env,
+    NODE_ENV: 'test',
+    BUN_OPTIONS: `--preload=${join(root, 'test', 'support', 'identity', 'cheap-passwords.ts')}`,
+    ...(isInMemory ? { TMPDIR: folder } : {}),
+  }
   const child = spawn(bun, args, { cwd: root, stdio: ['inherit', output, output], env })
   const ended = new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message))

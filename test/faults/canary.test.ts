@@ -11,6 +11,8 @@ import { askEverything, askOddly, manageUsers, sendOddBodies, sendRawOddities } 
 import { CanarySearch, disguises, pieceLength } from './canaries/canary-search.ts'
 import { CanaryServer, newSecret } from './canaries/canary-server.ts'
 
+/** CI tries every operation with every carrier under both challenges (MATRIX=all). */
+const isWhole = process.env['MATRIX'] === 'all'
 const patienceMs = 60_000
 const started: CanaryServer[] = []
 afterAll(() => Promise.all(started.map((server) => server.stop())))
@@ -27,13 +29,14 @@ describe.each(['basic', 'bearer'] as const)('with the %s challenge', (challenge)
     async () => {
       const server = await startServer({ BERTH_AUTH__CHALLENGE: challenge })
       const world = await CarrierWorld.make(server, challenge, server)
-      const requests = await askEverything(server, world)
-      await askOddly(server)
+      const isChosen = (cell: number) => isWhole || cell % 2 === Number(challenge === 'basic')
+      const requests = await askEverything(server, world, isChosen)
+      await askOddly(server, isChosen)
       await sendOddBodies(server)
       await manageUsers(server)
       await sendRawOddities(server)
 
-      expect(requests).toBeGreaterThan(800)
+      expect(requests).toBeGreaterThan(isWhole ? 800 : 400)
       expect(await server.findLeaks()).toEqual([])
       console.log(`canaries: ${server.canaries.size} pieces, ${server.places().length} places, ${requests} requests`)
     },
@@ -125,13 +128,7 @@ describe('the search finds', () => {
     apply(secret).map((text, index) => [name, index, text] as const),
   )
 
-  test.each(planted)('%s (%d)', (_name, _, text) => {
-    const found = search.find({ name: 'a log line', text: `{"time":"now","msg":"${text}"}\n` })
-
-    expect(found.join()).toContain('a log line holds planted')
-  })
-
-  test.each(planted)('a piece of %s (%d)', (_name, _, text) => {
+  test.each(planted)('each piece of %s (%d)', (_name, _, text) => {
     for (let start = 0; start + pieceLength <= text.length; start += 1) {
       expect(search.find({ name: 'x', text: `..${text.slice(start, start + pieceLength)}..` })).not.toEqual([])
     }

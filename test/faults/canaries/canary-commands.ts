@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CommandRun } from '../../support/server/berth-command.ts'
-import { runBerthWith } from '../../support/server/berth-input.ts'
+import { runBerthHereWith } from '../../support/server/berth-here.ts'
 import { type CanaryServer, newSecret } from './canary-server.ts'
 
 export async function runEveryCommand(server: CanaryServer): Promise<number> {
@@ -15,7 +15,7 @@ export async function runEveryCommand(server: CanaryServer): Promise<number> {
   }
   let runs = 0
   const run = async (args: readonly string[], input = '', more: Readonly<Record<string, string>> = {}) => {
-    const ran = await runBerthWith(input, args, { ...environment, ...more }, folder)
+    const ran = await runBerthHereWith(input, args, { ...environment, ...more }, folder)
     server.note({ name: `the errors of berth ${args.slice(0, 2).join(' ')}`, text: ran.stderr })
     runs += 1
     return ran

@@ -1,8 +1,7 @@
-// `berth <command>` with input: on standard input, or typed at a terminal.
+// `berth <command>` with what is typed at a terminal.
 import { join } from 'node:path'
 import type { Need } from '../basics/needs.ts'
 import { projectRoot } from '../basics/test-project.ts'
-import type { CommandRun } from './berth-command.ts'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -10,24 +9,6 @@ const main = join(projectRoot, 'src/main.ts')
 
 function environmentOf(environment: Environment): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '', ...environment }
-}
-
-/** As `runBerth`, with this on standard input. */
-export async function runBerthWith(
-  input: string | Uint8Array,
-  args: readonly string[],
-  environment: Environment,
-  folder: string,
-): Promise<CommandRun> {
-  const child = Bun.spawn([process.execPath, main, ...args], {
-    cwd: folder,
-    env: environmentOf(environment),
-    stdin: typeof input === 'string' ? new TextEncoder().encode(input) : input,
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-  return { exitCode, stdout, stderr }
 }
 
 /** The `script` of util-linux gives a command a terminal of its own. */
