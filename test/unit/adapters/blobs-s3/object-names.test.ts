@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import {
   freshName,
@@ -10,42 +10,24 @@ import {
 import type { StorageKey } from '../../../../src/ports/blob-store.ts'
 import { freshKey } from '../../../support/stores/stored-objects.ts'
 
-const prefix = fc.constantFrom('', 'berth/', 'a/b c/', 'ü/')
-const keys = fc.oneof(
-  fc.constant(undefined).map(freshKey),
-  fc.constant(undefined).map(() => freshName(freshKey())),
-)
+test('a name of an object is parsed as it was made, and tells the upload that it was made for', () => {
+  for (const prefix of ['', 'berth/', 'a/b c/', 'ü/']) {
+    const upload = freshKey()
+    for (const key of [upload, freshName(upload), freshName(freshName(upload))]) {
+      const name = toObjectName(prefix, key)
+      expect([parseObjectName(prefix, name), uploadKeyOf(key), isUploadKey(key)]).toEqual([key, upload, key === upload])
+      expect(name.startsWith(toObjectName(prefix, upload))).toBe(true)
+    }
+  }
+})
 
-describe('a name of an object', () => {
-  test('can be read back, and tells the upload that it was made for', () => {
-    fc.assert(
-      fc.property(prefix, keys, (before, key) => {
-        const name = toObjectName(before, key)
+test('each writer of an upload has another name', () => {
+  const key = freshKey()
+  expect(new Set(Array.from({ length: 100 }, () => freshName(key))).size).toBe(100)
+})
 
-        expect(parseObjectName(before, name)).toBe(key)
-        expect(isUploadKey(uploadKeyOf(key))).toBe(true)
-        expect(name.startsWith(toObjectName(before, uploadKeyOf(key)))).toBe(true)
-      }),
-    )
-  })
-
-  test('is never the same for two writers of one upload', () => {
-    const key = freshKey()
-    const names = Array.from({ length: 100 }, () => freshName(key))
-
-    expect(new Set(names).size).toBe(names.length)
-    expect(names.filter((name) => isUploadKey(name) || uploadKeyOf(name) !== key)).toEqual([])
-  })
-
-  test('is made again from the name that another writer had', () => {
-    const key = freshKey()
-
-    expect(uploadKeyOf(freshName(freshName(key)))).toBe(key)
-    expect(freshName(freshName(key))).toHaveLength(freshName(key).length)
-  })
-
-  test.each([
-    '',
+test('no name is made of a text that is no key', () => {
+  const damaged = [
     '..',
     '../../another',
     '0193a7c2-0000-7000-8000-000000000000/../x',
@@ -54,34 +36,27 @@ describe('a name of an object', () => {
     '0193a7c2-0000-7000-8000-000000000000-5f3a9c1',
     '0193a7c2-0000-7000-8000-000000000000-5f3a9c1e\n',
     ' 0193a7c2-0000-7000-8000-000000000000',
-  ])('is not made of a damaged key: %j', (key) => {
-    expect(() => toObjectName('berth/', key as StorageKey)).toThrow('the storage key is not valid')
-  })
+  ]
+  fc.assert(
+    fc.property(fc.oneof(fc.constantFrom(...damaged), fc.string()), (text) => {
+      expect(() => toObjectName('berth/', text as StorageKey)).toThrow('the storage key is not valid')
+      expect(parseObjectName('berth/', `berth/${text}`)).toBeUndefined()
+    }),
+  )
+})
 
-  test('is made of nothing that is no key, whatever it is', () => {
-    fc.assert(
-      fc.property(fc.string(), (text) => {
-        expect(() => toObjectName('berth/', text as StorageKey)).toThrow()
-        expect(parseObjectName('berth/', `berth/${text}`)).toBeUndefined()
-      }),
-    )
-  })
-
-  test('of another program is not taken for one', () => {
-    const key = freshKey()
-    const name = toObjectName('berth/', key)
-    const folder = key.slice(-2)
-    const others = [
-      name.slice('berth/'.length),
-      `berth/inner/${folder}/${key}`,
-      `berth/${folder}/${key}/more`,
-      `berth/${folder}/${key}.bak`,
-      `berth/xx/${key}`,
-      `berth/${folder}-${key}`,
-      `bert//${folder}/${key}`,
-    ]
-
-    expect(others.map((other) => parseObjectName('berth/', other))).toEqual(others.map(() => undefined))
-    expect(parseObjectName('berth/', name)).toBe(key)
-  })
+test('objects of other programs are ignored', () => {
+  const key = freshKey()
+  const folder = key.slice(-2)
+  const others = [
+    `${folder}/${key}`,
+    `berth/inner/${folder}/${key}`,
+    `berth/${folder}/${key}/more`,
+    `berth/${folder}/${key}.bak`,
+    `berth/xx/${key}`,
+    `berth/${folder}-${key}`,
+    `bert//${folder}/${key}`,
+  ]
+  expect(others.map((other) => parseObjectName('berth/', other))).toEqual(others.map(() => undefined))
+  expect(parseObjectName('berth/', `berth/${folder}/${key}`)).toBe(key)
 })

@@ -96,32 +96,27 @@ describe('a download that goes on', () => {
       (nth === 1 ? answerPart(10, (answer) => answer.close()) : second)(request, answer, nth)
   const open = () => openS3Client(server.url, {}, time).open(name, content.length)
 
-  test('ends where the object is gone', async () => {
-    server.follow(goOn((_, answer) => answer.send(404, errorXml('NoSuchKey'))))
+  test.each<[string, Script, string]>([
+    ['the object was removed', (_, answer) => answer.send(404, errorXml('NoSuchKey')), 'NoSuchKey'],
+    [
+      'another object is there',
+      (_, answer) => answer.send(206, 'x'.repeat(40), { 'content-range': 'bytes 10-49/50' }),
+      'NoSuchKey',
+    ],
+    [
+      'S3 gives another range',
+      (_, answer) => answer.send(206, content.subarray(9), { 'content-range': 'bytes 9-49999/50000' }),
+      'malformed',
+    ],
+    ['it is rejected', (_, answer) => answer.send(403, errorXml('AccessDenied')), 'AccessDenied'],
+  ])('fails if %s', async (_, second, code) => {
+    server.follow(goOn(second))
     const error = await s3ErrorOf(readAll(await open()))
-    expect(error.message).toBe('GetObject: NoSuchKey removed while it was read')
-    expect(server.requests.length).toBe(2)
+    expect([error.code, server.requests.length]).toEqual([code, 2])
+    if (code === 'NoSuchKey') expect(error.message).toBe('GetObject: NoSuchKey removed while it was read')
   })
 
-  test('ends where another object is there', async () => {
-    server.follow(goOn((_, answer) => answer.send(206, 'x'.repeat(40), { 'content-range': 'bytes 10-49/50' })))
-    expect((await s3ErrorOf(readAll(await open()))).code).toBe('NoSuchKey')
-  })
-
-  test('ends where S3 gives it from another slot', async () => {
-    server.follow(
-      goOn((_, answer) => answer.send(206, content.subarray(9), { 'content-range': 'bytes 9-49999/50000' })),
-    )
-    expect((await s3ErrorOf(readAll(await open()))).code).toBe('malformed')
-  })
-
-  test('ends where it is refused', async () => {
-    server.follow(goOn((_, answer) => answer.send(403, errorXml('AccessDenied'))))
-    expect((await s3ErrorOf(readAll(await open()))).code).toBe('AccessDenied')
-    expect(server.requests.length).toBe(2)
-  })
-
-  test('ends where more comes than was announced, and does not give it out', async () => {
+  test('fails if more bytes come than were announced, and does not pass them on', async () => {
     server.follow(({ headers }, answer) => {
       const { first } = wanted(headers)
       answer.begin(206, { 'content-length': '60', 'content-range': `bytes ${first}-49999/50000` })
@@ -142,38 +137,41 @@ describe('a download that goes on', () => {
   })
 })
 
-describe('there is nothing to open', () => {
-  test.each([
-    ['no object', 404, errorXml('NoSuchKey'), {}],
-    ['an object that ends before the range', 416, errorXml('InvalidRange'), {}],
-    ['one byte too many', 206, 'x'.repeat(10), { 'content-range': 'bytes 0-9/50001' }],
-    ['one byte too few', 206, 'x'.repeat(10), { 'content-range': 'bytes 0-9/49999' }],
-  ])('where there is %s', async (_, status, body, headers) => {
-    server.follow((_, answer) => answer.send(status, body, headers))
-    const client = openS3Client(server.url, {}, time)
-    expect(await client.open(name, content.length, { first: 0, last: 9 })).toBeUndefined()
-  })
+type Outcome = 'absent' | 'NoSuchBucket' | 'malformed'
 
-  test.each([49_999, 50_001])('where the whole has %d bytes', async (length) => {
-    server.follow((_, answer) => answer.begin(200, { 'content-length': String(length) }))
-    expect(await openS3Client(server.url, {}, time).open(name, content.length)).toBeUndefined()
-  })
+test.each<[string, number, string, Record<string, string>, Outcome]>([
+  ['no object', 404, errorXml('NoSuchKey'), {}, 'absent'],
+  ['an object that ends before the range', 416, errorXml('InvalidRange'), {}, 'absent'],
+  ['one byte too many', 206, 'x'.repeat(10), { 'content-range': 'bytes 0-9/50001' }, 'absent'],
+  ['one byte too few', 206, 'x'.repeat(10), { 'content-range': 'bytes 0-9/49999' }, 'absent'],
+  ['no bucket', 404, errorXml('NoSuchBucket'), {}, 'NoSuchBucket'],
+  ['a part without saying which', 206, 'x'.repeat(10), {}, 'malformed'],
+  ['another part', 206, 'x'.repeat(10), { 'content-range': 'bytes 1-10/50000' }, 'malformed'],
+  [
+    'another part that begins at the same byte',
+    206,
+    'x'.repeat(9),
+    { 'content-range': 'bytes 0-8/50000' },
+    'malformed',
+  ],
+])('a response with %s', async (_, status, body, headers, outcome) => {
+  server.follow((_, answer) => answer.send(status, body, headers))
+  const opened = openS3Client(server.url, {}, time).open(name, content.length, { first: 0, last: 9 })
+  if (outcome === 'absent') expect(await opened).toBeUndefined()
+  else expect((await s3ErrorOf(opened)).code).toBe(outcome)
+})
 
-  test('but a missing bucket makes the store unavailable', async () => {
-    server.follow((_, answer) => answer.send(404, errorXml('NoSuchBucket')))
-    expect((await s3ErrorOf(openS3Client(server.url, {}, time).open(name, 5))).code).toBe('NoSuchBucket')
-  })
-
-  test.each([
-    ['without a length', 200, {}],
-    ['of a part without saying which', 206, { 'content-length': '10' }],
-    ['of another part', 206, { 'content-range': 'bytes 1-10/50000', 'content-length': '10' }],
-    ['of the whole, where a part was asked for', 200, { 'content-length': '50000' }],
-  ])('and an answer %s makes the store unavailable', async (_, status, headers) => {
-    server.follow((_, answer) => answer.begin(status, { ...headers, connection: 'close' }))
-    const opened = openS3Client(server.url, {}, time).open(name, content.length, { first: 0, last: 9 })
-    expect((await s3ErrorOf(opened)).code).toBe('malformed')
-  })
+test.each<[string, Record<string, string>, Outcome, boolean]>([
+  ['with one byte too many', { 'content-length': '50001' }, 'absent', true],
+  ['with one byte too few', { 'content-length': '49999' }, 'absent', true],
+  ['without a length', { connection: 'close' }, 'malformed', false],
+  ['although a part was requested', { 'content-length': '50000' }, 'malformed', false],
+])('a response of a whole object %s', async (_, headers, outcome, isWhole) => {
+  server.follow((_, answer) => answer.begin(200, headers))
+  const range = isWhole ? undefined : { first: 0, last: 9 }
+  const opened = openS3Client(server.url, {}, time).open(name, content.length, range)
+  if (outcome === 'absent') expect(await opened).toBeUndefined()
+  else expect((await s3ErrorOf(opened)).code).toBe(outcome)
 })
 
 test('an object without bytes is there, and its stream ends', async () => {

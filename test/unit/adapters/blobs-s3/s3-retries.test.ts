@@ -197,17 +197,11 @@ describe('the wait', () => {
     (request, answer, nth) =>
       nth === 1 ? saying(503, 'SlowDown', headers)(request, answer, nth) : answerWell(request, answer, nth)
 
-  test('is a random part of its longest', async () => {
+  test('is a random part of its longest, which grows to ten seconds', async () => {
     time.chance = 0.25
-    server.follow(failOnce({}))
-    await openS3Client(server.url, {}, time).remove(name)
-    expect(time.sleeps).toEqual([25])
-  })
-
-  test('does not grow for ever', async () => {
     server.follow(saying(500, 'InternalError'))
-    await s3ErrorOf(openS3Client(server.url, { triesMax: 12 }, time).remove(name))
-    expect(time.sleeps.slice(-5)).toEqual([6_400, 10_000, 10_000, 10_000, 10_000])
+    await s3ErrorOf(openS3Client(server.url, { triesMax: 10 }, time).remove(name))
+    expect(time.sleeps.map((ms) => ms * 4)).toEqual([100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000])
   })
 
   test('is what the store asks for', async () => {
@@ -255,33 +249,19 @@ describe('a body', () => {
   })
 })
 
-describe('so many at once', () => {
-  test('and so many that wait; more are told at once', async () => {
-    const held: (() => void)[] = []
-    server.follow((_, answer) => void held.push(() => answer.send(204)))
-    const client = openS3Client(server.url, { requestsMax: 2, queueMax: 1 }, time)
-    const three = [1, 2, 3].map((n) => client.remove(`${n}`))
-    while (held.length < 2) await Bun.sleep(5)
-    expect(await errorOf(client.remove('4'))).toBeInstanceOf(NoSlot)
-
-    expect(held.length).toBe(2)
-    held[0]?.()
-    while (held.length < 3) await Bun.sleep(5)
-    for (const answer of held.slice(1)) answer()
-    await Promise.all(three)
-  })
-
-  test('and a request that waits too long fails too', async () => {
-    const held: (() => void)[] = []
-    server.follow((_, answer) => void held.push(() => answer.send(200)))
-    const client = openS3Client(server.url, { requestsMax: 1, attemptTimeoutMs: shortMs }, time)
-    // Its size gives it seconds.
-    const first = client.put('1', bodyOf(new Uint8Array(1024 * 1024)))
-    while (held.length === 0) await Bun.sleep(5)
-    expect(await errorOf(client.remove('2'))).toBeInstanceOf(NoSlot)
-    held[0]?.()
-    await first
-  })
+test('only so many requests run and wait; others fail at once, and those that wait too long fail too', async () => {
+  const held: (() => void)[] = []
+  server.follow((_, answer) => void held.push(() => answer.send(200)))
+  const client = openS3Client(server.url, { requestsMax: 2, queueMax: 1, attemptTimeoutMs: shortMs }, time)
+  // Their size gives them seconds.
+  const running = ['1', '2'].map((one) => client.put(one, bodyOf(new Uint8Array(1024 * 1024))))
+  while (held.length < 2) await Bun.sleep(5)
+  const waiting = errorOf(client.remove('3'))
+  expect(await errorOf(client.remove('4'))).toBeInstanceOf(NoSlot)
+  expect(await waiting).toBeInstanceOf(NoSlot)
+  for (const answer of held) answer()
+  await Promise.all(running)
+  expect(held.length).toBe(2)
 })
 
 test('no request and no error contains a secret', async () => {

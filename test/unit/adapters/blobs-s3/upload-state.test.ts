@@ -13,15 +13,18 @@ const notes = fc.record({
   replaced: fc.array(names, { maxLength: 5 }),
 })
 
-test('notes come back as they were written', () => {
+test('notes are parsed as they were written, and tell the size of all parts and tails', () => {
+  expect([parseNotes(undefined), totalBytes(emptyState)]).toEqual([emptyState, 0])
   fc.assert(
     fc.property(notes, (written) => {
       expect(parseNotes(formatNotes(written))).toEqual(written)
+      const stored = [...(written.multipart?.parts ?? []), ...written.tails]
+      expect(totalBytes(written)).toBe(stored.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0))
     }),
   )
 })
 
-test('they read as they stand in rows, of servers beside this one too', () => {
+test('notes are those of other versions, because servers of two versions share rows', () => {
   const [key, tail, last, old] = [freshKey(), freshKey(), freshKey(), freshKey()]
   const text = `{"name":"${key}","id":"u","parts":[["\\"e\\"",7]],"tail":["${tail}",5],"old":["${old}"]}`
   const written = {
@@ -36,24 +39,6 @@ test('they read as they stand in rows, of servers beside this one too', () => {
     { key: tail, sizeBytes: 5 },
     { key: last, sizeBytes: 2 },
   ])
-})
-
-test('no notes are notes of nothing', () => {
-  expect(parseNotes(undefined)).toEqual(emptyState)
-  expect(parseNotes(formatNotes(emptyState))).toEqual(emptyState)
-  expect(totalBytes(emptyState)).toBe(0)
-})
-
-test('the size is that of all parts and tails', () => {
-  fc.assert(
-    fc.property(notes, ({ multipart, tails, replaced }) => {
-      const inParts = (multipart?.parts ?? []).map((part) => part.sizeBytes)
-      const inTails = tails.map((tail) => tail.sizeBytes)
-      const sum = [...inParts, ...inTails].reduce((one, other) => one + other, 0)
-
-      expect(totalBytes({ multipart, tails, replaced })).toBe(sum)
-    }),
-  )
 })
 
 test('notes of as many parts as there can be fit into a megabyte, checksums included', () => {

@@ -1,209 +1,177 @@
-// When the public keys are fetched, and which count meanwhile.
+// When the public keys are fetched, and which are valid meanwhile.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { KeySet } from '../../../../src/adapters/identity-remote/key-set.ts'
 import { Unavailable } from '../../../../src/oci/errors.ts'
-import { errorOf } from '../../../support/basics/outcomes.ts'
 import { until } from '../../../support/clocks/until.ts'
 import { noon } from '../../../support/identity/remote-identity.ts'
 import { TokenIssuer, type TokenIssuerState } from '../../../support/identity/token-issuer.ts'
 
-const rules = { algorithms: ['ES256'] }
 const minuteMs = 60_000
 const maxAgeMs = 10 * minuteMs
 
 let now = noon
 let service = await TokenIssuer.start()
 let keys = new KeySet(service.jwksUrl, { now: () => now })
+let [oldKey, newKey] = service.keys
+let tokens: Readonly<Record<string, string>> = {}
 
 beforeEach(async () => {
   now = noon
   service = await TokenIssuer.start()
   keys = new KeySet(service.jwksUrl, { now: () => now })
+  const claims = { exp: noon / 1000 + 86_400 }
+  oldKey = service.keys[0]
+  newKey = await service.addKey()
+  const otherKey = await service.addKey('ES512', 'other')
+  service.keys = service.keys.slice(0, 1)
+  tokens = {
+    old: await service.sign(claims),
+    new: await service.sign(claims, { key: newKey }),
+    unknown: await service.sign(claims, { header: { kid: 'made up' } }),
+    'of an algorithm that is not accepted': await service.sign(claims, { key: otherKey }),
+  }
 })
 
 afterEach(() => service.stop())
 
-async function isGood(token: string): Promise<boolean> {
-  return (await keys.verify(token, rules)) !== undefined
+function verdictOn(token: string): Promise<'good' | 'bad' | 'unavailable'> {
+  return keys.verify(token, { algorithms: ['ES256'] }).then(
+    (claims) => (claims === undefined ? 'bad' : 'good'),
+    (error: unknown) => {
+      expect(error).toBeInstanceOf(Unavailable)
+      return 'unavailable'
+    },
+  )
 }
 
-async function isUnknowable(token: string): Promise<boolean> {
-  return (await errorOf(keys.verify(token, rules))) instanceof Unavailable
-}
+/** What the service does; or so much later, the verdict on a token, and how many requests it took since the beginning. */
+type Step =
+  | 'publish the new key'
+  | 'withdraw the old key'
+  | TokenIssuerState
+  | readonly [laterMs: number, token: string, verdict: string, calls: number]
 
-/** A key that the service has begun to sign with, and publishes. */
-async function rotate(): Promise<string> {
-  return service.sign({ exp: noon / 1000 + 86_400 }, { key: await service.addKey() })
-}
+const lives: readonly (readonly [words: string, ...steps: Step[]])[] = [
+  [
+    'is fetched for the first token, and again after ten minutes',
+    [0, 'old', 'good', 1],
+    [maxAgeMs - 1, 'old', 'good', 1],
+    [1, 'old', 'good', 2],
+  ],
+  [
+    'does not contain a withdrawn key once it is fetched again',
+    'publish the new key',
+    [0, 'old', 'good', 1],
+    [0, 'new', 'good', 1],
+    'withdraw the old key',
+    [maxAgeMs, 'old', 'bad', 2],
+    [0, 'new', 'good', 2],
+  ],
+  [
+    'is fetched for an unknown key, but at most every half minute',
+    [0, 'old', 'good', 1],
+    [30_000, 'unknown', 'bad', 2],
+    [29_999, 'unknown', 'bad', 2],
+    [1, 'unknown', 'bad', 3],
+  ],
+  [
+    'contains a new key as soon as the service has published it',
+    [0, 'old', 'good', 1],
+    'publish the new key',
+    [30_000, 'new', 'good', 2],
+    [0, 'old', 'good', 2],
+  ],
+  [
+    'is not fetched for an algorithm that is not accepted',
+    [0, 'old', 'good', 1],
+    [30_000, 'of an algorithm that is not accepted', 'bad', 1],
+  ],
+  [
+    'is not fetched for five seconds after a failure',
+    '500',
+    [0, 'old', 'unavailable', 1],
+    [4_999, 'old', 'unavailable', 1],
+    'good',
+    [1, 'old', 'good', 2],
+  ],
+  [
+    'is waited for again once the service has answered',
+    [0, 'old', 'good', 1],
+    '500',
+    [maxAgeMs, 'old', 'good', 2],
+    'good',
+    // An unknown key waits for the set.
+    [5_000, 'unknown', 'bad', 3],
+    'withdraw the old key',
+    [maxAgeMs, 'old', 'bad', 4],
+  ],
+]
 
-async function lastingToken(): Promise<string> {
-  return service.sign({ exp: noon / 1000 + 86_400 })
+async function follow(steps: readonly Step[]): Promise<void> {
+  for (const step of steps) {
+    if (step === 'publish the new key') service.keys = [oldKey, newKey].filter((key) => key !== undefined)
+    else if (step === 'withdraw the old key') service.keys = service.keys.filter((key) => key !== oldKey)
+    else if (typeof step === 'string') service.state = step
+    else {
+      const [laterMs, token, verdict, calls] = step
+      now += laterMs
+      expect([token, await verdictOn(tokens[token] ?? ''), service.calls]).toEqual([token, verdict, calls])
+    }
+  }
 }
 
 describe('the set of keys', () => {
-  test('is fetched when the first token comes, once for all that come together', async () => {
-    expect(service.calls).toBe(0)
-    const token = await service.sign()
-    const all = await Promise.all(Array.from({ length: 100 }, () => isGood(token)))
+  test.each(lives)('%s', (_, ...steps) => follow(steps))
 
-    expect([new Set(all), service.calls]).toEqual([new Set([true]), 1])
-  })
-
-  test('is fetched again after ten minutes, and not before', async () => {
-    const token = await lastingToken()
-    await isGood(token)
-    now += maxAgeMs - 1
-    await isGood(token)
-    expect(service.calls).toBe(1)
-    now += 1
-    await isGood(token)
-
+  test('is fetched once for many tokens at the same time, with known keys or unknown ones', async () => {
+    const { old = '', unknown = '' } = tokens
+    const all = await Promise.all(Array.from({ length: 100 }, () => verdictOn(old)))
+    expect([new Set(all), service.calls]).toEqual([new Set(['good']), 1])
+    now += 30_000
+    await Promise.all(Array.from({ length: 5 }, () => verdictOn(unknown)))
     expect(service.calls).toBe(2)
-  })
-
-  test('counts no key that was withdrawn once it is fetched again', async () => {
-    const token = await lastingToken()
-    const other = await rotate()
-    expect([await isGood(token), await isGood(other)]).toEqual([true, true])
-    service.keys = service.keys.slice(1)
-    now += maxAgeMs
-
-    expect([await isGood(token), await isGood(other)]).toEqual([false, true])
-  })
-})
-
-describe('an unknown key', () => {
-  test('makes the set be fetched once, and then not for half a minute', async () => {
-    await isGood(await lastingToken())
-    now += 30_000
-    const made = await service.sign({ exp: noon / 1000 + 86_400 }, { header: { kid: 'made up' } })
-    expect([await isGood(made), service.calls]).toEqual([false, 2])
-    now += 29_999
-    expect([await isGood(made), service.calls]).toEqual([false, 2])
-    now += 1
-
-    expect([await isGood(made), service.calls]).toEqual([false, 3])
-  })
-
-  test('is good at once when the service has published it meanwhile', async () => {
-    const old = await lastingToken()
-    await isGood(old)
-    now += 30_000
-    const fresh = await rotate()
-
-    expect([await isGood(fresh), await isGood(old), service.calls]).toEqual([true, true, 2])
-  })
-
-  test('of many tokens makes the set be fetched once', async () => {
-    await isGood(await lastingToken())
-    now += 30_000
-    const made = await Promise.all(
-      [1, 2, 3, 4, 5].map((kid) => service.sign({}, { header: { kid: `made up ${kid}` } })),
-    )
-    await Promise.all(made.map(isGood))
-
-    expect(service.calls).toBe(2)
-  })
-
-  test('makes nothing be fetched for a token whose algorithm does not count', async () => {
-    await isGood(await lastingToken())
-    now += 30_000
-    const key = await service.addKey('ES512', 'made up')
-
-    expect([await isGood(await service.sign({}, { key })), service.calls]).toEqual([false, 1])
   })
 })
 
 const failures: readonly TokenIssuerState[] = ['500', 'html', 'no keys', 'keys that are none', 'redirect']
 
 describe.each(failures)('while the service of the keys is %s', (state) => {
-  test('and there are none, the result is unavailable', async () => {
-    service.state = state
-    expect(await isUnknowable(await service.sign())).toBe(true)
+  test('tokens are unavailable if there are no keys, or if they need a key that is not in the older set', async () => {
+    await follow([state, [0, 'old', 'unavailable', 1], 'good', [5_000, 'old', 'good', 2], state, 'publish the new key'])
+    await follow([[minuteMs, 'new', 'unavailable', 3], 'good', [5_000, 'new', 'good', 4]])
   })
 
-  test('an older set goes on to count, for as long as that lasts', async () => {
-    const token = await lastingToken()
-    await isGood(token)
+  test('an older set stays valid as long as that lasts, and is replaced afterwards', async () => {
+    const { old = '' } = tokens
+    await verdictOn(old)
     service.state = state
     for (let hour = 1; hour <= 12; hour += 1) {
       now += 60 * minuteMs
-      expect(await isGood(token)).toBe(true)
+      expect(await verdictOn(old)).toBe('good')
     }
     service.state = 'good'
     service.keys = []
 
     await until('the withdrawn key is gone', async () => {
       now += 5_000
-      return !(await isGood(token))
+      return (await verdictOn(old)) === 'bad'
     })
-  })
-
-  test('a key that is not in the older set is reported as unavailable', async () => {
-    await isGood(await lastingToken())
-    now += minuteMs
-    service.state = state
-    const fresh = await rotate()
-    expect(await isUnknowable(fresh)).toBe(true)
-    service.state = 'good'
-    now += 5_000
-
-    expect(await isGood(fresh)).toBe(true)
   })
 })
 
-describe('a service of keys that fails', () => {
-  test('gets no request for five seconds', async () => {
-    service.state = '500'
-    const token = await service.sign()
-    await isUnknowable(token)
-    now += 4_999
-    await isUnknowable(token)
-    expect(service.calls).toBe(1)
-    service.state = 'good'
-    now += 1
+test('a failed service delays no caller if there is an older set: it is asked again in the background', async () => {
+  await follow([[0, 'old', 'good', 1], '500', [maxAgeMs, 'old', 'good', 2], [0, 'old', 'good', 2]])
+  now += 5_000
+  const { promise, resolve } = Promise.withResolvers<void>()
+  service.hold = promise
+  expect(await verdictOn(tokens['old'] ?? '')).toBe('good')
 
-    expect([await isGood(token), service.calls]).toEqual([true, 2])
-  })
+  await until('it is asked again', () => service.calls === 3)
+  resolve()
+})
 
-  test('delays no caller if there is an older set: the service is asked again in the background', async () => {
-    const token = await lastingToken()
-    await isGood(token)
-    service.state = '500'
-    now += maxAgeMs
-    await isGood(token)
-    expect(service.calls).toBe(2)
-    await isGood(token)
-    expect(service.calls).toBe(2)
-    now += 5_000
-    const { promise, resolve } = Promise.withResolvers<void>()
-    service.hold = promise
-    expect(await isGood(token)).toBe(true)
+test('a service at an address that refuses connections makes tokens unavailable', async () => {
+  await service.stop()
 
-    await until('it is asked again', () => service.calls === 3)
-    resolve()
-  })
-
-  test('is waited for again once it has answered: a key that was withdrawn since counts no more', async () => {
-    const token = await lastingToken()
-    await isGood(token)
-    service.state = '500'
-    now += maxAgeMs
-    await isGood(token)
-    service.state = 'good'
-    now += 5_000
-    // An unknown key waits for the set, whatever else is known.
-    await isGood(await service.sign({ exp: noon / 1000 + 86_400 }, { header: { kid: 'made up' } }))
-    expect(service.calls).toBe(3)
-    service.keys = []
-    now += maxAgeMs
-
-    expect(await isGood(token)).toBe(false)
-  })
-
-  test('at an address that refuses connections is unavailable', async () => {
-    await service.stop()
-
-    expect(await isUnknowable(await service.sign())).toBe(true)
-  })
+  expect(await verdictOn(tokens['old'] ?? '')).toBe('unavailable')
 })

@@ -1,116 +1,57 @@
 // Answers that limit the rights of a caller: none gives more than the roles do.
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { narrowGrants } from '../../../../src/adapters/identity-remote/me-response.ts'
 import type { RepositoryName } from '../../../../src/oci/names.ts'
-import {
-  matchesPattern,
-  parseRepositoryPattern,
-  type RepositoryPattern,
-} from '../../../../src/oci/repository-pattern.ts'
+import { matchesPattern, parseRepositoryPattern } from '../../../../src/oci/repository-pattern.ts'
 import type { Grant, Right } from '../../../../src/ports/identity.ts'
+import { patterned } from '../../../support/stores/metadata-rows.ts'
 
 const rights: readonly Right[] = ['pull', 'push', 'delete', 'operate']
-const all: readonly Grant[] = [{ rights: new Set(rights) }]
 
-function pattern(text: string): RepositoryPattern {
-  const parsed = parseRepositoryPattern(text)
-  if (parsed === undefined) throw new Error(`${text} is no pattern`)
-  return parsed
+function grantOf(given: readonly Right[], repositories?: readonly string[]): Grant {
+  return { rights: new Set(given), ...(repositories && { repositories: repositories.map(patterned) }) }
 }
 
-function isAllowed(grants: readonly Grant[], right: Right, name: string): boolean {
-  return grants.some(
-    (grant) =>
-      grant.rights.has(right) &&
-      (grant.repositories?.some((one) => matchesPattern(one, name as RepositoryName)) ?? true),
-  )
-}
+/** What the roles give, what the answer says, and what is left. */
+const cases: readonly (readonly [words: string, Grant, said: Readonly<Record<string, unknown>>, Grant])[] = [
+  ['no limits', grantOf(rights), {}, grantOf(rights)],
+  ['null for both', grantOf(rights), { rights: null, repositories: null }, grantOf(rights)],
+  ['some rights', grantOf(['pull', 'push']), { rights: ['push', 'delete'] }, grantOf(['push'])],
+  ['no right', grantOf(rights), { rights: [] }, grantOf([])],
+  ['unknown rights', grantOf(rights), { rights: ['READ', 'Pull', ' pull'] }, grantOf([])],
+  ['rights that are no texts', grantOf(rights), { rights: [1, null, ['pull'], { pull: true }] }, grantOf([])],
+  ['some repositories', grantOf(rights), { repositories: ['team/*', 'base'] }, grantOf(rights, ['team/*', 'base'])],
+  ['rights for a limited grant', grantOf(['pull'], ['team/*']), { rights: ['pull'] }, grantOf(['pull'], ['team/*'])],
+  ['no repository', grantOf(rights), { repositories: [] }, grantOf(rights, [])],
+  ['no valid pattern', grantOf(rights), { repositories: ['TEAM', 'a b', '', '../x', '**'] }, grantOf(rights, [])],
+  ['patterns that are no texts', grantOf(rights), { repositories: [1, null, ['team/*']] }, grantOf(rights, [])],
+  [
+    'more than a hundred patterns',
+    grantOf(rights),
+    { repositories: Array.from({ length: 150 }, (_, index) => `team-${index}`) },
+    grantOf(
+      rights,
+      Array.from({ length: 100 }, (_, index) => `team-${index}`),
+    ),
+  ],
+  [
+    'patterns within those of the grant, or around them',
+    grantOf(['pull'], ['team/*', 'base']),
+    { repositories: ['team/a/*', '*'] },
+    grantOf(['pull'], ['team/*', 'base', 'team/a/*']),
+  ],
+  ['the same pattern', grantOf(['pull'], ['team/*']), { repositories: ['team/*'] }, grantOf(['pull'], ['team/*'])],
+  ['a pattern that only overlaps', grantOf(['pull'], ['a*']), { repositories: ['*b'] }, grantOf(['pull'], [])],
+  ['another pattern', grantOf(['pull'], ['a/*']), { repositories: ['b/*'] }, grantOf(['pull'], [])],
+]
 
-describe('an answer without limits', () => {
-  test.each([
-    ['none at all', {}],
-    ['null for both', { rights: null, repositories: null }],
-  ])('leaves all: %s', (_, said) => {
-    expect(narrowGrants(all, said)).toBe(all)
-  })
-})
-
-describe('rights', () => {
-  test('are those that the roles give and the answer names', () => {
-    const grants: readonly Grant[] = [{ rights: new Set(['pull', 'push']) }]
-
-    expect(narrowGrants(grants, { rights: ['push', 'delete'] })).toEqual([{ rights: new Set(['push']) }])
-  })
-
-  test.each([
-    ['none', []],
-    ['others', ['READ', 'Pull', ' pull']],
-    ['no texts', [1, null, ['pull'], { pull: true }]],
-  ])('are none where the answer names %s', (_, given) => {
-    expect(narrowGrants(all, { rights: given })).toEqual([{ rights: new Set() }])
-  })
-})
-
-describe('repositories', () => {
-  test('are those that match the patterns of the answer', () => {
-    expect(narrowGrants(all, { repositories: ['team/*', 'base'] })).toEqual([
-      { rights: new Set(rights), repositories: [pattern('team/*'), pattern('base')] },
-    ])
-  })
-
-  test('of a grant that is limited itself stay so where the answer names none', () => {
-    const grants: readonly Grant[] = [{ rights: new Set(['pull']), repositories: [pattern('team/*')] }]
-
-    expect(narrowGrants(grants, { rights: ['pull'] })).toEqual(grants)
-  })
-
-  test('are limited for each grant', () => {
-    const grants: readonly Grant[] = [{ rights: new Set(['pull']) }, { rights: new Set(['push']) }]
-
-    expect(narrowGrants(grants, { repositories: ['a'] }).map(({ repositories }) => repositories)).toEqual([
-      [pattern('a')],
-      [pattern('a')],
-    ])
-  })
-
-  test.each([
-    ['nothing', []],
-    ['what no name can match', ['TEAM', 'a b', '', '../x', '**']],
-    ['no texts', [1, null, ['team/*']]],
-  ])('are none where the answer names %s', (_, given) => {
-    expect(narrowGrants(all, { repositories: given })).toEqual([{ rights: new Set(rights), repositories: [] }])
-  })
-
-  test('beyond the hundredth pattern are none', () => {
-    const many = Array.from({ length: 150 }, (_, index) => `team-${index}`)
-    const grants = narrowGrants(all, { repositories: many })
-
-    expect(['team-0', 'team-99', 'team-100', 'team-149'].map((name) => isAllowed(grants, 'pull', name))).toEqual([
-      true,
-      true,
-      false,
-      false,
-    ])
-  })
-
-  test.each([
-    [
-      'the smaller of two, whichever side it is on',
-      ['team/*', 'base'],
-      ['team/a/*', '*'],
-      ['team/*', 'base', 'team/a/*'],
-    ],
-    ['the same', ['team/*'], ['team/*'], ['team/*']],
-    ['nothing where they only overlap', ['a*'], ['*b'], []],
-    ['nothing where they have nothing in common', ['a/*'], ['b/*'], []],
-  ])('of a grant that is limited itself are %s', (_, own, given, left) => {
-    const grants: readonly Grant[] = [{ rights: new Set(['pull']), repositories: own.map(pattern) }]
-
-    expect(narrowGrants(grants, { repositories: given })[0]?.repositories?.toSorted()).toEqual(
-      left.map(pattern).toSorted(),
-    )
-  })
+test.each(cases)('an answer with %s', (_, grant, said, left) => {
+  const other = grantOf(['push'])
+  const [narrowed, narrowedOther, ...more] = narrowGrants([grant, other], said)
+  expect([narrowed, more]).toEqual([left, []])
+  // Each grant is narrowed by itself.
+  expect(narrowedOther).toEqual(narrowGrants([other], said)[0])
 })
 
 const name = fc.stringMatching(/^[ab](?:\/?[ab]){0,5}$/)
@@ -119,12 +60,20 @@ const patternText = fc
   .filter((text) => parseRepositoryPattern(text) !== undefined)
 const patterns = fc.array(patternText, { maxLength: 3 })
 
+function isAllowed(grants: readonly Grant[], right: Right, repository: string): boolean {
+  return grants.some(
+    (grant) =>
+      grant.rights.has(right) &&
+      (grant.repositories?.some((one) => matchesPattern(one, repository as RepositoryName)) ?? true),
+  )
+}
+
 test('a caller limited in two ways may do only what both allow', () => {
   fc.assert(
     fc.property(patterns, patterns, fc.subarray([...rights]), name, (own, given, named, repository) => {
-      const grants: readonly Grant[] = [{ rights: new Set<Right>(['pull', 'push']), repositories: own.map(pattern) }]
+      const grants = [grantOf(['pull', 'push'], own)]
       const left = narrowGrants(grants, { repositories: given, rights: named })
-      const limits: readonly Grant[] = [{ rights: new Set(named), repositories: given.map(pattern) }]
+      const limits = [grantOf(named, given)]
       for (const right of rights) {
         if (!isAllowed(left, right, repository)) continue
         expect([isAllowed(grants, right, repository), isAllowed(limits, right, repository)]).toEqual([true, true])
