@@ -109,7 +109,7 @@ async function push(store: SqlMetadataStore, key: Key): Promise<void> {
   if (upload === undefined) throw new Error('the turn was taken by somebody else')
   await store.transaction(async (tables) => {
     await tables.uploads.commit(upload, digest)
-    const blob = await tables.blobs.add(key.accountId, digest, 5_000_000, storageKey)
+    const blob = await tables.blobs.add(key.accountId, digest, { sizeBytes: 5_000_000, key: storageKey })
     await tables.blobs.link(repository, blob?.id ?? 0, digest)
   })
 

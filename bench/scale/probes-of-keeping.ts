@@ -99,7 +99,7 @@ export const keepingProbes: readonly Probe[] = [
     async act({ tables, world, watch }) {
       const { id: accountId } = world.huge
       const digest = drawnDigest({ world })
-      const blob = await tables.blobs.add(accountId, digest, 1, freshKey())
+      const blob = await tables.blobs.add(accountId, digest, { sizeBytes: 1, key: freshKey() })
       const blobId = blob?.id ?? 0
       for (const id of world.mostLinked.holders.slice(0, linksAtOnce)) {
         await tables.blobs.link({ accountId, id }, blobId, digest)
@@ -131,7 +131,7 @@ export const keepingProbes: readonly Probe[] = [
       const storageKey = freshKey()
       const digest = `sha256:${new Bun.CryptoHasher('sha256').update(storageKey).digest('hex')}` as typeof key.digest
       const row = { accountId: key.accountId, id: key.repositoryId }
-      const blob = await tables.blobs.add(key.accountId, digest, 1, storageKey)
+      const blob = await tables.blobs.add(key.accountId, digest, { sizeBytes: 1, key: storageKey })
       const blobId = blob?.id ?? 0
       await tables.blobs.link(row, blobId, digest)
       await watch(() => tables.garbage.moveToTrash({ accountId: key.accountId, blobId, storageKey, sizeBytes: 1 }))

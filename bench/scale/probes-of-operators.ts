@@ -31,7 +31,7 @@ export const operatorProbes: readonly Probe[] = [
         await tables.blobs.markDamaged(blob)
         await tables.blobs.unmarkDamaged(blob)
         await tables.blobs.markDamaged(blob)
-        await tables.blobs.replaceDamaged(key.accountId, key.blob, blob.sizeBytes, freshKey())
+        await tables.blobs.replaceDamaged(key.accountId, key.blob, { sizeBytes: blob.sizeBytes, key: freshKey() })
       })
     },
   },

@@ -69,12 +69,13 @@ export const pushProbes: readonly Probe[] = [
     name: 'blobs.add',
     kind: 'request',
     act: ({ tables, key, world, watch }) =>
-      watch(() => tables.blobs.add(key.accountId, drawnDigest({ world }), 5_000_000, freshKey())),
+      watch(() => tables.blobs.add(key.accountId, drawnDigest({ world }), { sizeBytes: 5_000_000, key: freshKey() })),
   },
   {
     name: 'blobs.add, known already',
     kind: 'request',
-    act: ({ tables, key, watch }) => watch(() => tables.blobs.add(key.accountId, key.blob, 5_000_000, freshKey())),
+    act: ({ tables, key, watch }) =>
+      watch(() => tables.blobs.add(key.accountId, key.blob, { sizeBytes: 5_000_000, key: freshKey() })),
   },
   {
     name: 'blobs.findLocked',
@@ -87,7 +88,7 @@ export const pushProbes: readonly Probe[] = [
     async act(asked) {
       const { tables, key, watch } = asked
       const digest = drawnDigest(asked)
-      const blob = await tables.blobs.add(key.accountId, digest, 5_000_000, freshKey())
+      const blob = await tables.blobs.add(key.accountId, digest, { sizeBytes: 5_000_000, key: freshKey() })
       await watch(() => tables.blobs.link(rowOf(asked), blob?.id ?? 0, digest))
     },
   },
@@ -115,7 +116,7 @@ export const pushProbes: readonly Probe[] = [
     async act(asked) {
       const { tables, key, watch } = asked
       const digest = drawnDigest(asked)
-      const blob = await tables.blobs.add(key.accountId, digest, 5_000_000, freshKey())
+      const blob = await tables.blobs.add(key.accountId, digest, { sizeBytes: 5_000_000, key: freshKey() })
       await tables.blobs.link(rowOf(asked), blob?.id ?? 0, digest)
       await watch(() => tables.blobs.unlink(rowOf(asked), blob?.id ?? 0))
     },

@@ -24,6 +24,7 @@ export function toRegistrySettings(config: Config): RegistrySettings {
     annotationBytesMax: config.annotationBytes,
     referrersBytesMax: config.referrersBytes,
     blobBytesMax: config.blobBytes,
+    inlineBytesMax: config.inlineBytes,
     uploadsPerRepositoryMax: config.uploadsPerRepository,
     uploadsPerPrincipalMax: config.uploadsPerPrincipal,
     tagsPerPushMax: config.tagsPerPush,

@@ -1,5 +1,6 @@
 import {
   addressList,
+  byteCount,
   choice,
   credentialsPath,
   credentialsUrl,
@@ -58,6 +59,11 @@ export const storeSettings = {
     'Free space that pushes must leave on each local disk that holds blobs or metadata. With less free space, uploads and new manifests get 503. Pulls, deletions, moving tags, garbage collection and the management of users and keys still work. `auto`: 1 GiB, or 5 % of the disk if that is smaller. `0`: no reserve.',
   ),
 
+  inlineBytes: setting(
+    'storage.inline_bytes',
+    byteCount('0', '0', '64KiB'),
+    'The largest size of a blob that is stored in its row in the metadata store. A larger blob is a file or an S3 object. Stored blobs stay where they are. `0`: no blob is stored in its row.',
+  ),
   bucket: setting(
     'storage.s3.bucket',
     optionalText(),

@@ -19,6 +19,8 @@ export interface UnfinishedObject {
   readonly sizeBytes: number
   /** For the store that wrote it only, such as the upload id and the parts of an S3 multipart upload. */
   readonly notes: string | undefined
+  /** All of the bytes, if they are few: they are in the row of the upload, and the store has no object. */
+  readonly inlineBytes?: Uint8Array | undefined
 }
 
 /** What `remove` needs to remove an object in any state. */
@@ -39,6 +41,8 @@ export interface CompleteObject {
   readonly isCertain: boolean
   /** Objects that are no longer needed. They go to the trash in the transaction that records `key`. */
   readonly leftovers: readonly RemovableObject[]
+  /** All of the bytes, if they are few: they go into the row of the blob, and the store has no object. */
+  readonly inlineBytes?: Uint8Array | undefined
 }
 
 /** An object of the store that may belong to no row. */

@@ -1,6 +1,6 @@
 import type { Digest } from '../oci/digest.ts'
 import type { RepositoryName } from '../oci/names.ts'
-import type { StorageKey } from './blob-store.ts'
+import type { CompleteObject, StorageKey } from './blob-store.ts'
 import type { RepositoryKey, RepositoryRow } from './repositories.ts'
 import type { RowId } from './row-id.ts'
 
@@ -10,9 +10,14 @@ export interface LinkedBlob {
   readonly repositoryId: RowId
   readonly sizeBytes: number
   readonly storageKey: StorageKey
-  /** How long ago the lease of the link began, by the clock of the metadata store. */
-  readonly leaseAgeMs: number
-  /** The stored bytes were missing, or had another size, when they were last read. */
+  /** The bytes are in the row of the blob. The blob store has no object. */
+  readonly isInline: boolean
+  /** When the lease of the link began: milliseconds since 1970 by the clock of the metadata store. */
+  readonly leasedAt: number
+  /**
+   * The stored bytes were missing, or had another size, when they were last read. Never true for an inline blob: its
+   * row and its bytes cannot be lost separately.
+   */
   readonly isDamaged: boolean
 }
 
@@ -27,7 +32,14 @@ export interface BlobRow {
   readonly id: RowId
   readonly sizeBytes: number
   readonly storageKey: StorageKey
+  readonly isInline: boolean
 }
+
+/**
+ * Complete, durable and verified bytes: an object in the blob store, or inline bytes. Inline bytes need a key of their
+ * own too, although no object has it.
+ */
+export type NewContent = Pick<CompleteObject, 'key' | 'inlineBytes'> & { readonly sizeBytes: number }
 
 /**
  * The blobs of an account and the links of its repositories to them. An account has each blob once. A link has a lease:
@@ -37,6 +49,12 @@ export interface Blobs {
   find(repositoryKey: RepositoryKey, digest: Digest): Promise<LinkedBlob | undefined>
 
   /**
+   * The bytes of an inline blob. They never change, so an implementation may keep them in memory; the caller must not
+   * change them. Undefined if the blob has been removed. The caller has found the blob through a link.
+   */
+  findInlineBytes(blob: Pick<LinkedBlob, 'blobId' | 'storageKey'>): Promise<Uint8Array | undefined>
+
+  /**
    * At most `limit` repositories of the account that link the blob. Empty for a damaged blob. The caller must check the
    * right to pull from the repository that it chooses.
    */
@@ -44,7 +62,7 @@ export interface Blobs {
 
   /**
    * Marks the blob as damaged. Links, leases and manifest entries stay. False, without a change, if the blob is marked
-   * already, has another key now, or does not exist.
+   * already, has another key now, is inline, or does not exist.
    */
   markDamaged(blob: Pick<LinkedBlob, 'blobId' | 'storageKey'>): Promise<boolean>
 
@@ -59,15 +77,14 @@ export interface Blobs {
   /** The account's blob. It cannot be collected before the transaction ends. */
   findLocked(accountId: RowId, digest: Digest): Promise<BlobRow | undefined>
 
-  /** Adds a blob whose object is complete, durable and verified. Undefined, without a change, if the account has it. */
-  add(accountId: RowId, digest: Digest, sizeBytes: number, key: StorageKey): Promise<BlobRow | undefined>
+  /** Adds a blob. Undefined, without a change, if the account has it. */
+  add(accountId: RowId, digest: Digest, content: NewContent): Promise<BlobRow | undefined>
 
   /**
-   * Gives a damaged blob a new object, which is complete, durable and verified. Removes the mark and moves the old key
-   * to the trash. Undefined, without a change, if the account has no damaged blob with this digest. Of several
-   * concurrent calls, one succeeds.
+   * Gives a damaged blob new content. Removes the mark and moves the old key to the trash. Undefined, without a change,
+   * if the account has no damaged blob with this digest. Of several concurrent calls, one succeeds.
    */
-  replaceDamaged(accountId: RowId, digest: Digest, sizeBytes: number, key: StorageKey): Promise<BlobRow | undefined>
+  replaceDamaged(accountId: RowId, digest: Digest, content: NewContent): Promise<BlobRow | undefined>
 
   /**
    * Links the blob, or renews its lease if it is linked. Queues it for the collector. Manifest entries of the

@@ -19,9 +19,9 @@ export interface Amount {
   readonly bytes: number
 }
 
-/** The blobs of the source. */
+/** The blobs of the source whose bytes are in its blob store. Inline blobs are moved with their rows. */
 export interface MovableBlobs {
-  /** Counts all blobs. Reads every row. */
+  /** Counts all of them. Reads every row. */
   measure(): Promise<Amount>
 
   /**

@@ -10,7 +10,7 @@ export interface Upload {
   readonly id: UploadId
   readonly repository: RepositoryRow
   readonly storageKey: StorageKey
-  /** The durable bytes. After a crash, the upload continues behind them. */
+  /** The durable bytes. After a crash, the upload continues behind them. `find` leaves inline bytes out. */
   readonly object: UnfinishedObject
   /**
    * The SHA-256 digest of these bytes, if an unbroken chain of writers computed it. Then they need not be read again.
@@ -86,8 +86,8 @@ export interface Uploads {
   renewTurn(upload: Upload, turnMs: number): Promise<boolean>
 
   /**
-   * Records the durable bytes and ends the turn. False, without a change, if the turn is lost or the session is not
-   * open.
+   * Records the durable bytes, and inline bytes themselves, and ends the turn, in one step. False, without a change, if
+   * the turn is lost or the session is not open.
    */
   releaseTurn(upload: Upload, object: UnfinishedObject, receivedDigest: Digest | undefined): Promise<boolean>
 

@@ -3,12 +3,14 @@ import { BytesLost, RegistryRefusal } from '../oci/errors.ts'
 import type { RepositoryName } from '../oci/names.ts'
 import type { BlobStore, ByteRange, OutgoingBytes } from '../ports/blob-store.ts'
 import type { LinkedBlob } from '../ports/blobs.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
 import type { Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { RepositoryKey } from '../ports/repositories.ts'
 import { isAllowed, lacksScopeFor } from './access.ts'
 import { checkStillOpen } from './accounts.ts'
+import { openContent } from './blob-content.ts'
 import { getRepository } from './repositories.ts'
 import type { RegistrySettings } from './settings.ts'
 
@@ -16,6 +18,7 @@ type FindNeeds = { readonly metadata: Pick<MetadataStore, 'blobs' | 'repositorie
 type DescribeNeeds = FindNeeds & {
   readonly metadata: Pick<MetadataStore, 'blobs' | 'repositories' | 'transaction'>
   readonly settings: Pick<RegistrySettings, 'leaseMs'>
+  readonly clock: Pick<Clock, 'now'>
 }
 type OpenNeeds = FindNeeds & { readonly blobs: Pick<BlobStore, 'open' | 'presignDownload'> }
 type MountNeeds = {
@@ -38,7 +41,7 @@ export async function describeBlob(
 ): Promise<number> {
   const blob = await findBlob(needs, repositoryKey, digest)
   if (blob.isDamaged) throw new RegistryRefusal('blob-unknown', { digest })
-  if (blob.leaseAgeMs > needs.settings.leaseMs / 2) await renewLease(needs, repositoryKey, digest)
+  if (needs.clock.now() - blob.leasedAt > needs.settings.leaseMs / 2) await renewLease(needs, repositoryKey, digest)
   return blob.sizeBytes
 }
 
@@ -55,8 +58,8 @@ async function renewLease({ metadata }: DescribeNeeds, repositoryKey: Repository
 export interface FoundBlob {
   readonly sizeBytes: number
   /** All bytes or a part. A method of its own, because a range can be checked only against the size. */
-  open(range?: ByteRange): Promise<OutgoingBytes>
-  /** A URL of the blob store itself, if it has one. */
+  open(range?: ByteRange): Promise<OutgoingBytes | Uint8Array>
+  /** A URL of the blob store itself, if it has one and has the bytes. */
   linkFor(lifetimeSeconds: number): string | undefined
 }
 
@@ -68,7 +71,7 @@ export async function openBlob(needs: OpenNeeds, repositoryKey: RepositoryKey, d
     open: (range) => openBytes(needs, repositoryKey, digest, blob, range),
     // No client is redirected to bytes that are known to be lost.
     linkFor: (lifetimeSeconds) =>
-      blob.isDamaged ? undefined : needs.blobs.presignDownload(blob.storageKey, lifetimeSeconds),
+      blob.isDamaged || blob.isInline ? undefined : needs.blobs.presignDownload(blob.storageKey, lifetimeSeconds),
   }
 }
 
@@ -78,8 +81,8 @@ async function openBytes(
   digest: Digest,
   blob: LinkedBlob,
   range: ByteRange | undefined,
-): Promise<OutgoingBytes> {
-  const bytes = blob.isDamaged ? undefined : await needs.blobs.open(blob.storageKey, blob.sizeBytes, range)
+): Promise<OutgoingBytes | Uint8Array> {
+  const bytes = blob.isDamaged ? undefined : await openContent(needs, blob, range)
   return bytes ?? openDoubtful(needs, repositoryKey, digest, range)
 }
 
@@ -92,9 +95,9 @@ async function openDoubtful(
   repositoryKey: RepositoryKey,
   digest: Digest,
   range: ByteRange | undefined,
-): Promise<OutgoingBytes> {
+): Promise<OutgoingBytes | Uint8Array> {
   const blob = await findBlob(needs, repositoryKey, digest)
-  const bytes = await needs.blobs.open(blob.storageKey, blob.sizeBytes, range)
+  const bytes = await openContent(needs, blob, range)
   if (bytes !== undefined) {
     // If the row cannot be written now, the next read removes the mark.
     if (blob.isDamaged) await needs.metadata.blobs.unmarkDamaged(blob).catch(() => false)

@@ -13,6 +13,8 @@ export interface RegistrySettings {
   readonly annotationBytesMax: number
   readonly referrersBytesMax: number
   readonly blobBytesMax: number
+  /** Blobs of at most this size are stored inline, in their rows. 0: none. */
+  readonly inlineBytesMax: number
   readonly uploadsPerRepositoryMax: number
   /** Open upload sessions of one caller in one repository. */
   readonly uploadsPerPrincipalMax: number

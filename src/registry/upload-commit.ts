@@ -1,10 +1,11 @@
-import { type RunningHash, startHash } from '../lib/hashing.ts'
+import { hashHex, type RunningHash, startHash } from '../lib/hashing.ts'
 import { algorithmOf, type Digest } from '../oci/digest.ts'
 import { type LostBytes, RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import type { BlobStore, CompleteObject, StorageKey } from '../ports/blob-store.ts'
 import type { BlobRow } from '../ports/blobs.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { Upload, UploadOwner } from '../ports/uploads.ts'
+import { hasContent } from './blob-content.ts'
 import { staysWritable } from './read-only.ts'
 
 /** What a turn knows about the bytes of its upload. */
@@ -31,6 +32,7 @@ export async function computeDigest(
   const { receivedDigest } = upload
   const coversAll = receivedDigest === expected && upload.object.sizeBytes === sizeBytes
   if (object.isCertain && coversAll) return receivedDigest
+  if (object.inlineBytes !== undefined) return `${algorithm}:${hashHex(algorithm, object.inlineBytes)}`
   const bytes = await blobs.read(object.key, sizeBytes)
   if (bytes === undefined) {
     const cause = new Error('the object of the upload is missing or has the wrong size')
@@ -51,10 +53,11 @@ interface CommitNeeds {
   readonly noteLoss?: (lost: LostBytes) => void
 }
 
-/** An upload whose bytes are complete, durable and verified. */
+/** An upload whose bytes are complete and verified, and durable unless they are inline. */
 interface VerifiedUpload {
   readonly owner: UploadOwner
-  readonly upload: Upload
+  /** The session. Undefined if one request uploaded inline bytes. */
+  readonly upload: Upload | undefined
   readonly digest: Digest
   readonly object: CompleteObject
   readonly sizeBytes: number
@@ -97,37 +100,42 @@ class UncheckedBlob extends Error {
 /** `presentKey`: the key of an object that was found in the store. */
 async function writeRows(
   tables: Tables,
-  { upload, digest, object, sizeBytes }: VerifiedUpload,
+  { owner, upload, digest, object, sizeBytes }: VerifiedUpload,
   presentKey: StorageKey | undefined,
 ): Promise<void> {
-  const { key, leftovers } = object
-  const { accountId } = upload.repository
+  const { accountId } = owner
   if (!(await staysWritable(tables))) throw new RegistryRefusal('read-only')
-  if (!(await tables.uploads.commit(upload, digest))) throw new RegistryRefusal('upload-unknown', { id: upload.id })
+  const repository = upload?.repository ?? (await tables.repositories.ensure(owner))
+  if (upload !== undefined && !(await tables.uploads.commit(upload, digest))) {
+    throw new RegistryRefusal('upload-unknown', { id: upload.id })
+  }
+  const content = { ...object, sizeBytes }
   const added =
-    (await tables.blobs.add(accountId, digest, sizeBytes, key)) ??
-    (await tables.blobs.replaceDamaged(accountId, digest, sizeBytes, key))
+    (await tables.blobs.add(accountId, digest, content)) ??
+    (await tables.blobs.replaceDamaged(accountId, digest, content))
   const blob = added ?? (await tables.blobs.findLocked(accountId, digest))
   if (blob === undefined) {
     const cause = new Error(`the blob ${digest} was removed during the commit`)
     throw new Unavailable('metadata-store', { cause })
   }
   if (added === undefined) {
-    if (blob.storageKey !== presentKey) throw new UncheckedBlob(blob)
-    await tables.garbage.trash({ storageKey: key, notes: undefined })
+    if (!blob.isInline && blob.storageKey !== presentKey) throw new UncheckedBlob(blob)
+    // Without a session, no object was ever opened under the key.
+    if (upload !== undefined) await tables.garbage.trash({ storageKey: object.key, notes: undefined })
   }
-  for (const leftover of leftovers) await tables.garbage.trash(leftover)
-  await tables.blobs.link(upload.repository, blob.id, digest)
+  for (const leftover of object.leftovers) await tables.garbage.trash(leftover)
+  await tables.blobs.link(repository, blob.id, digest)
 }
 
 /** If the object of the blob is lost, marks the blob as damaged. Then the next transaction replaces the object. */
 async function isPresent(
   { blobs, metadata, noteLoss }: CommitNeeds,
   { owner, digest }: VerifiedUpload,
-  { id, storageKey, sizeBytes }: BlobRow,
+  blob: BlobRow,
 ): Promise<boolean> {
-  if (await blobs.has(storageKey, sizeBytes)) return true
-  const isNewlyMarked = await metadata.blobs.markDamaged({ blobId: id, storageKey })
+  if (await hasContent({ blobs }, blob)) return true
+  const { storageKey } = blob
+  const isNewlyMarked = await metadata.blobs.markDamaged({ blobId: blob.id, storageKey })
   if (isNewlyMarked) noteLoss?.({ repository: owner.repository, digest, storageKey })
   return false
 }

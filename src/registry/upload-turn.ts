@@ -5,17 +5,18 @@ import type { BlobStore, BlobWriter } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Upload, UploadOwner } from '../ports/uploads.ts'
+import { openContentWriter, type WriteNeeds } from './blob-content.ts'
 import type { RegistrySettings } from './settings.ts'
 import { commitUpload, computeDigest } from './upload-commit.ts'
 import { endingOf, eventOf, type TurnState } from './upload-endings.ts'
 import type { UploadWriters, WriterHandle } from './upload-writers.ts'
 
-export interface TurnNeeds {
+export interface TurnNeeds extends WriteNeeds {
   readonly blobs: Pick<BlobStore, 'openWriter' | 'read' | 'has'>
   readonly metadata: Pick<MetadataStore, 'uploads' | 'blobs' | 'transaction'>
   readonly clock: Pick<Clock, 'every'>
   readonly writers: UploadWriters
-  readonly settings: Pick<RegistrySettings, 'blobBytesMax'>
+  readonly settings: Pick<RegistrySettings, 'blobBytesMax' | 'inlineBytesMax'>
   /** Called when stored bytes are found lost, to write a line to the log. */
   readonly noteLoss?: (lost: LostBytes) => void
 }
@@ -36,10 +37,9 @@ export const turnMs = 30_000
 
 /**
  * A turn: the exclusive, time-limited right to write to an upload (a lease with a fencing token, its epoch). This
- * object owns one turn from the claim to the end: the blob writer, the running hash, and a heartbeat that renews the
- * turn while bytes arrive, while the store completes the object, and while stored bytes are read again. A fault aborts
- * the turn as `upload-endings.ts` says. Usage: `await using turn = await UploadTurn.claim(...)`, then either
- * `await turn.append(chunk)` or `await turn.commit(digest, chunk)`.
+ * object owns one turn from the claim to the end: the writer, the running hash, and a heartbeat that renews the turn
+ * while bytes arrive, while the store completes the object, and while stored bytes are read again. A fault aborts the
+ * turn as `upload-endings.ts` says. Usage: `await using turn = await UploadTurn.claim(...)`, then `append` or `commit`.
  */
 export class UploadTurn implements AsyncDisposable {
   readonly #needs: TurnNeeds
@@ -191,7 +191,7 @@ export class UploadTurn implements AsyncDisposable {
     const isEmpty = upload.object.sizeBytes === 0
     this.#hash = isEmpty && kept?.algorithm !== algorithm ? startHash(algorithm) : kept
     this.#chunk = chunk
-    this.#writer = await this.#needs.blobs.openWriter(upload.storageKey, upload.object)
+    this.#writer = await openContentWriter(this.#needs, upload)
     return this.#writer
   }
 

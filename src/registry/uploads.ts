@@ -1,8 +1,8 @@
-import type { Digest } from '../oci/digest.ts'
+import { hashHex } from '../lib/hashing.ts'
+import { algorithmOf, type Digest } from '../oci/digest.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { StorageKey } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { DiskSpace } from '../ports/disk-space.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryRow } from '../ports/repositories.ts'
 import type {
@@ -14,7 +14,9 @@ import type {
   UploadOwner,
   UploadState,
 } from '../ports/uploads.ts'
+import { becomesInline } from './blob-content.ts'
 import type { RegistrySettings } from './settings.ts'
+import { commitUpload } from './upload-commit.ts'
 import { type IncomingChunk, type TurnNeeds, turnMs, UploadTurn } from './upload-turn.ts'
 import type { WaitingSlot } from './upload-writers.ts'
 
@@ -27,8 +29,7 @@ import type { WaitingSlot } from './upload-writers.ts'
 
 export interface UploadNeeds extends TurnNeeds {
   readonly clock: Clock
-  readonly disk: Pick<DiskSpace, 'isLow'>
-  readonly settings: Pick<RegistrySettings, 'blobBytesMax'> & SessionLimits
+  readonly settings: TurnNeeds['settings'] & SessionLimits
 }
 
 type SessionLimits = Pick<RegistrySettings, 'uploadsPerRepositoryMax' | 'uploadsPerPrincipalMax'>
@@ -136,7 +137,7 @@ export async function appendToUpload(
   return await turn.append(chunk)
 }
 
-/** A blob in one request: it creates the session, writes it and commits it. */
+/** A blob in one request. If the blob is not inline, the request creates a session, writes to it and commits it. */
 export async function uploadAtOnce(
   needs: UploadNeeds,
   owner: UploadOwner,
@@ -144,9 +145,34 @@ export async function uploadAtOnce(
   chunk: IncomingChunk,
 ): Promise<void> {
   if (chunk.first !== undefined && chunk.first !== 0) throw new RegistryRefusal('upload-out-of-order', { received: 0 })
+  if (becomesInline(needs.settings, chunk.lengthBytes)) return uploadInline(needs, owner, digest, chunk)
   const upload = await startUpload(needs, owner, 'ours')
   await using turn = UploadTurn.ofNewUpload(needs, owner, upload)
   await turn.commit(digest, chunk)
+}
+
+/** Few bytes in one request need no session: they are received, verified, and stored with the blob in one transaction. */
+async function uploadInline(
+  needs: UploadNeeds,
+  owner: UploadOwner,
+  digest: Digest,
+  { body, lengthBytes = 0 }: IncomingChunk,
+): Promise<void> {
+  if (needs.disk.isLow()) throw new RegistryRefusal('disk-low')
+  const inlineBytes = new Uint8Array(lengthBytes)
+  let received = 0
+  for await (const bytes of body) {
+    if (received + bytes.length <= lengthBytes) inlineBytes.set(bytes, received)
+    received += bytes.length
+  }
+  if (received !== lengthBytes) {
+    throw new RegistryRefusal('content-length-mismatch', { announced: lengthBytes, received })
+  }
+  const algorithm = algorithmOf(digest)
+  const actual = `${algorithm}:${hashHex(algorithm, inlineBytes)}`
+  if (actual !== digest) throw new RegistryRefusal('digest-mismatch', { digest, actual })
+  const object = { key: needs.clock.freshId() as StorageKey, isCertain: true, leftovers: [], inlineBytes }
+  await commitUpload(needs, { owner, upload: undefined, digest, object, sizeBytes: lengthBytes })
 }
 
 /** How long a repeated closing request waits for the request that it repeats. */

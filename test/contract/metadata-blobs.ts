@@ -23,7 +23,9 @@ function losing(open: OpenMetadataStore): void {
       holders: await metadata.blobs.listHolders(shelf.accountId, blob.digest, 10),
     })
     const replace = (storageKey = freshKey(), digest = blob.digest) =>
-      metadata.transaction(async ({ blobs }) => blobs.replaceDamaged(shelf.accountId, digest, 5, storageKey))
+      metadata.transaction(async ({ blobs }) =>
+        blobs.replaceDamaged(shelf.accountId, digest, { sizeBytes: 5, key: storageKey }),
+      )
     return { shelf, blob, at, look, replace, metadata }
   }
 
@@ -60,7 +62,9 @@ function losing(open: OpenMetadataStore): void {
 
     const { found, holders } = await look()
     const storageKey = found?.storageKey ?? blob.key
-    expect(replaced.filter((row) => row !== undefined)).toEqual([{ id: blob.id, sizeBytes: 5, storageKey }])
+    expect(replaced.filter((row) => row !== undefined)).toEqual([
+      { id: blob.id, sizeBytes: 5, storageKey, isInline: false },
+    ])
     expect(found).toMatchObject({ blobId: blob.id, isDamaged: false })
     expect(found?.storageKey).not.toBe(blob.key)
     expect(holders).toEqual([named('app')])
@@ -118,7 +122,7 @@ function linking(open: OpenMetadataStore): void {
     for (const sizeBytes of [0, 5_000_000_000, 2 ** 50]) {
       const digest = digestOf(String(sizeBytes))
       await metadata.transaction(async ({ blobs }) => {
-        const made = await blobs.add(repository.accountId, digest, sizeBytes, freshKey())
+        const made = await blobs.add(repository.accountId, digest, { sizeBytes, key: freshKey() })
         if (made !== undefined) await blobs.link(repository, made.id, digest)
       })
       expect((await metadata.blobs.find(scope, digest))?.sizeBytes).toBe(sizeBytes)
@@ -130,11 +134,11 @@ function linking(open: OpenMetadataStore): void {
     const { id, digest, key } = await addBlob({ metadata, repository, ...shelf }, 'layer')
 
     const second = await metadata.transaction(async ({ blobs }) => ({
-      inserted: await blobs.add(repository.accountId, digest, 5, freshKey()),
+      inserted: await blobs.add(repository.accountId, digest, { sizeBytes: 5, key: freshKey() }),
       found: await blobs.findLocked(repository.accountId, digest),
     }))
 
-    expect(second).toEqual({ inserted: undefined, found: { id, sizeBytes: 5, storageKey: key } })
+    expect(second).toEqual({ inserted: undefined, found: { id, sizeBytes: 5, storageKey: key, isInline: false } })
     expect((await metadata.blobs.find(shelf.scope, digest))?.storageKey).toBe(key)
   })
 
@@ -143,7 +147,7 @@ function linking(open: OpenMetadataStore): void {
     const digest = digestOf('unlinked')
 
     const found = await metadata.transaction(async ({ blobs }) => ({
-      made: await blobs.add(repository.accountId, digest, 8, freshKey()),
+      made: await blobs.add(repository.accountId, digest, { sizeBytes: 8, key: freshKey() }),
       found: await blobs.findLocked(repository.accountId, digest),
       missing: await blobs.findLocked(repository.accountId, digestOf('missing')),
     }))
@@ -157,7 +161,9 @@ function linking(open: OpenMetadataStore): void {
 
     const made = await Promise.all(
       Array.from({ length: 20 }, () =>
-        metadata.transaction(({ blobs }) => blobs.add(repository.accountId, digestOf('layer'), 5, freshKey())),
+        metadata.transaction(({ blobs }) =>
+          blobs.add(repository.accountId, digestOf('layer'), { sizeBytes: 5, key: freshKey() }),
+        ),
       ),
     )
 
@@ -196,7 +202,8 @@ function leasing(open: OpenMetadataStore): void {
     const shelf = await openShelf(await open())
     const { digest } = await addBlob(shelf, 'layer')
 
-    const age = (await shelf.metadata.blobs.find(shelf.scope, digest))?.leaseAgeMs
+    const leasedAt = (await shelf.metadata.blobs.find(shelf.scope, digest))?.leasedAt ?? 0
+    const age = (await shelf.metadata.now()) - leasedAt
 
     expect(age).toBeGreaterThanOrEqual(0)
     expect(age).toBeLessThan(hourMs)
@@ -206,7 +213,7 @@ function leasing(open: OpenMetadataStore): void {
     const shelf = await openShelf(await open())
     const { metadata, repository, scope } = shelf
     const { id, digest } = await addBlob(shelf, 'layer')
-    const begunAt = async () => Date.now() - ((await metadata.blobs.find(scope, digest))?.leaseAgeMs ?? 0)
+    const begunAt = async () => (await metadata.blobs.find(scope, digest))?.leasedAt ?? 0
     const first = await begunAt()
     await Bun.sleep(50)
 

@@ -11,7 +11,7 @@ const places = {
   uploads: ({ metadata, repository }: Shelf, key: StorageKey) =>
     metadata.transaction((tables) => tables.uploads.create(repository, 'alice', freshUploadId(), key, 0)),
   blobs: ({ metadata, accountId }: Shelf, key: StorageKey) =>
-    metadata.transaction((tables) => tables.blobs.add(accountId, digestOf(freshKey()), 1, key)),
+    metadata.transaction((tables) => tables.blobs.add(accountId, digestOf(freshKey()), { sizeBytes: 1, key })),
   trash: ({ metadata }: Shelf, storageKey: StorageKey) =>
     metadata.transaction((tables) => tables.garbage.trash({ storageKey, notes: undefined })),
 }

@@ -93,7 +93,9 @@ function findingStrays(open: OpenMetadataStore): void {
     const shelf = await openShelf(await open())
     const { metadata, accountId } = shelf
     const key = freshKey()
-    await metadata.transaction(({ blobs }) => blobs.add(accountId, digestOf('a'), 1, derived(key, '0f0f0f0f')))
+    await metadata.transaction(({ blobs }) =>
+      blobs.add(accountId, digestOf('a'), { sizeBytes: 1, key: derived(key, '0f0f0f0f') }),
+    )
 
     const outcome = metadata.transaction(({ garbage }) => garbage.trash({ storageKey: key, notes: undefined }))
 

@@ -6,6 +6,7 @@ import { accountsContract } from './metadata-accounts.ts'
 import { blobLinksContract } from './metadata-blobs.ts'
 import { garbageContract } from './metadata-garbage.ts'
 import { portionsContract } from './metadata-garbage-portions.ts'
+import { inlineBlobsContract } from './metadata-inline-blobs.ts'
 import { isolationContract, storageKeysContract } from './metadata-invariants.ts'
 import { locksContract } from './metadata-locks.ts'
 import { manifestEntriesContract } from './metadata-manifest-entries.ts'
@@ -33,6 +34,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('marks', () => marksContract(open))
     describe('blobs', () => blobLinksContract(open))
     describe('uploads', () => uploadsContract(open))
+    describe('inline bytes', () => inlineBlobsContract(open))
     describe('turns at an upload', () => uploadTurnsContract(open))
     describe('garbage', () => garbageContract(open))
     describe('garbage, some at a time', () => portionsContract(open))

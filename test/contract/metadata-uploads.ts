@@ -118,7 +118,7 @@ function finishing(open: OpenMetadataStore): void {
 
     await metadata.transaction(async ({ uploads, blobs }) => {
       await uploads.commit(upload, digest)
-      const made = await blobs.add(repository.accountId, digest, 9, upload.storageKey)
+      const made = await blobs.add(repository.accountId, digest, { sizeBytes: 9, key: upload.storageKey })
       if (made !== undefined) await blobs.link(repository, made.id, digest)
     })
 

@@ -166,12 +166,14 @@ describe('all rows', () => {
   engines.each('of damaged blobs are no longer damaged if their bytes were copied', async (engine) => {
     const source = await openAt(engine)
     await fillRegistry(source.metadata, 1)
-    await source.look().run('UPDATE blobs SET damaged_at = 1', [])
+    await source.look().run('UPDATE blobs SET damaged_at = 1 WHERE content IS NULL', [])
     const damaged = async (keeps: boolean) => {
       const target = await openAt(engine)
       if (!keeps) await addCopies(source.metadata, target.metadata)
       await target.metadata.takeRowsOf(source.metadata, (keeps ? kept : changed)('move'))
-      const marks = await target.look().all<{ damaged_at: number | null }>('SELECT DISTINCT damaged_at FROM blobs', [])
+      const marks = await target
+        .look()
+        .all<{ damaged_at: number | null }>('SELECT DISTINCT damaged_at FROM blobs WHERE content IS NULL', [])
       return marks.map((row) => row.damaged_at)
     }
 
@@ -227,6 +229,12 @@ describe('nothing is copied, and the target is unchanged,', () => {
     const spoil = (_: SqlMetadataStore, __: SqlMetadataStore, behind: Database) =>
       behind.run("UPDATE manifests SET payload = x'00' WHERE id = 3", [])
     expect(await refused(engine, spoil)).toMatch(/the manifest sha256:[0-9a-f]{64} is damaged/)
+  })
+
+  engines.each('if an inline blob does not have its digest', async (engine) => {
+    const spoil = (_: SqlMetadataStore, __: SqlMetadataStore, behind: Database) =>
+      behind.run("UPDATE blobs SET content = x'00', size_bytes = 1 WHERE content IS NOT NULL AND size_bytes > 0", [])
+    expect(await refused(engine, spoil)).toMatch(/the blob sha256:[0-9a-f]{64} is damaged/)
   })
 
   engines.each('if a row names a row that does not exist', async (engine) => {

@@ -27,6 +27,7 @@ export const sqlitePlans: Readonly<Record<string, readonly string[]>> = {
     'blob_links: account_id repository_id blob_id',
     'repositories: account_id name',
   ],
+  'blobs.findInlineBytes: SELECT blobs': ['b: rowid'],
   'blobs.findLocked: SELECT blobs': ['blobs: account_id digest'],
   'blobs.add: INSERT blobs': ['blob_queue: account_id blob_id', 'blob_links_by_blob: account_id blob_id'],
   'blobs.isUsed: SELECT blob_links': ['blob_links: account_id repository_id blob_id'],

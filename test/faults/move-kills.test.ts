@@ -31,7 +31,7 @@ async function fill(place: Place): Promise<void> {
     const digest = digestOf(bytes)
     const key = await storeWhole(store, bytes)
     const id = await metadata.transaction(async (tables) => {
-      const made = await tables.blobs.add(shelf.accountId, digest, bytes.length, key)
+      const made = await tables.blobs.add(shelf.accountId, digest, { sizeBytes: bytes.length, key })
       if (made === undefined) throw new Error('two blobs are the same')
       await tables.blobs.link(shelf.repository, made.id, digest)
       return made.id

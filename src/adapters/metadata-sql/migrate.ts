@@ -6,6 +6,7 @@ import { suspendedAccounts } from './migrations/0004-suspended-accounts.ts'
 import { damagedBlobs } from './migrations/0005-damaged-blobs.ts'
 import { openUploads } from './migrations/0006-open-uploads.ts'
 import { closingUploads } from './migrations/0007-closing-uploads.ts'
+import { inlineBlobs } from './migrations/0008-inline-blobs.ts'
 
 interface Migration {
   readonly version: number
@@ -27,6 +28,7 @@ const migrations: readonly Migration[] = [
   { version: 5, sql: damagedBlobs, oldestCode: 3 },
   { version: 6, sql: openUploads, oldestCode: 3 },
   { version: 7, sql: closingUploads, oldestCode: 3 },
+  { version: 8, sql: inlineBlobs, oldestCode: 3 },
 ]
 
 const newestKnown = migrations.length

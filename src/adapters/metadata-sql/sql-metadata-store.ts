@@ -1,3 +1,4 @@
+import { ByteCache } from '../../lib/byte-cache.ts'
 import type { MetadataStore, Tables } from '../../ports/metadata-store.ts'
 import type { SigningKeys } from '../../ports/signing-keys.ts'
 import type { CopiedObjects, MovableBlobs } from '../../ports/store-move.ts'
@@ -17,6 +18,9 @@ import { SqlTags } from './tables/tags.ts'
 import { SqlUploads } from './tables/uploads.ts'
 import { SqlUsers } from './tables/users.ts'
 
+/** Memory for the bytes of inline blobs that were read last. */
+const inlineBytesMax = 16 * 1024 * 1024
+
 class SqlTables implements Tables {
   readonly accounts: SqlAccounts
   readonly repositories: SqlRepositories
@@ -29,12 +33,12 @@ class SqlTables implements Tables {
   readonly apiKeys: SqlApiKeys
   readonly marks: SqlMarks
 
-  constructor(queries: Queryable) {
+  constructor(queries: Queryable, inlineBytes?: ByteCache) {
     this.accounts = new SqlAccounts(queries)
     this.repositories = new SqlRepositories(queries)
     this.manifests = new SqlManifests(queries)
     this.tags = new SqlTags(queries)
-    this.blobs = new SqlBlobs(queries)
+    this.blobs = new SqlBlobs(queries, inlineBytes)
     this.uploads = new SqlUploads(queries)
     this.garbage = new SqlGarbage(queries)
     this.users = new SqlUsers(queries)
@@ -52,7 +56,7 @@ export class SqlMetadataStore extends SqlTables implements MetadataStore {
   readonly #database: Database
 
   private constructor(database: Database) {
-    super(database)
+    super(database, new ByteCache(inlineBytesMax))
     this.#database = database
   }
 

@@ -26,7 +26,9 @@ export async function store(
   digest = digestOf(bytes),
 ) {
   const key = await storeWhole(blobs, bytes)
-  await metadata.transaction((tables) => tables.blobs.add(repository.accountId, digest, bytes.length, key))
+  await metadata.transaction((tables) =>
+    tables.blobs.add(repository.accountId, digest, { sizeBytes: bytes.length, key }),
+  )
   return { key, digest }
 }
 

@@ -16,10 +16,10 @@ export interface StoresAudit {
 const uploadKeyLength = 36
 
 export async function auditShared(stores: SharedStores): Promise<StoresAudit> {
-  const { faults, keys, blobs, manifests } = await auditRows(stores.ask)
-  for (const blob of blobs) faults.push(...(await auditBlob(stores, blob)))
+  const { faults, keys, objects, blobs, manifests } = await auditRows(stores.ask)
+  for (const blob of objects) faults.push(...(await auditBlob(stores, blob)))
   const strays = (await listKeys(stores)).filter((key) => !isNamed(key, keys))
-  return { faults, strays, blobs: blobs.length, manifests }
+  return { faults, strays, blobs, manifests }
 }
 
 /** By itself, or as something that the writers of an upload have made. */

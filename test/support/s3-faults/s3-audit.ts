@@ -18,7 +18,7 @@ function readRows(dataDir: string): Rows {
   using database = new Database(join(dataDir, 'metadata.sqlite'), { readwrite: true })
   const all = <T>(sql: string) => database.query<T, []>(sql).all()
   return {
-    blobs: all('SELECT digest, size_bytes, storage_key FROM blobs'),
+    blobs: all('SELECT digest, size_bytes, storage_key FROM blobs WHERE content IS NULL'),
     uploads: all('SELECT storage_key, notes FROM uploads WHERE storage_key IS NOT NULL'),
     trash: all('SELECT storage_key, notes FROM trash'),
   }

@@ -5,11 +5,11 @@ import type { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-me
 import { copiedTables } from '../../../src/adapters/metadata-sql/store-move/copied-tables.ts'
 import type { StorageKey } from '../../../src/ports/blob-store.ts'
 import type { CopiedObject } from '../../../src/ports/store-move.ts'
-import { addBlob, addManifest, freshUploadId, openShelf } from './metadata-rows.ts'
+import { addBlob, addInlineBlob, addManifest, freshUploadId, openShelf } from './metadata-rows.ts'
 import { freshKey } from './stored-objects.ts'
 
 export interface FilledRegistry {
-  /** Storage keys of all blobs. */
+  /** Storage keys of all blobs that are objects. */
   readonly keys: readonly StorageKey[]
   readonly trashed: StorageKey
   /** The key of an unfinished upload. */
@@ -34,6 +34,8 @@ export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Prom
     await metadata.accounts.changeImageCount(shelf.accountId, 1)
     await metadata.transaction(({ repositories }) => repositories.changeManifestCount(shelf.repository, 1))
     keys.push((await addBlob(shelf, `${account} unused`)).key)
+    await addInlineBlob(shelf, `${account} inline`)
+    await addInlineBlob(shelf, '')
   }
   await metadata.accounts.setState('zeta', 'disabled')
   await metadata.accounts.suspend('zeta')
@@ -89,7 +91,9 @@ export async function dumpRows(
 function comparable(row: Row, keyOf: (key: string) => string): Row {
   const entries = Object.entries(row).map(([column, value]) => {
     if (value instanceof Uint8Array) return [column, Buffer.from(value).toString('hex')]
-    return [column, column === 'storage_key' ? keyOf(String(value)) : value]
+    // An inline blob has no object to copy, so its key stays.
+    const isObject = column === 'storage_key' && !(row['content'] instanceof Uint8Array)
+    return [column, isObject ? keyOf(String(value)) : value]
   })
   return Object.fromEntries(entries)
 }

@@ -71,10 +71,23 @@ export interface AddedBlob {
 }
 
 /** A blob of `text`, linked by the shelf's repository; its bytes are not stored anywhere. */
-export async function addBlob({ metadata, repository }: Shelf, text: string): Promise<AddedBlob> {
+export async function addBlob(shelf: Shelf, text: string): Promise<AddedBlob> {
+  return addContent(shelf, text, undefined)
+}
+
+/** The same with its bytes in its row. */
+export async function addInlineBlob(shelf: Shelf, text: string): Promise<AddedBlob> {
+  return addContent(shelf, text, new TextEncoder().encode(text))
+}
+
+async function addContent(
+  { metadata, repository }: Shelf,
+  text: string,
+  inlineBytes: Uint8Array | undefined,
+): Promise<AddedBlob> {
   const [digest, key] = [digestOf(text), freshKey()]
   return metadata.transaction(async (tables) => {
-    const made = await tables.blobs.add(repository.accountId, digest, text.length, key)
+    const made = await tables.blobs.add(repository.accountId, digest, { sizeBytes: text.length, key, inlineBytes })
     if (made === undefined) throw new Error(`${digest} is there already`)
     await tables.blobs.link(repository, made.id, digest)
     return { id: made.id, digest, key }

@@ -13,6 +13,11 @@ export interface AuditedBlob {
   readonly storage_key: string
 }
 
+interface BlobRow extends AuditedBlob {
+  /** The bytes of an inline blob. */
+  readonly content: Uint8Array | null
+}
+
 export interface AuditedKey {
   readonly key: string
   readonly place: 'uploads' | 'blobs' | 'trash'
@@ -55,10 +60,10 @@ export async function auditPostgres(url: string, dataDir: string): Promise<strin
 }
 
 async function auditFolder(ask: Ask, dataDir: string): Promise<{ readonly faults: string[] }> {
-  const { faults, keys, blobs } = await auditRows(ask)
+  const { faults, keys, objects } = await auditRows(ask)
   const named = new Set(keys.map(({ key }) => key))
   const orphans = listFiles(dataDir).filter((key) => !named.has(key))
-  const damaged = await Promise.all(blobs.map((blob) => auditFile(dataDir, blob)))
+  const damaged = await Promise.all(objects.map((blob) => auditFile(dataDir, blob)))
   return { faults: [...faults, ...orphans.map((key) => `the file ${key} is named by no row`), ...damaged.flat()] }
 }
 
@@ -104,8 +109,8 @@ export async function auditRows(ask: Ask) {
     `SELECT storage_key AS key, 'uploads' AS place FROM uploads WHERE storage_key IS NOT NULL
      UNION ALL SELECT storage_key, 'blobs' FROM blobs UNION ALL SELECT storage_key, 'trash' FROM trash`,
   )
-  const blobs = await ask<AuditedBlob>(
-    'SELECT digest, CAST(size_bytes AS integer) AS size, storage_key FROM blobs ORDER BY id',
+  const blobs = await ask<BlobRow>(
+    'SELECT digest, CAST(size_bytes AS integer) AS size, storage_key, content FROM blobs ORDER BY id',
   )
   const manifests = await ask<ManifestRow>(
     'SELECT CAST(id AS integer) AS id, digest, payload, CAST(size_bytes AS integer) AS size FROM manifests',
@@ -121,10 +126,19 @@ export async function auditRows(ask: Ask) {
   }
   const faults = [
     ...doubled.map(([key, its]) => `${key} stands in ${its.map(({ place }) => place).join(' and ')}`),
+    ...blobs.flatMap(auditInline),
     ...manifests.flatMap((manifest) => auditManifest(manifest, known)),
     ...rowFaults,
   ]
-  return { faults, keys, blobs, manifests: manifests.length }
+  const objects = blobs.filter(({ content }) => content === null)
+  return { faults, keys, objects, blobs: blobs.length, manifests: manifests.length }
+}
+
+function auditInline({ digest, size, content }: BlobRow): string[] {
+  if (content === null) return []
+  const isRight =
+    content.length === Number(size) && digestOf(content, digest.startsWith('sha512:') ? 'sha512' : 'sha256') === digest
+  return isRight ? [] : [`the row of ${digest} holds other bytes`]
 }
 
 function auditManifest({ id, digest, payload, size }: ManifestRow, entries: ReadonlySet<string>): string[] {

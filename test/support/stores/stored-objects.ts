@@ -20,9 +20,9 @@ export function freshKey(): StorageKey {
 }
 
 export async function readAll(
-  bytes: OutgoingBytes | AsyncIterable<Uint8Array> | undefined,
+  bytes: OutgoingBytes | Uint8Array | AsyncIterable<Uint8Array> | undefined,
 ): Promise<Uint8Array | undefined> {
-  if (bytes === undefined) return undefined
+  if (bytes === undefined || bytes instanceof Uint8Array) return bytes
   const chunks: Uint8Array[] = []
   for await (const chunk of bytes instanceof Blob ? bytes.stream() : bytes) chunks.push(chunk)
   return new Uint8Array(Buffer.concat(chunks))

@@ -70,6 +70,8 @@ const defaultSettings: RegistrySettings = {
   annotationBytesMax: 256 * 1024,
   referrersBytesMax: 4 * 1024 * 1024,
   blobBytesMax: 1024 * 1024 * 1024,
+  // Tests of objects need files. Tests of inline blobs set a limit.
+  inlineBytesMax: 0,
   uploadsPerRepositoryMax: 1_000,
   uploadsPerPrincipalMax: 1_000,
   tagsPerPushMax: 16,

@@ -21,13 +21,13 @@ export class SqlMovableBlobs implements MovableBlobs {
   }
 
   measure(): Promise<Amount> {
-    return measure(this.#queries, 'blobs')
+    return measure(this.#queries, 'blobs WHERE content IS NULL')
   }
 
   async list(after: RowId, limit: number): Promise<MovableBlob[]> {
     const rows = await this.#queries.all<BlobRow>(
       `SELECT b.id, a.name AS account, b.digest, b.size_bytes, b.storage_key
-       FROM blobs b JOIN accounts a ON a.id = b.account_id WHERE b.id > $1 ORDER BY b.id LIMIT $2`,
+       FROM blobs b JOIN accounts a ON a.id = b.account_id WHERE b.id > $1 AND b.content IS NULL ORDER BY b.id LIMIT $2`,
       [after, limit],
     )
     return rows.map(({ id, account, digest, size_bytes, storage_key }) => ({
@@ -81,9 +81,12 @@ export class SqlCopiedObjects implements CopiedObjects {
   }
 }
 
-async function measure(queries: Pick<Queryable, 'first'>, table: 'blobs' | 'copied_objects'): Promise<Amount> {
+async function measure(
+  queries: Pick<Queryable, 'first'>,
+  rows: 'blobs WHERE content IS NULL' | 'copied_objects',
+): Promise<Amount> {
   const row = await queries.first<Amount>(
-    `SELECT count(*) AS blobs, CAST(coalesce(sum(size_bytes), 0) AS bigint) AS bytes FROM ${table}`,
+    `SELECT count(*) AS blobs, CAST(coalesce(sum(size_bytes), 0) AS bigint) AS bytes FROM ${rows}`,
     [],
   )
   return { blobs: row?.blobs ?? 0, bytes: row?.bytes ?? 0 }

@@ -6,7 +6,7 @@ export interface CopiedTable {
   readonly key: readonly string[]
   /** A time that is set to the target's present time: the clocks of two databases may differ. */
   readonly resetTime?: string
-  /** The column with the length of a long row, so that a page of rows fits into memory. */
+  /** An SQL expression for the length of a long row, so that a page of rows fits into memory. */
   readonly weight?: string
   /** The database generates the ids, and has to continue after the copied ones. */
   readonly isNumbered?: true
@@ -28,8 +28,9 @@ export const copiedTables: readonly CopiedTable[] = [
   },
   {
     name: 'blobs',
-    columns: ['id', 'account_id', 'digest', 'size_bytes', 'storage_key', 'created_at', 'damaged_at'],
+    columns: ['id', 'account_id', 'digest', 'size_bytes', 'storage_key', 'created_at', 'damaged_at', 'content'],
     key: ['id'],
+    weight: 'CASE WHEN content IS NULL THEN 0 ELSE size_bytes END',
     isNumbered: true,
   },
   {

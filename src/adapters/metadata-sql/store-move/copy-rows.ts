@@ -20,8 +20,8 @@ export type RowCounts = Readonly<Record<string, number>>
 
 /**
  * Copies all rows of one snapshot of the source in one transaction of the target. Before the transaction commits, it checks
- * that the target has as many rows as the source, that every blob was copied, and that every manifest has its digest. After
- * an error the target is unchanged.
+ * that the target has as many rows as the source, that every blob was copied, and that every manifest and inline blob has its
+ * digest. After an error the target is unchanged.
  */
 export function copyRows(source: Database, target: Database, move: RowMove): Promise<RowCounts> {
   return target.withMigrationLock(() =>
@@ -35,7 +35,8 @@ export function copyRows(source: Database, target: Database, move: RowMove): Pro
         await to.run("INSERT INTO marks (name, value) VALUES ('moved-from', $1)", [move.id])
         if (target.engine === 'postgres') await setSequences(to)
         await checkCounts(from, to, counts)
-        await checkManifests(to)
+        await checkBytes(to, 'manifests', 'payload')
+        await checkBytes(to, 'blobs', 'content')
         // Without statistics about so many new rows, the planner would choose full scans.
         if (target.engine === 'postgres') await to.run(`ANALYZE ${copiedTables.map(({ name }) => name).join(', ')}`, [])
         return counts
@@ -79,7 +80,7 @@ async function copyTables(from: Queryable, to: Queryable, move: RowMove): Promis
   return counts
 }
 
-/** Replaces the storage keys by those of the copies. The copies were verified, so none of them is damaged. */
+/** Replaces the storage keys by those of the copies. The copies were verified, so none of them is damaged. Inline blobs stay. */
 async function toCopies(to: Queryable, blobs: readonly Row[]): Promise<readonly Row[]> {
   const copies = await to.all<{ source_key: string; storage_key: string; digest: string; size_bytes: number }>(
     'SELECT source_key, storage_key, digest, size_bytes FROM copied_objects WHERE source_key {in $1}',
@@ -87,6 +88,7 @@ async function toCopies(to: Queryable, blobs: readonly Row[]): Promise<readonly 
   )
   const byKey = new Map(copies.map((copy) => [copy.source_key, copy]))
   return blobs.map((row) => {
+    if (row['content'] !== null) return row
     const copy = byKey.get(String(row['storage_key']))
     if (copy === undefined || copy.digest !== row['digest'] || copy.size_bytes !== row['size_bytes']) {
       throw new Error(`the bytes of ${String(row['digest'])} have not been copied`)
@@ -161,17 +163,19 @@ async function countRows(queries: Queryable, table: string): Promise<number> {
   return (await queries.first<{ rows: number }>(`SELECT count(*) AS rows FROM ${table}`, []))?.rows ?? 0
 }
 
-const digestAndPayload = ['id', 'digest', 'size_bytes', 'payload']
-
-async function checkManifests(to: Queryable): Promise<void> {
-  const table = copiedTables.find(({ name }) => name === 'manifests')
-  if (table === undefined) throw new Error('manifests are not copied')
-  for await (const page of readPages(to, { ...table, columns: digestAndPayload })) {
-    for (const { digest: text, payload } of page) {
+/** Throws unless the bytes in this column have the digest of their row. */
+async function checkBytes(to: Queryable, name: 'manifests' | 'blobs', column: 'payload' | 'content'): Promise<void> {
+  const table = copiedTables.find((copied) => copied.name === name)
+  if (table === undefined) throw new Error(`${name} are not copied`)
+  for await (const page of readPages(to, { ...table, columns: ['id', 'digest', column] })) {
+    for (const { digest: text, [column]: bytes } of page) {
+      // The bytes of other blobs are objects, which were verified when they were copied.
+      if (column === 'content' && bytes === null) continue
       const digest = parseDigest(String(text))
       const algorithm = algorithmOf(digest)
-      const actual = payload instanceof Uint8Array ? `${algorithm}:${hashHex(algorithm, payload)}` : 'nothing'
-      if (actual !== digest) throw new Error(`the manifest ${digest} is damaged: its bytes are those of ${actual}`)
+      const actual = bytes instanceof Uint8Array ? `${algorithm}:${hashHex(algorithm, bytes)}` : 'nothing'
+      const kind = name === 'blobs' ? 'blob' : 'manifest'
+      if (actual !== digest) throw new Error(`the ${kind} ${digest} is damaged: its bytes are those of ${actual}`)
     }
   }
 }
@@ -199,10 +203,10 @@ const textColumns: ReadonlySet<string> = new Set(['name', 'digest', 'storage_key
 async function findLimit(queries: Queryable, table: CopiedTable, after: readonly Value[]): Promise<number> {
   const { weight } = table
   if (weight === undefined) return rowsMax
-  const rows = await queries.all<Row>(readStatement(table, [weight]), [...after, rowsMax])
+  const rows = await queries.all<Row>(readStatement(table, [`${weight} AS weight`]), [...after, rowsMax])
   let bytes = 0
   const tooMany = rows.findIndex((row, at) => {
-    bytes += Number(row[weight])
+    bytes += Number(row['weight'])
     return at > 0 && bytes > bytesMax
   })
   return tooMany === -1 ? rows.length : tooMany

@@ -1,7 +1,8 @@
+import type { ByteCache } from '../../../lib/byte-cache.ts'
 import type { Digest } from '../../../oci/digest.ts'
 import type { RepositoryName } from '../../../oci/names.ts'
 import type { StorageKey } from '../../../ports/blob-store.ts'
-import type { BlobRow, Blobs, LinkedBlob, LockedBlob } from '../../../ports/blobs.ts'
+import type { BlobRow, Blobs, LinkedBlob, LockedBlob, NewContent } from '../../../ports/blobs.ts'
 import type { RepositoryKey, RepositoryRow } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
@@ -12,7 +13,8 @@ interface LinkedBlobRow {
   readonly repository_id: number
   readonly size_bytes: number
   readonly storage_key: string
-  readonly lease_age: number
+  readonly is_inline: number
+  readonly leased_at: number
   readonly damaged_at: number | null
 }
 
@@ -26,18 +28,32 @@ interface FoundBlobRow {
   readonly id: number
   readonly size_bytes: number
   readonly storage_key: string
+  readonly is_inline: number
 }
 
 // Look-ups are nested, not joined. Most blobs have few links and most repositories are small, so a planner would join by a part
 // of a key, and then read all links of a base layer or the whole content of a large repository.
 
-// The keys of repositories (name), blobs (digest) and blob_links.
+/** Neither engine reads the bytes for this. */
+const isInline = 'CASE WHEN b.content IS NULL THEN 0 ELSE 1 END AS is_inline'
+
+// The keys of repositories (name), blobs (digest) and blob_links. Independent of the time, so that the row can be cached.
 const findLinked = `
-SELECT b.id AS blob_id, l.repository_id, b.size_bytes, b.storage_key, {now} - l.leased_at AS lease_age, b.damaged_at
+SELECT b.id AS blob_id, l.repository_id, b.size_bytes, b.storage_key, ${isInline}, l.leased_at, b.damaged_at
 FROM blob_links l JOIN blobs b ON b.account_id = l.account_id AND b.id = l.blob_id
 WHERE l.account_id = $1
   AND l.repository_id = (SELECT id FROM repositories WHERE account_id = $1 AND name = $2)
   AND l.blob_id = (SELECT id FROM blobs WHERE account_id = $1 AND digest = $3)`
+
+const findContent = 'SELECT b.content FROM blobs b WHERE b.id = $1 AND b.storage_key = $2'
+
+const findLocked = `
+SELECT b.id, b.size_bytes, b.storage_key, ${isInline} FROM blobs b
+WHERE b.account_id = $1 AND b.digest = $2 {for key share b}`
+
+const insert = `
+INSERT INTO blobs (account_id, digest, size_bytes, storage_key, content, created_at) VALUES ($1, $2, $3, $4, $5, {now})
+ON CONFLICT (account_id, digest) DO NOTHING RETURNING id`
 
 // Index blob_links_by_blob, in the order of the result.
 const listHolders = `
@@ -72,22 +88,38 @@ ON CONFLICT (account_id, blob_id) DO UPDATE SET queued_at = excluded.queued_at`
 
 export class SqlBlobs implements Blobs {
   readonly #queries: Queryable
+  readonly #inlineBytes: ByteCache | undefined
 
-  constructor(queries: Queryable) {
+  /** `inlineBytes`: bytes of inline blobs by storage key. A key is never used again, so they are never outdated. */
+  constructor(queries: Queryable, inlineBytes?: ByteCache) {
     this.#queries = queries
+    this.#inlineBytes = inlineBytes
   }
 
   async find({ accountId, repository }: RepositoryKey, digest: Digest): Promise<LinkedBlob | undefined> {
-    const row = await this.#queries.first<LinkedBlobRow>(findLinked, [accountId, repository, digest])
+    const row = await this.#queries.lookUp<LinkedBlobRow>(findLinked, [accountId, repository, digest])
     if (row === undefined) return undefined
     return {
       blobId: row.blob_id,
       repositoryId: row.repository_id,
       sizeBytes: row.size_bytes,
       storageKey: row.storage_key as StorageKey,
-      leaseAgeMs: row.lease_age,
+      isInline: row.is_inline === 1,
+      leasedAt: row.leased_at,
       isDamaged: row.damaged_at !== null,
     }
+  }
+
+  async findInlineBytes({
+    blobId,
+    storageKey,
+  }: Pick<LinkedBlob, 'blobId' | 'storageKey'>): Promise<Uint8Array | undefined> {
+    const cached = this.#inlineBytes?.get(storageKey)
+    if (cached !== undefined) return cached
+    const row = await this.#queries.first<{ content: Uint8Array | null }>(findContent, [blobId, storageKey])
+    const bytes = row?.content ?? undefined
+    if (bytes !== undefined) this.#inlineBytes?.set(storageKey, bytes)
+    return bytes
   }
 
   async listHolders(accountId: RowId, digest: Digest, candidates: number): Promise<RepositoryName[]> {
@@ -106,7 +138,7 @@ export class SqlBlobs implements Blobs {
 
   async markDamaged({ blobId, storageKey }: Pick<LinkedBlob, 'blobId' | 'storageKey'>): Promise<boolean> {
     const changed = await this.#queries.run(
-      'UPDATE blobs SET damaged_at = {now} WHERE id = $1 AND storage_key = $2 AND damaged_at IS NULL',
+      'UPDATE blobs SET damaged_at = {now} WHERE id = $1 AND storage_key = $2 AND damaged_at IS NULL AND content IS NULL',
       [blobId, storageKey],
     )
     return changed > 0
@@ -121,37 +153,29 @@ export class SqlBlobs implements Blobs {
   }
 
   async findLocked(accountId: RowId, digest: Digest): Promise<BlobRow | undefined> {
-    const row = await this.#queries.first<FoundBlobRow>(
-      'SELECT b.id, b.size_bytes, b.storage_key FROM blobs b WHERE b.account_id = $1 AND b.digest = $2 {for key share b}',
-      [accountId, digest],
-    )
-    return row && { id: row.id, sizeBytes: row.size_bytes, storageKey: row.storage_key as StorageKey }
+    const row = await this.#queries.first<FoundBlobRow>(findLocked, [accountId, digest])
+    if (row === undefined) return undefined
+    const { id, size_bytes: sizeBytes, storage_key: storageKey } = row
+    return { id, sizeBytes, storageKey: storageKey as StorageKey, isInline: row.is_inline === 1 }
   }
 
-  async add(accountId: RowId, digest: Digest, sizeBytes: number, key: StorageKey): Promise<BlobRow | undefined> {
-    const rows = await this.#queries.returning<{ id: number }>(
-      `INSERT INTO blobs (account_id, digest, size_bytes, storage_key, created_at) VALUES ($1, $2, $3, $4, {now})
-       ON CONFLICT (account_id, digest) DO NOTHING RETURNING id`,
-      [accountId, digest, sizeBytes, key],
-    )
-    return rows[0] && { id: rows[0].id, sizeBytes, storageKey: key }
+  async add(accountId: RowId, digest: Digest, content: NewContent): Promise<BlobRow | undefined> {
+    const values = [accountId, digest, content.sizeBytes, content.key, content.inlineBytes ?? null]
+    const [row] = await this.#queries.returning<{ id: number }>(insert, values)
+    return row && toBlobRow(row.id, content)
   }
 
-  async replaceDamaged(
-    accountId: RowId,
-    digest: Digest,
-    sizeBytes: number,
-    key: StorageKey,
-  ): Promise<BlobRow | undefined> {
+  async replaceDamaged(accountId: RowId, digest: Digest, content: NewContent): Promise<BlobRow | undefined> {
     const former = await this.#queries.first<{ id: number; storage_key: string }>(lockDamaged, [accountId, digest])
     if (former === undefined) return undefined
     await this.#queries.run(
-      'UPDATE blobs SET storage_key = $3, size_bytes = $4, damaged_at = NULL WHERE account_id = $1 AND id = $2',
-      [accountId, former.id, key, sizeBytes],
+      `UPDATE blobs SET storage_key = $3, size_bytes = $4, content = $5, damaged_at = NULL
+       WHERE account_id = $1 AND id = $2`,
+      [accountId, former.id, content.key, content.sizeBytes, content.inlineBytes ?? null],
     )
     // There may still be bytes under the old key: of a wrong size, or on a disk that will be mounted again.
     await putIntoTrash(this.#queries, former.storage_key, null)
-    return { id: former.id, sizeBytes, storageKey: key }
+    return toBlobRow(former.id, content)
   }
 
   async link(repository: RepositoryRow, blobId: RowId, digest: Digest): Promise<void> {
@@ -193,4 +217,8 @@ export class SqlBlobs implements Blobs {
     ])
     await this.#queries.run(enqueue, [repository.accountId, JSON.stringify([blobId])])
   }
+}
+
+function toBlobRow(id: RowId, { sizeBytes, key, inlineBytes }: NewContent): BlobRow {
+  return { id, sizeBytes, storageKey: key, isInline: inlineBytes !== undefined }
 }

@@ -22,6 +22,8 @@ interface UploadRow {
   /** How many bytes `received_digest` covers. A server of an older version continues without updating either. */
   readonly digested_bytes: number | null
   readonly notes: string | null
+  /** The bytes themselves, if they are few. Only `claimTurn` reads it. */
+  readonly content?: Uint8Array | null
   readonly epoch: number
   readonly done_digest: string | null
 }
@@ -51,7 +53,7 @@ FROM uploads WHERE ${ownedBy}`
 // The compare-and-set of a turn: it succeeds only if no writer has the turn, and the new epoch is its fencing token.
 const claimOwned = `
 UPDATE uploads SET epoch = epoch + 1, turn_until = {now} + $5, touched_at = {now}, closing_digest = $6
-WHERE ${ownedBy} AND done_digest IS NULL AND turn_until <= {now} RETURNING ${columns}`
+WHERE ${ownedBy} AND done_digest IS NULL AND turn_until <= {now} RETURNING ${columns}, content`
 
 const removeOwned = `
 DELETE FROM uploads WHERE ${ownedBy} AND done_digest IS NULL RETURNING ${columns}`
@@ -119,9 +121,18 @@ export class SqlUploads implements Uploads {
   async releaseTurn(upload: Upload, object: UnfinishedObject, receivedDigest: Digest | undefined): Promise<boolean> {
     const { repository, id, epoch } = upload
     const changed = await this.#queries.run(
-      `UPDATE uploads SET received_bytes = $4, notes = $5, received_digest = $6, digested_bytes = $4, turn_until = 0, touched_at = {now}
+      `UPDATE uploads SET received_bytes = $4, notes = $5, received_digest = $6, digested_bytes = $4, content = $7,
+         turn_until = 0, touched_at = {now}
        WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL`,
-      [repository.accountId, id, epoch, object.sizeBytes, object.notes ?? null, receivedDigest ?? null],
+      [
+        repository.accountId,
+        id,
+        epoch,
+        object.sizeBytes,
+        object.notes ?? null,
+        receivedDigest ?? null,
+        object.inlineBytes ?? null,
+      ],
     )
     return changed > 0
   }
@@ -150,7 +161,8 @@ export class SqlUploads implements Uploads {
 
   async commit(upload: Upload, digest: Digest): Promise<boolean> {
     const changed = await this.#queries.run(
-      `UPDATE uploads SET done_digest = $4, storage_key = NULL, notes = NULL, received_digest = NULL, turn_until = 0, touched_at = {now}
+      `UPDATE uploads SET done_digest = $4, storage_key = NULL, notes = NULL, received_digest = NULL, content = NULL,
+         turn_until = 0, touched_at = {now}
        WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL`,
       [upload.repository.accountId, upload.id, upload.epoch, digest],
     )
@@ -195,7 +207,11 @@ function toUpload(owner: UploadOwner, id: UploadId, row: UploadRow): Upload {
     id,
     repository: { accountId: owner.accountId, id: row.repository_id },
     storageKey: row.storage_key as StorageKey,
-    object: { sizeBytes: row.received_bytes, notes: row.notes ?? undefined },
+    object: {
+      sizeBytes: row.received_bytes,
+      notes: row.notes ?? undefined,
+      ...(row.content ? { inlineBytes: row.content } : {}),
+    },
     receivedDigest:
       row.digested_bytes === row.received_bytes ? ((row.received_digest ?? undefined) as Digest) : undefined,
     epoch: row.epoch,
