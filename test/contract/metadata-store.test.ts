@@ -9,11 +9,10 @@ import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { projectRoot } from '../support/basics/test-project.ts'
 import { addManifest, openShelf, tagged } from '../support/stores/metadata-rows.ts'
 import { NamedStatements } from '../support/stores/named-statements.ts'
-import { apiKeysContract } from './api-keys.ts'
 import { metadataStoreContract } from './metadata-store.ts'
 import { signingKeysContract } from './signing-keys.ts'
 import { sqlitePlansContract } from './sqlite-plans.ts'
-import { usersContract } from './users.ts'
+import { usersControls } from './users.ts'
 
 const temporaryFolder = useTemporaryFolders('metadata')
 const opened: SqlMetadataStore[] = []
@@ -30,8 +29,7 @@ async function openSqlite(path = join(temporaryFolder(), 'metadata.sqlite')): Pr
 }
 
 metadataStoreContract('SQLite', openSqlite)
-usersContract('SQLite', async () => (await openSqlite()).users)
-apiKeysContract('SQLite', openSqlite)
+describe('users', usersControls)
 signingKeysContract('SQLite', async () => {
   const metadata = await openSqlite()
   return { keys: metadata.signingKeys(), reopen: () => metadata.signingKeys() }

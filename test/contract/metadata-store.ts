@@ -18,7 +18,7 @@ import { tagsContract } from './metadata-tags.ts'
 import { transactionsContract } from './metadata-transactions.ts'
 import { uploadTurnsContract } from './metadata-upload-turns.ts'
 import { uploadsContract } from './metadata-uploads.ts'
-import { usersAtOnceContract } from './metadata-users.ts'
+import { usersContract } from './users.ts'
 
 /** Returns a new, empty store. The test that opened it closes and removes it. */
 export type OpenMetadataStore = () => Promise<MetadataStore>
@@ -38,7 +38,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('turns at an upload', () => uploadTurnsContract(open))
     describe('garbage', () => garbageContract(open))
     describe('garbage, some at a time', () => portionsContract(open))
-    describe('users of one account', () => usersAtOnceContract(open))
+    describe('users', () => usersContract(open))
     describe('row locks', () => locksContract(open))
     describe('several servers', () => replicasContract(open))
     describe('storage keys', () => storageKeysContract(open))

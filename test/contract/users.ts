@@ -1,229 +1,223 @@
-// The contract of the port `Users` (src/ports/users.ts).
-import { describe, expect, test } from 'bun:test'
-import type { NewUser, User, Users } from '../../src/ports/users.ts'
+// The contract of users and their API keys (src/ports/users.ts, src/ports/api-keys.ts). A generated walk compares the store
+// with the naive one in memory, which stands for it in other tests.
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { defaultRoles } from '../../src/identity/rights.ts'
+import { addUser, changeUser, parseUserName } from '../../src/identity/users.ts'
+import { RegistryRefusal } from '../../src/oci/errors.ts'
+import type { ApiKey, ApiKeys } from '../../src/ports/api-keys.ts'
+import type { MetadataStore } from '../../src/ports/metadata-store.ts'
+import type { User, Users } from '../../src/ports/users.ts'
+import { errorOf, outcomeOf } from '../support/basics/outcomes.ts'
+import { MemoryApiKeys, MemoryUsers } from '../support/identity/memory-users.ts'
+import { patterned } from '../support/stores/metadata-rows.ts'
+import type { OpenMetadataStore } from './metadata-store.ts'
 
-const alice: NewUser = {
-  name: 'alice',
-  passwordHash: '$argon2id$v=19$not-a-real-one',
-  roles: ['admin', 'a role, with "signs"'],
-  account: 'acme',
-  isDisabled: false,
+interface Tables {
+  readonly users: Users
+  readonly apiKeys: ApiKeys
 }
 
-async function add(users: Users, rest: Partial<NewUser> = {}): Promise<User> {
-  const added = await users.add({ ...alice, ...rest })
-  if (added === undefined) throw new Error('there was one of that name already')
-  return added
-}
+// In byte order, capitals come before small letters. Some differ only in ways that a database may ignore.
+const names = ["' OR 1=1 --", 'Alice', 'B', '_', 'a-b', 'aa', 'alic%', 'alice', 'alice '] as const
+const accounts = ['acme', 'rival'] as const
+const missingId = 999_999
 
-const namesOf = (users: readonly User[]) => users.map(({ name }) => name)
+const name = fc.constantFrom(...names)
+const roles = fc.subarray(['admin', 'reader', 'a role, with "signs"'])
+const passwordHash = fc.constantFrom(undefined, 'one hash', 'another hash')
+const keyName = fc.constantFrom('Laptop', 'laptop', 'robot')
+const step = fc.oneof(
+  fc.record({
+    act: fc.constant('add' as const),
+    user: fc.record({ name, passwordHash, roles, account: fc.constantFrom(...accounts), isDisabled: fc.boolean() }),
+  }),
+  fc.record({
+    act: fc.constant('change' as const),
+    name,
+    change: fc.record({ passwordHash, roles, isDisabled: fc.boolean() }, { requiredKeys: [] }),
+  }),
+  fc.record({
+    act: fc.constant('add a key' as const),
+    name,
+    key: fc.record({
+      name: keyName,
+      expiresAt: fc.constantFrom(undefined, 1, 2_000_000_000_000),
+      rights: fc.constantFrom(undefined, [], ['pull'] as const, ['pull', 'push'] as const),
+      repositories: fc.constantFrom(undefined, [], [patterned('team/*'), patterned('one/app')]),
+    }),
+  }),
+  fc.record({ act: fc.constantFrom('revoke' as const, 'use' as const), name, keyName }),
+)
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-export function usersContract(name: string, open: () => Promise<Users>): void {
-  describe(`users, ${name}`, () => {
-    describe('that are added', () => addedContract(open))
-    describe('that are changed', () => changedContract(open))
-    describe('whose tokens are to end', () => epochContract(open))
-    describe('in a list', () => listContract(open))
-  })
-}
+const hashOf = (at: number) => `hash of step ${at}`
 
-function addedContract(open: () => Promise<Users>): void {
-  test('are found as they were added', async () => {
-    const users = await open()
-
-    const added = await add(users)
-
-    expect(added).toEqual({ ...alice, id: added.id, tokenEpoch: 0 })
-    expect(await users.find('alice')).toEqual(added)
-  })
-
-  test('may be without a password, without a role, and disabled from the start', async () => {
-    const users = await open()
-    const rest = { passwordHash: undefined, roles: [], isDisabled: true }
-
-    expect(await add(users, rest)).toMatchObject(rest)
-    expect(await users.find('alice')).toMatchObject(rest)
-  })
-
-  test('are found by no other name, nor by theirs in other letters', async () => {
-    const users = await open()
-    await add(users)
-
-    for (const other of ['bob', 'Alice', 'alice ', 'alic', 'alice%', "' OR 1=1 --", '']) {
-      expect([other, await users.find(other)]).toEqual([other, undefined])
+/** Does the step, and gives all that the store tells about it, without ids. */
+async function apply({ users, apiKeys }: Tables, one: Step, at: number): Promise<unknown> {
+  if (one.act === 'add') return withoutId(await users.add(one.user))
+  const userId = (await users.find(one.name))?.id ?? missingId
+  switch (one.act) {
+    case 'change':
+      return withoutId(await users.change(userId, one.change))
+    case 'add a key':
+      return apiKeys.add({ userId, secretHash: hashOf(at), ...one.key }).catch(() => 'refused')
+    case 'revoke':
+      return apiKeys.remove(userId, one.keyName)
+    case 'use': {
+      const used = (await apiKeys.list(userId)).filter((key) => key.name === one.keyName)
+      return apiKeys.recordUses([missingId, ...used.map(({ id }) => id)])
     }
-  })
-
-  test('are different users under different names, in one account or two', async () => {
-    const users = await open()
-
-    const added = [
-      await add(users),
-      await add(users, { name: 'bob' }),
-      await add(users, { name: 'c', account: 'rival' }),
-    ]
-
-    expect(new Set(added.map(({ id }) => id)).size).toBe(3)
-  })
-
-  test('are refused under a name that is taken, in another account too, and nothing is changed', async () => {
-    const users = await open()
-    const known = await add(users)
-
-    expect(await users.add({ ...alice, roles: [], passwordHash: undefined, isDisabled: true })).toBeUndefined()
-    expect(await users.add({ ...alice, account: 'rival' })).toBeUndefined()
-
-    expect(await users.find('alice')).toEqual(known)
-    expect(await users.list('rival', undefined, 10)).toEqual([])
-  })
-
-  test('all at once under one name are one user', async () => {
-    const users = await open()
-
-    const added = await Promise.all(['acme', 'rival', 'third'].map((account) => users.add({ ...alice, account })))
-
-    expect(added.filter((user) => user !== undefined)).toEqual([await users.find('alice')] as User[])
-  })
-}
-
-function changedContract(open: () => Promise<Users>): void {
-  const changes = [
-    { roles: ['reader'] },
-    { roles: [] },
-    { isDisabled: true },
-    { passwordHash: 'another hash' },
-    { passwordHash: 'another hash', roles: ['x'], isDisabled: true },
-  ]
-
-  test.each(changes)('to %j keep all that was not named', async (change) => {
-    const users = await open()
-    const known = await add(users)
-
-    const changed = await users.change(known.id, change)
-
-    expect(changed).toEqual({ ...known, ...change, tokenEpoch: expect.any(Number) })
-    expect(await users.find('alice')).toEqual(changed)
-  })
-
-  test('by nothing, or by members that are there but not set, stay as they are', async () => {
-    const users = await open()
-    const known = await add(users)
-
-    expect(await users.change(known.id, {})).toEqual(known)
-    expect(await users.change(known.id, { passwordHash: undefined })).toEqual(known)
-    expect(await users.find('alice')).toEqual(known)
-  })
-
-  test('are enabled again as they were disabled', async () => {
-    const users = await open()
-    const { id } = await add(users, { isDisabled: true })
-
-    expect((await users.change(id, { isDisabled: false }))?.isDisabled).toBe(false)
-  })
-
-  test('change without an effect on other users', async () => {
-    const users = await open()
-    const [{ id }, bob] = [await add(users), await add(users, { name: 'bob' })]
-
-    await users.change(id, { passwordHash: 'another hash', roles: [], isDisabled: true })
-
-    expect(await users.find('bob')).toEqual(bob)
-  })
-
-  test('and are not there are told so', async () => {
-    const users = await open()
-    await add(users)
-
-    expect(await users.change(999_999, { roles: [] })).toBeUndefined()
-  })
-}
-
-function epochContract(open: () => Promise<Users>): void {
-  test.each([
-    { passwordHash: 'another hash' },
-    { isDisabled: true },
-    { passwordHash: 'another hash', isDisabled: false },
-  ])('get another number with %j', async (change) => {
-    const users = await open()
-    const { id, tokenEpoch } = await add(users)
-
-    expect((await users.change(id, change))?.tokenEpoch).toBeGreaterThan(tokenEpoch)
-    expect((await users.find('alice'))?.tokenEpoch).toBeGreaterThan(tokenEpoch)
-  })
-
-  test.each([{}, { roles: ['reader'] }, { isDisabled: false }, { passwordHash: undefined }])(
-    'and only then: not with %j',
-    async (change) => {
-      const users = await open()
-      const { id, tokenEpoch } = await add(users)
-
-      expect((await users.change(id, change))?.tokenEpoch).toBe(tokenEpoch)
-    },
-  )
-
-  test('never get a number again that they had', async () => {
-    const users = await open()
-    const { id, tokenEpoch } = await add(users)
-    const seen = [tokenEpoch]
-
-    for (const isDisabled of [true, false, true, false]) {
-      seen.push((await users.change(id, { isDisabled, passwordHash: `hash ${seen.length}` }))?.tokenEpoch ?? -1)
-    }
-
-    expect(new Set(seen).size).toBe(5)
-  })
-}
-
-function listContract(open: () => Promise<Users>): void {
-  // In byte order: capitals before small letters, whatever a dictionary says.
-  const inOrder = ['A', 'B', 'Z', '_', 'a', 'a-b', 'aa', 'b', 'z']
-
-  async function openFull(): Promise<Users> {
-    const users = await open()
-    for (const name of inOrder.toReversed()) await add(users, { name })
-    await add(users, { name: 'ab', account: 'rival' })
-    return users
   }
+}
 
-  test('are those of one account, in byte order', async () => {
-    const users = await openFull()
+function withoutId(user: User | undefined) {
+  return user && { ...user, id: undefined }
+}
 
-    expect(namesOf(await users.list('acme', undefined, 100))).toEqual(inOrder)
-    expect(namesOf(await users.list('rival', undefined, 100))).toEqual(['ab'])
-    expect(await users.list('nobody', undefined, 100)).toEqual([])
-  })
+function comparable({ lastUsedAt, ...key }: ApiKey) {
+  return { ...key, id: undefined, createdAt: undefined, isUsed: lastUsedAt !== undefined }
+}
 
-  test('are those of all accounts where none is named', async () => {
-    const users = await openFull()
-
-    expect(namesOf(await users.list(undefined, undefined, 100))).toEqual([...inOrder, 'ab'].toSorted())
-  })
-
-  test.each([[undefined], ['acme']] as const)('of %p come page by page, each once', async (account) => {
-    const users = await openFull()
-    const all = namesOf(await users.list(account, undefined, 100))
-
-    const paged: string[] = []
-    for (let page = await users.list(account, undefined, 2); page.length > 0 && paged.length <= all.length; ) {
-      expect(page.length).toBeLessThanOrEqual(2)
-      paged.push(...namesOf(page))
-      page = await users.list(account, paged.at(-1), 2)
+/** All that the store tells after so many steps. */
+async function look({ users, apiKeys }: Tables, steps: number) {
+  const found = await Promise.all([...names, 'nobody', 'ALICE', 'alic', ''].map((one) => users.find(one)))
+  const ids = found.flatMap((user) => user?.id ?? [])
+  const pages: unknown[] = []
+  for (const account of [undefined, ...accounts, 'nobody']) {
+    pages.push(await users.count(account ?? 'acme'))
+    for (const after of [undefined, 'a', 'a-', ...names, 'zz']) {
+      pages.push([account, after, (await users.list(account, after, 2)).map(withoutId)])
     }
+    pages.push((await users.list(account, undefined, 100)).map(withoutId))
+  }
+  const keys = await Promise.all([...ids, missingId].map(async (id) => (await apiKeys.list(id)).map(comparable)))
+  const byHash: unknown[] = []
+  for (let at = 0; at <= steps; at += 1) {
+    const one = await apiKeys.find(hashOf(at))
+    byHash.push(one && { key: comparable(one.key), user: withoutId(one.user) })
+  }
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(await apiKeys.find('hash of %')).toBeUndefined()
+  return { found: found.map(withoutId), pages, keys, byHash, isUsed: await apiKeys.hasAnyBeenUsed() }
+}
 
-    expect(paged).toEqual(all)
+function openMemory() {
+  const users = new MemoryUsers()
+  return { users, apiKeys: new MemoryApiKeys(users) }
+}
+
+async function walk(open: () => Promise<Tables>, numRuns: number): Promise<void> {
+  const property = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 40 }), async (steps) => {
+    const [store, model] = [await open(), openMemory()]
+    for (const [at, one] of steps.entries()) {
+      expect([at, one, await apply(store, one, at)]).toEqual([at, one, await apply(model, one, at)])
+    }
+    expect(await look(store, steps.length)).toEqual(await look(model, steps.length))
+  })
+  await fc.assert(property, { numRuns, endOnFailure: true })
+}
+
+const alice = { name: 'alice', passwordHash: undefined, roles: ['writer'], account: 'acme', isDisabled: false }
+const unlimited = { expiresAt: undefined, rights: undefined, repositories: undefined }
+
+export function usersContract(open: OpenMetadataStore): void {
+  test('and their keys are stored, changed, listed and found as the model says', () => walk(open, 10))
+
+  test('and keys of one name that are added at once are one', async () => {
+    const { users, apiKeys } = await open()
+    const added = await Promise.all(['acme', 'rival', 'third'].map((account) => users.add({ ...alice, account })))
+    const [user] = added.filter((one) => one !== undefined)
+    expect([added.filter((one) => one !== undefined).length, user]).toEqual([1, await users.find('alice')])
+
+    const add = (n: number) =>
+      apiKeys.add({ userId: user?.id ?? missingId, name: 'laptop', secretHash: `hash ${n}`, ...unlimited })
+    expect((await Promise.all([1, 2, 3].map(add))).filter((isNew) => isNew)).toEqual([true])
+    expect((await apiKeys.list(user?.id ?? missingId)).length).toBe(1)
   })
 
-  test('begin after a name, even if no user has it', async () => {
-    const users = await openFull()
+  test('have keys whose hash no other key has, and that is never told', async () => {
+    const { users, apiKeys } = await open()
+    const userId = (await users.add(alice))?.id ?? missingId
+    const secretHash = 'the-hash-itself'
+    await apiKeys.add({ userId, name: 'laptop', secretHash, ...unlimited })
 
-    expect(namesOf(await users.list('acme', 'a', 2))).toEqual(['a-b', 'aa'])
-    expect(namesOf(await users.list('acme', 'a-', 1))).toEqual(['a-b'])
-    expect(namesOf(await users.list('acme', 'zz', 5))).toEqual([])
+    expect(await outcomeOf(apiKeys.add({ userId, name: 'other', secretHash, ...unlimited }))).toBe('refused')
+    await errorOf(apiKeys.add({ userId: missingId, name: 'robot', secretHash: 'of nobody', ...unlimited }))
+    const told = [await apiKeys.find(secretHash), await apiKeys.list(userId)]
+    expect(Bun.inspect(told, { depth: 9 })).not.toContain(secretHash)
   })
 
-  test('are told as they are found', async () => {
-    const users = await openFull()
+  manyOperators(open)
+}
 
-    expect(await users.list('acme', 'B', 1)).toEqual([await users.find('Z')] as User[])
+function manyOperators(open: OpenMetadataStore): void {
+  const add = (metadata: MetadataStore, user: string, given: readonly string[], account: string, max?: number) =>
+    addUser({ metadata }, { name: parseUserName(user), account, roles: given, password: undefined }, max)
+  const toRefusal = (error: unknown) => (error instanceof RegistryRefusal ? error.refusal : String(error))
+
+  test('who operate, and take this right from each other at once, do not both succeed', async () => {
+    const metadata = await open()
+    await add(metadata, 'oldest', ['reader'], 'acme')
+    for (const user of ['one', 'two']) await add(metadata, user, ['admin'], 'acme')
+    await add(metadata, 'other', ['admin'], 'rival')
+    let other: Promise<unknown> = Promise.resolve()
+
+    await metadata.transaction(async ({ users }) => {
+      await users.lockAccount('acme')
+      other = changeUser({ metadata, roles: defaultRoles }, 'two', { isDisabled: true }).catch(toRefusal)
+      // Long enough for a change that does not wait.
+      for (let turn = 0; turn < 20; turn += 1) await users.find('one').then(() => Bun.sleep(5))
+      await users.change((await users.findLocked('one'))?.id ?? missingId, { roles: ['writer'] })
+    })
+
+    expect(await other).toBe('last-operator')
+    expect(await metadata.users.find('two')).toMatchObject({ roles: ['admin'], isDisabled: false })
+  })
+
+  test('that are added at once are no more than the account may have', async () => {
+    const metadata = await open()
+    await add(metadata, 'first', ['admin'], 'acme')
+    await add(metadata, 'other', ['admin'], 'rival')
+
+    const adding = Array.from({ length: 12 }, (_, at) => add(metadata, `user-${at}`, [], 'acme', 5).catch(toRefusal))
+    const refused = (await Promise.all(adding)).filter((outcome) => outcome === 'too-many-users')
+
+    expect([refused.length, await metadata.users.count('acme')]).toEqual([8, 5])
+  })
+}
+
+/** Stores with one fault, which the walk must find. */
+const faults: Readonly<Record<string, (tables: ReturnType<typeof openMemory>) => Partial<Users & ApiKeys>>> = {
+  'leaves the tokens of a changed user valid': ({ users }) => ({
+    change: async (id, change) => {
+      const known = users.users.find((one) => one.id === id)
+      const changed = await MemoryUsers.prototype.change.call(users, id, change)
+      return changed && known && Object.assign(changed, { tokenEpoch: known.tokenEpoch })
+    },
+  }),
+  'begins a page with the last user of the page before': ({ users }) => ({
+    list: ((account: never, after: string | undefined, limit: number) =>
+      MemoryUsers.prototype.list.call(users, account, after?.slice(0, -1), limit)) as never,
+  }),
+  'forgets that a key is limited to nothing': ({ apiKeys }) => ({
+    add: ((key: { rights: readonly unknown[] | undefined }) =>
+      MemoryApiKeys.prototype.add.call(apiKeys, {
+        ...key,
+        rights: key.rights?.length === 0 ? undefined : key.rights,
+      } as never)) as never,
+  }),
+}
+
+export function usersControls(): void {
+  test.each(Object.entries(faults))('the walk finds a store that %s (control)', async (_, spoil) => {
+    const openSpoiled = async () => {
+      const tables = openMemory()
+      const { add, ...ofUsers } = spoil(tables)
+      Object.assign(tables.users, ofUsers)
+      if (add !== undefined) Object.assign(tables.apiKeys, { add })
+      return tables
+    }
+    expect(await outcomeOf(walk(openSpoiled, 100))).toBe('refused')
   })
 }
