@@ -54,8 +54,13 @@ function argumentsFor(from: Place, to: Place | undefined, more: readonly string[
   return ['migrate-store', '--to', file, ...more]
 }
 
+/** What runs the command: in this process with `runBerthHere`, or in its own with `runBerth`. */
+export function moveCommand(from: Place, to: Place | undefined, ...more: readonly string[]) {
+  return [argumentsFor(from, to, more), environmentOf(from, to), from.dataDir] as const
+}
+
 export function runMove(from: Place, to: Place | undefined, ...more: readonly string[]): Promise<CommandRun> {
-  return runBerth(argumentsFor(from, to, more), environmentOf(from, to), from.dataDir)
+  return runBerth(...moveCommand(from, to, ...more))
 }
 
 /** Kills the command as soon as `isTime`. Gives its exit code if it ends before that. */

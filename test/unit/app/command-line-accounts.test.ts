@@ -1,51 +1,36 @@
 import { describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import { runBerthHere } from '../../support/server/berth-here.ts'
-import { layEmptyData } from '../../support/stores/empty-data.ts'
+import { expectMisuse, failed, openWorkplace, succeeded } from './workplace.ts'
 
 const newFolder = useTemporaryFolders('command-accounts')
-
-async function newWorkplace(environment: Readonly<Record<string, string>> = {}) {
-  const folder = newFolder()
-  await layEmptyData(join(folder, 'data'))
-  const run = (...args: string[]) => runBerthHere(args, environment, folder)
-  const answer = async (...args: string[]) => {
-    const { exitCode, stdout, stderr } = await run(...args, '--json')
-    expect([exitCode, stderr]).toEqual([0, ''])
-    return JSON.parse(stdout) as unknown
-  }
-  return { run, answer, folder }
-}
-
 const empty = { imageCount: 0, repositories: 0, manifests: 0, tags: 0, blobs: 0, blobBytes: 0 }
+
+async function openAccounts(environment: Readonly<Record<string, string>> = {}) {
+  const place = await openWorkplace(newFolder(), environment)
+  const stateOf = async (name: string) => (await place.readJson<{ state: string }>(`account show ${name}`)).state
+  return { ...place, stateOf, list: () => place.readJson<object[]>('account list') }
+}
 
 describe('berth account show', () => {
   test('distinguishes an account that was never enabled from an unknown one', async () => {
-    const { run, answer } = await newWorkplace()
-    await run('user', 'add', 'bob', '--account', 'home')
-    await run('user', 'add', 'eve', '--account', 'home')
+    const { run, readJson } = await openAccounts()
+    for (const name of ['bob', 'eve']) await run(`user add ${name} --account home`)
 
-    expect(await answer('account', 'show', 'home')).toEqual({
+    expect(await readJson<object>('account show home')).toEqual({
       name: 'home',
       state: 'never enabled',
       ...empty,
       users: ['bob', 'eve'],
     })
-    for (const args of [[], ['--json']]) {
-      expect(await run('account', 'show', 'hom', ...args)).toEqual({
-        exitCode: 1,
-        stdout: '',
-        stderr: 'berth: no such account: hom\n',
-      })
+    for (const more of ['', ' --json']) {
+      expect(await run(`account show hom${more}`)).toEqual(failed('no such account: hom'))
     }
   })
 
   test('prints lines for people', async () => {
-    const { run } = await newWorkplace()
-    for (let n = 10; n < 33; n += 1) await run('user', 'add', `user-${n}`, '--account', 'home')
-    const { stdout } = await run('account', 'show', 'home')
-    const lines = stdout.split('\n')
+    const { run } = await openAccounts()
+    for (let n = 10; n < 33; n += 1) await run(`user add user-${n} --account home`)
+    const lines = (await run('account show home')).stdout.split('\n')
     expect(lines.slice(0, 7)).toEqual([
       'account       home',
       'state         never enabled',
@@ -59,115 +44,82 @@ describe('berth account show', () => {
   })
 })
 
-describe('berth account enable and disable', () => {
-  test('change the state, say so, and can be repeated', async () => {
-    const { run, answer } = await newWorkplace()
-    await run('user', 'add', 'bob', '--account', 'home')
-    for (const [verb, state] of [
-      ['enable', 'enabled'],
-      ['enable', 'enabled'],
-      ['disable', 'disabled'],
-      ['disable', 'disabled'],
-      ['enable', 'enabled'],
-    ] as const) {
-      const done = await run('account', verb, 'home')
-      expect([verb, done]).toEqual([verb, { exitCode: 0, stdout: `${state} home\n`, stderr: '' }])
-      expect(await answer('account', 'show', 'home')).toMatchObject({ state })
-    }
-  })
+test('each change of an account says what it does, can be repeated, and reaches one that was never enabled', async () => {
+  const { run, stateOf } = await openAccounts()
+  await run('user add bob --account home')
+  const suspended = 'home is suspended: run `berth account resume home` first'
+  for (const [verb, outcome, state] of [
+    ['disable', succeeded('disabled home\n'), 'disabled'],
+    ['disable', succeeded('disabled home\n'), 'disabled'],
+    ['enable', succeeded('enabled home\n'), 'enabled'],
+    ['enable', succeeded('enabled home\n'), 'enabled'],
+    ['suspend', succeeded('suspended home\n'), 'suspended'],
+    ['enable', failed(suspended), 'suspended'],
+    ['resume', succeeded('resumed home, which is enabled\n'), 'enabled'],
+    ['suspend', succeeded('suspended home\n'), 'suspended'],
+    ['disable', succeeded('disabled home; it stays suspended until `berth account resume`\n'), 'suspended'],
+    ['resume', succeeded('resumed home, which is disabled\n'), 'disabled'],
+  ] as const) {
+    expect([verb, await run(`account ${verb} home`), await stateOf('home')]).toEqual([verb, outcome, state])
+  }
+})
 
-  test('disable reaches an account that was never enabled', async () => {
-    const { run, answer } = await newWorkplace()
-    await run('user', 'add', 'bob', '--account', 'home')
-    await run('account', 'disable', 'home')
-    expect(await answer('account', 'show', 'home')).toMatchObject({ state: 'disabled' })
-  })
+test('an unknown account can be enabled, with a warning, and nothing else', async () => {
+  const { run, list, stateOf } = await openAccounts()
+  for (const verb of ['disable', 'suspend', 'resume']) {
+    expect(await run(`account ${verb} hom`)).toEqual(failed('no such account: hom'))
+  }
+  expect(await list()).toEqual([])
+  const { exitCode, stdout, stderr } = await run('account enable home')
+  expect([exitCode, stdout, await stateOf('home')]).toEqual([0, 'enabled home\n', 'enabled'])
+  expect(stderr).toContain('the account has no users yet')
+  expect((await run('account disable home')).exitCode).toBe(0)
+})
 
-  test('an unknown account can be enabled, with a warning, but not disabled', async () => {
-    const { run, answer } = await newWorkplace()
-    const slip = await run('account', 'disable', 'hom')
-    expect(slip).toEqual({ exitCode: 1, stdout: '', stderr: 'berth: no such account: hom\n' })
-    expect(await answer('account', 'list')).toEqual([])
-    const begun = await run('account', 'enable', 'home')
-    expect([begun.exitCode, begun.stdout]).toEqual([0, 'enabled home\n'])
-    expect(begun.stderr).toContain('the account has no users yet')
-    expect(await answer('account', 'show', 'home')).toEqual({ name: 'home', state: 'enabled', ...empty, users: [] })
-    expect((await run('account', 'disable', 'home')).exitCode).toBe(0)
+test('where another service manages the users, any account can be enabled and disabled', async () => {
+  const { run, readJson } = await openAccounts({ BERTH_AUTH__URL: 'http://127.0.0.1:9' })
+  expect(await run('account disable theirs')).toEqual(succeeded('disabled theirs\n'))
+  expect(await run('account enable other')).toEqual(succeeded('enabled other\n'))
+  expect(await readJson<object>('account show theirs')).toEqual({
+    name: 'theirs',
+    state: 'disabled',
+    ...empty,
+    users: null,
   })
+  expect((await run('account show theirs')).stdout).toContain('users         managed by http://127.0.0.1:9\n')
+  expect((await run('account show nobody')).exitCode).toBe(1)
+})
 
-  test('where another service keeps the users, any account may be begun and ended', async () => {
-    const { run, answer } = await newWorkplace({ BERTH_AUTH__URL: 'http://127.0.0.1:9' })
-    expect(await run('account', 'disable', 'theirs')).toEqual({ exitCode: 0, stdout: 'disabled theirs\n', stderr: '' })
-    expect(await run('account', 'enable', 'other')).toEqual({ exitCode: 0, stdout: 'enabled other\n', stderr: '' })
-    expect(await answer('account', 'show', 'theirs')).toEqual({
-      name: 'theirs',
-      state: 'disabled',
-      ...empty,
-      users: null,
-    })
-    expect((await run('account', 'show', 'theirs')).stdout).toContain('users         managed by http://127.0.0.1:9\n')
-    expect((await run('account', 'show', 'nobody')).exitCode).toBe(1)
-  })
-
-  test.each([
+test('a text that cannot be the name of an account is refused, and printed without control characters', async () => {
+  const { run, list } = await openAccounts()
+  for (const [verb, name] of [
     ['enable', ''],
     ['disable', 'a\u001b[2J'],
     ['enable', ' home'],
     ['enable', 'x'.repeat(256)],
-  ])('%s of %j ends with code 2', async (verb, name) => {
-    const { run, answer } = await newWorkplace()
-    const { exitCode, stdout, stderr } = await run('account', verb, name)
-    expect([exitCode, stdout]).toEqual([2, ''])
-    expect(stderr).toMatch(/^berth: .*\n$/)
-    expect(stderr).not.toContain('\u001b')
-    expect(await answer('account', 'list')).toEqual([])
-  })
+  ] as const) {
+    expectMisuse(await run(`account ${verb}`, name), 'the name of an account')
+  }
+  expect(await list()).toEqual([])
 })
 
-describe('berth account suspend and resume', () => {
-  test('keep an account off, whatever is asked for meanwhile, and bring back the state of before', async () => {
-    const { run, answer } = await newWorkplace()
-    await run('user', 'add', 'bob', '--account', 'home')
-    const stateOf = async () => ((await answer('account', 'show', 'home')) as { state: string }).state
-    const told = async (verb: string) => {
-      const { exitCode, stdout, stderr } = await run('account', verb, 'home')
-      return [exitCode, stdout + stderr]
-    }
+test('berth account list lists accounts by name, also those that have users and were never enabled', async () => {
+  const { run, list } = await openAccounts()
+  for (const words of ['user add bob --account b-never', 'account enable c-on', 'user add kim --account a-off']) {
+    await run(words)
+  }
+  await run('account disable a-off')
 
-    expect(await told('suspend')).toEqual([0, 'suspended home\n'])
-    expect(await told('enable')).toEqual([1, 'berth: home is suspended: run `berth account resume home` first\n'])
-    expect(await stateOf()).toBe('suspended')
-    expect(await told('resume')).toEqual([0, 'resumed home, which is enabled\n'])
-
-    expect(await told('suspend')).toEqual([0, 'suspended home\n'])
-    expect(await told('disable')).toEqual([0, 'disabled home; it stays suspended until `berth account resume`\n'])
-    expect(await told('resume')).toEqual([0, 'resumed home, which is disabled\n'])
-    for (const verb of ['suspend', 'resume']) {
-      expect((await run('account', verb, 'hom')).stderr).toBe('berth: no such account: hom\n')
-    }
-  })
-})
-
-describe('berth account list', () => {
-  test('lists accounts by name, also those that have users and were never enabled', async () => {
-    const { run, answer } = await newWorkplace()
-    await run('user', 'add', 'bob', '--account', 'b-never')
-    await run('user', 'add', 'eve', '--account', 'b-never')
-    await run('account', 'enable', 'c-on')
-    await run('user', 'add', 'kim', '--account', 'a-off')
-    await run('account', 'disable', 'a-off')
-
-    expect(await answer('account', 'list')).toEqual([
-      { name: 'a-off', state: 'disabled', imageCount: 0 },
-      { name: 'b-never', state: 'never enabled', imageCount: 0 },
-      { name: 'c-on', state: 'enabled', imageCount: 0 },
-    ])
-    expect((await run('account', 'list')).stdout.split('\n')).toEqual([
-      'ACCOUNT  STATE          IMAGES',
-      'a-off    disabled       0',
-      'b-never  never enabled  0',
-      'c-on     enabled        0',
-      '',
-    ])
-  })
+  expect(await list()).toEqual([
+    { name: 'a-off', state: 'disabled', imageCount: 0 },
+    { name: 'b-never', state: 'never enabled', imageCount: 0 },
+    { name: 'c-on', state: 'enabled', imageCount: 0 },
+  ])
+  expect((await run('account list')).stdout.split('\n')).toEqual([
+    'ACCOUNT  STATE          IMAGES',
+    'a-off    disabled       0',
+    'b-never  never enabled  0',
+    'c-on     enabled        0',
+    '',
+  ])
 })

@@ -9,85 +9,77 @@ import { testNeeding } from '../../support/basics/needs.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { postgres } from '../../support/postgres/postgres-server.ts'
 import { runBerth } from '../../support/server/berth-command.ts'
+import { runBerthHere } from '../../support/server/berth-here.ts'
 import { startBerth } from '../../support/server/berth-process.ts'
 import { limits, sharedPostgres } from '../../support/stores/test-stores.ts'
+import { failed, succeeded, toArguments } from './workplace.ts'
 
 const newFolder = useTemporaryFolders('command-migrate')
 const all = listAll().join(', ')
+const afterTwo = listAll().slice(2).join(', ')
+const upToDate = succeeded('the schema is up to date\n')
+const manual = { BERTH_METADATA__MIGRATE: 'manual' }
 
-/** `berth migrate`, with data in a folder that may not be there yet. */
+/** Commands with data in a folder that may not exist yet. A server would not end, so it runs in its own process. */
 function workIn(dataDir: string, settings: Readonly<Record<string, string>> = {}) {
-  const folder = newFolder()
-  const run = (...args: string[]) => runBerth(args, { BERTH_DATA_DIR: dataDir, ...settings }, folder)
-  return { run, dryRun: () => run('migrate', '--dry-run'), migrate: () => run('migrate') }
+  const [folder, environment] = [newFolder(), { BERTH_DATA_DIR: dataDir, ...settings }]
+  return (words: string) => (words === 'serve' ? runBerth : runBerthHere)(toArguments([words]), environment, folder)
 }
 
-async function ageTo(dataDir: string, version: number): Promise<void> {
+async function inDatabase<T>(dataDir: string, work: (database: SqliteDatabase) => Promise<T>): Promise<T> {
   const database = new SqliteDatabase(join(dataDir, 'metadata.sqlite'))
-  await migrate(database, version)
-  await database.close()
+  return work(database).finally(() => database.close())
+}
+
+async function folderWithSchema(version: number): Promise<string> {
+  const dataDir = newFolder()
+  await inDatabase(dataDir, (database) => migrate(database, version))
+  return dataDir
 }
 
 async function appliedTo(dataDir: string): Promise<number[]> {
-  const database = new SqliteDatabase(join(dataDir, 'metadata.sqlite'))
-  const rows = await database.all<{ version: number }>('SELECT version FROM schema_versions ORDER BY version', [])
-  await database.close()
+  const versions = 'SELECT version FROM schema_versions ORDER BY version'
+  const rows = await inDatabase(dataDir, (database) => database.all<{ version: number }>(versions, []))
   return rows.map(({ version }) => version)
 }
 
-const manual = { BERTH_METADATA__MIGRATE: 'manual' }
-const done = (stdout: string) => ({ exitCode: 0, stdout: `${stdout}\n`, stderr: '' })
-
 describe('berth migrate', () => {
-  test('makes the schema where there is nothing yet, and has nothing to do the next time', async () => {
+  test('creates the schema where there is none; --dry-run only says what is missing, and creates no folder', async () => {
     const dataDir = join(newFolder(), 'data')
-    const { migrate: bringUp } = workIn(dataDir)
+    const run = workIn(dataDir)
 
-    expect(await bringUp()).toEqual(done(`applied migrations ${all}`))
-    expect(await bringUp()).toEqual(done('the schema is up to date'))
-  })
-
-  test('with --dry-run says what is missing, and makes nothing, not even a folder', async () => {
-    const dataDir = join(newFolder(), 'data')
-    const { dryRun, migrate: bringUp } = workIn(dataDir)
-
-    expect(await dryRun()).toEqual(done(`would apply migrations ${all}`))
+    expect(await run('migrate --dry-run')).toEqual(succeeded(`would apply migrations ${all}\n`))
     expect(existsSync(dataDir)).toBe(false)
-
-    await bringUp()
-    expect(await dryRun()).toEqual(done('the schema is up to date'))
+    expect(await run('migrate')).toEqual(succeeded(`applied migrations ${all}\n`))
+    expect([await run('migrate'), await run('migrate --dry-run')]).toEqual([upToDate, upToDate])
   })
 
-  test('with --dry-run takes a file without anything in it for a new database, and leaves it so', async () => {
+  test('with --dry-run takes an empty file for a new database, and leaves it so', async () => {
     const dataDir = newFolder()
     writeFileSync(join(dataDir, 'metadata.sqlite'), '')
 
-    expect(await workIn(dataDir).dryRun()).toEqual(done(`would apply migrations ${all}`))
+    expect(await workIn(dataDir)('migrate --dry-run')).toEqual(succeeded(`would apply migrations ${all}\n`))
     expect(Bun.file(join(dataDir, 'metadata.sqlite')).size).toBe(0)
     expect(readdirSync(dataDir)).toEqual(['metadata.sqlite'])
   })
 
-  test('brings an older schema up, by what it said before', async () => {
-    const dataDir = newFolder()
-    await ageTo(dataDir, 2)
-    const { dryRun, migrate: bringUp } = workIn(dataDir)
-    const rest = listAll().slice(2).join(', ')
-
-    expect(await dryRun()).toEqual(done(`would apply migrations ${rest}`))
-    expect(await dryRun()).toEqual(done(`would apply migrations ${rest}`))
-    expect(await bringUp()).toEqual(done(`applied migrations ${rest}`))
+  test('applies to an older schema what --dry-run says', async () => {
+    const run = workIn(await folderWithSchema(2))
+    for (const _ of [1, 2]) {
+      expect(await run('migrate --dry-run')).toEqual(succeeded(`would apply migrations ${afterTwo}\n`))
+    }
+    expect(await run('migrate')).toEqual(succeeded(`applied migrations ${afterTwo}\n`))
   })
 
-  test('works beside a server that runs', async () => {
+  test('works beside a running server', async () => {
     const server = await startBerth()
-    expect(await workIn(server.dataDir).migrate()).toEqual(done('the schema is up to date'))
+    expect(await workIn(server.dataDir)('migrate')).toEqual(upToDate)
     expect(await server.stop()).toBe(0)
   })
 
-  test('changes no schema under a server that runs, and neither does a second server or another command', async () => {
-    const dataDir = newFolder()
-    await ageTo(dataDir, 2)
-    const { run, migrate: bringUp } = workIn(dataDir)
+  test('changes no schema under a running server, and neither does a second server or another command', async () => {
+    const dataDir = await folderWithSchema(2)
+    const run = workIn(dataDir)
     const server = new SqliteServerLock(join(dataDir, 'server.lock'))
 
     for (const command of ['serve', 'migrate', 'gc']) {
@@ -96,70 +88,55 @@ describe('berth migrate', () => {
       expect(stderr).toMatch(/another Berth is serving|a server of an older version is running/)
     }
     server.release()
-    expect((await bringUp()).exitCode).toBe(0)
+    expect((await run('migrate')).exitCode).toBe(0)
     expect(await appliedTo(dataDir)).toEqual(listAll())
   })
 
-  test('refuses a schema of a newer Berth', async () => {
-    const dataDir = newFolder()
-    const { migrate: bringUp, dryRun } = workIn(dataDir)
-    await bringUp()
-    const database = new SqliteDatabase(join(dataDir, 'metadata.sqlite'))
-    await database.run('INSERT INTO schema_versions (version, applied_at, oldest_code) VALUES (99, 0, 99)', [])
-    await database.close()
+  test('refuses a schema of a newer version of Berth', async () => {
+    const dataDir = await folderWithSchema(listAll().length)
+    const newer = 'INSERT INTO schema_versions (version, applied_at, oldest_code) VALUES (99, 0, 99)'
+    await inDatabase(dataDir, (database) => database.run(newer, []))
 
-    for (const command of [bringUp, dryRun]) {
-      const { exitCode, stdout, stderr } = await command()
+    for (const words of ['migrate', 'migrate --dry-run']) {
+      const { exitCode, stdout, stderr } = await workIn(dataDir)(words)
       expect([exitCode, stdout]).toEqual([1, ''])
       expect(stderr).toContain('a newer Berth has brought this database to schema 99')
     }
   })
 
-  testNeeding(
-    postgres,
-    'lists all for an empty PostgreSQL, makes nothing there, and brings it up, two at once',
-    async () => {
-      const url = await (await sharedPostgres()).newDatabase()
-      const { dryRun, migrate: bringUp } = workIn(newFolder(), { BERTH_METADATA__URL: url })
-      const database = new PostgresDatabase({ ...limits, url })
+  testNeeding(postgres, 'creates the schema in PostgreSQL once, in two processes at once', async () => {
+    const url = await (await sharedPostgres()).newDatabase()
+    const environment = { BERTH_DATA_DIR: newFolder(), BERTH_METADATA__URL: url }
+    const database = new PostgresDatabase({ ...limits, url })
+    const dryRun = await runBerthHere(['migrate', '--dry-run'], environment, newFolder())
+    expect(dryRun).toEqual(succeeded(`would apply migrations ${all}\n`))
+    expect(await database.hasTable('schema_versions')).toBe(false)
+    await database.close()
 
-      expect(await dryRun()).toEqual(done(`would apply migrations ${all}`))
-      expect(await database.hasTable('schema_versions')).toBe(false)
-
-      const both = await Promise.all([bringUp(), bringUp()])
-      expect(both.map(({ exitCode }) => exitCode)).toEqual([0, 0])
-      expect(both.map(({ stdout }) => stdout).toSorted()).toEqual([
-        `applied migrations ${all}\n`,
-        'the schema is up to date\n',
-      ])
-      await database.close()
-    },
-  )
+    const both = await Promise.all([1, 2].map(() => runBerth(['migrate'], environment, newFolder())))
+    expect(both.map(({ exitCode }) => exitCode)).toEqual([0, 0])
+    expect(both.map(({ stdout }) => stdout).toSorted()).toEqual([`applied migrations ${all}\n`, upToDate.stdout])
+  })
 })
 
 describe('with metadata.migrate: manual', () => {
-  test('the server and the commands refuse a schema that lacks something, and say what to do', async () => {
-    const dataDir = newFolder()
-    await ageTo(dataDir, 2)
-    const { run, migrate: bringUp } = workIn(dataDir, manual)
-    const lacks = `the database lacks the migrations ${listAll().slice(2).join(', ')}: run \`berth migrate\``
+  test('the server and the commands refuse a schema that lacks migrations, and say what to do', async () => {
+    const run = workIn(await folderWithSchema(2), manual)
+    const refusal = failed(`the database lacks the migrations ${afterTwo}: run \`berth migrate\``)
 
-    for (const command of [['serve'], ['gc'], ['user', 'list'], ['account', 'list']]) {
-      expect([command, await run(...command)]).toEqual([
-        command,
-        { exitCode: 1, stdout: '', stderr: `berth: ${lacks}\n` },
-      ])
+    for (const words of ['serve', 'gc', 'user list', 'account list']) {
+      expect([words, await run(words)]).toEqual([words, refusal])
     }
-    expect((await bringUp()).exitCode).toBe(0)
-    expect(await run('user', 'list')).toMatchObject({ exitCode: 0, stderr: '' })
+    expect((await run('migrate')).exitCode).toBe(0)
+    expect(await run('user list')).toMatchObject({ exitCode: 0, stderr: '' })
   })
 
   test('a first server needs `berth migrate` before it, and then starts', async () => {
     const dataDir = newFolder()
-    const { run, migrate: bringUp } = workIn(dataDir, manual)
+    const run = workIn(dataDir, manual)
     expect((await run('serve')).stderr).toContain(`the database lacks the migrations ${all}`)
 
-    await bringUp()
+    await run('migrate')
     const server = await startBerth({ dataDir, settings: manual })
     expect((await fetch(`${server.url}/v2/`)).status).toBe(401)
     expect(await server.stop()).toBe(0)
