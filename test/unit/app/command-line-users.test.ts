@@ -103,7 +103,7 @@ describe('berth user disable, enable and roles', () => {
     const { run, users, addBob } = await openUsers()
     await addBob()
     await run('user add operator --account home --role admin')
-    for (const [words, outcome, state] of [
+    const rows: readonly (readonly [string, unknown, unknown])[] = [
       ['disable bob', succeeded('disabled bob\n'), [true, ['reader']]],
       ['disable bob', succeeded('disabled bob\n'), [true, ['reader']]],
       ['enable bob', succeeded('enabled bob\n'), [false, ['reader']]],
@@ -122,10 +122,11 @@ describe('berth user disable, enable and roles', () => {
         succeeded('bob has no roles\n', warning('a user without a role has no rights')),
         [false, []],
       ],
-    ] as const) {
+    ]
+    for (const [words, outcome, state] of rows) {
       const done = await run(`user ${words}`)
       const [bob] = await users()
-      expect([words, done, [bob?.disabled, bob?.roles]]).toEqual([words, outcome, state])
+      expect<unknown>([words, done, [bob?.disabled, bob?.roles]]).toEqual([words, outcome, state])
     }
   })
 

@@ -1,27 +1,22 @@
-// The one place that decides: every right, kind of caller and kind of grant.
-import { describe, expect, test } from 'bun:test'
+// Access while the identity of the caller could not be confirmed. All other decisions: test/api/rights.
+import { expect, test } from 'bun:test'
 import { allRights } from '../../../src/identity/rights.ts'
 import { RegistryRefusal, Unavailable } from '../../../src/oci/errors.ts'
 import type { RepositoryName } from '../../../src/oci/names.ts'
-import { parseRepositoryPattern, type RepositoryPattern } from '../../../src/oci/repository-pattern.ts'
-import type { Grant, Principal, Right } from '../../../src/ports/identity.ts'
+import type { Principal, Right } from '../../../src/ports/identity.ts'
 import { checkAllowed, isGrantable } from '../../../src/registry/access.ts'
 
-const named = (text: string) => text as RepositoryName
-const patterned = (text: string): RepositoryPattern => parseRepositoryPattern(text) ?? expect.unreachable(text)
-const grant = (rights: readonly Right[], ...repositories: readonly string[]): Grant =>
-  repositories.length === 0
-    ? { rights: new Set(rights) }
-    : { rights: new Set(rights), repositories: repositories.map(patterned) }
+const app = 'app' as RepositoryName
 
-function principal(grants: readonly Grant[], rest: Partial<Principal> = {}): Principal {
-  return { account: 'acme', subject: 'alice', roles: ['admin'], grants, fingerprint: '', ...rest }
+function unconfirmed(...rights: readonly Right[]): Principal {
+  const grants = [{ rights: new Set(rights) }]
+  return { account: 'acme', subject: 'alice', roles: ['admin'], grants, fingerprint: '', isUnconfirmed: true }
 }
 
 /** How the check ends, in a word. */
-function verdictOf(who: Principal, right: Right, repository?: string): string {
+function verdictOf(principal: Principal, right: Right): string {
   try {
-    checkAllowed(who, right, repository === undefined ? undefined : named(repository))
+    checkAllowed(principal, right, app)
     return 'allowed'
   } catch (error) {
     if (error instanceof RegistryRefusal) return error.refusal
@@ -29,20 +24,15 @@ function verdictOf(who: Principal, right: Right, repository?: string): string {
   }
 }
 
-describe('a principal whose identity could not be confirmed', () => {
-  const who = principal([grant(allRights)], { isUnconfirmed: true })
-
-  test('pulls and pushes, and is told to come back for what cannot be taken back', () => {
-    expect(allRights.map((right) => verdictOf(who, right, 'app'))).toEqual([
-      'allowed',
-      'allowed',
-      'unavailable',
-      'unavailable',
-    ])
-    expect(allRights.map((right) => isGrantable(who, right, named('app')))).toEqual([true, true, false, false])
-  })
-
-  test('is denied rights that it never had', () => {
-    expect(verdictOf(principal([grant(['pull'])], { isUnconfirmed: true }), 'delete', 'app')).toBe('denied')
-  })
+test('an unconfirmed caller may pull and push, and gets 503 for what cannot be undone', () => {
+  const admin = unconfirmed(...allRights)
+  expect(allRights).toEqual(['pull', 'push', 'delete', 'operate'])
+  expect(allRights.map((right) => verdictOf(admin, right))).toEqual([
+    'allowed',
+    'allowed',
+    'unavailable',
+    'unavailable',
+  ])
+  expect(allRights.map((right) => isGrantable(admin, right, app))).toEqual([true, true, false, false])
+  expect(verdictOf(unconfirmed('pull'), 'delete')).toBe('denied')
 })

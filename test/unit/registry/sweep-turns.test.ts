@@ -1,8 +1,7 @@
 // Which server sweeps the blob store, and what happens when that server fails, is stopped or crashes.
 import { describe, expect, test } from 'bun:test'
-import type { BlobStore, OrphanedObject, StorageKey } from '../../../src/ports/blob-store.ts'
+import type { BlobStore } from '../../../src/ports/blob-store.ts'
 import { sweepOrphansOnce } from '../../../src/registry/garbage.ts'
-import { errorOf } from '../../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { Gate } from '../../support/clocks/gates.ts'
 import { damageMetadata } from '../../support/stores/store-damage.ts'
@@ -13,49 +12,49 @@ const temporaryFolder = useTemporaryFolders('sweep-turns')
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
 const everyMs = 7 * dayMs
-const ageMs = 8 * dayMs
-const nothing = async (): Promise<void> => undefined
 
-function strayAt(storageKey: StorageKey): OrphanedObject {
-  return { storageKey, openedFor: storageKey, notes: undefined }
+interface Attempt {
+  /** Runs before the server looks at the page. */
+  readonly atPage?: (page: number) => Promise<void>
+  readonly prepare?: () => Promise<void>
+  readonly shouldStop?: () => boolean
 }
 
-/** A blob store of `pages` pages, an orphaned object on each; at each page something else happens first. */
-function blobsOf(world: Pick<BlobStore, never> & { readonly blobs: BlobStore }, pages: number) {
+/** A blob store of `pages` pages, with an orphaned object on each. */
+async function openSweeps(pages = 3) {
+  const { metadata, blobs, dataDir } = await openWorld(temporaryFolder())
   const seen: number[] = []
-  const open = (atPage: (page: number) => Promise<void> = nothing): Pick<BlobStore, 'remove' | 'listOlderThan'> => ({
-    remove: (...asked) => world.blobs.remove(...asked),
+  const open = (atPage: Attempt['atPage']): Pick<BlobStore, 'remove' | 'listOlderThan'> => ({
+    remove: (...asked) => blobs.remove(...asked),
     async *listOlderThan() {
       for (let page = 1; page <= pages; page += 1) {
-        await atPage(page)
+        await atPage?.(page)
         seen.push(page)
-        yield [strayAt(freshKey())]
+        const storageKey = freshKey()
+        yield [{ storageKey, openedFor: storageKey, notes: undefined }]
       }
     },
   })
-  return { seen, open }
-}
-
-async function openSweeps(pages = 3) {
-  const world = await openWorld(temporaryFolder())
-  const { metadata } = world
-  const { seen, open } = blobsOf(world, pages)
   return {
     metadata,
-    /** The pages that were looked at, by whomever. */
+    /** The pages that any server has looked at. */
     seen,
-    /** One server's look whether it has something to do. */
-    sweep: (atPage?: (page: number) => Promise<void>, shouldStop?: () => boolean, prepare = nothing) =>
-      sweepOrphansOnce({ metadata, blobs: open(atPage) }, { ageMs, everyMs }, prepare, shouldStop),
-    passTime: (ms: number) => damageMetadata(world.dataDir, `UPDATE turns SET due_at = due_at - ${ms}`),
-    freeze: () => metadata.transaction(({ marks }) => marks.set('read-only', '{}')),
+    /** One server sweeps if that is due. */
+    sweep: ({ atPage, prepare = async () => undefined, shouldStop }: Attempt = {}) =>
+      sweepOrphansOnce({ metadata, blobs: open(atPage) }, { ageMs: 8 * dayMs, everyMs }, prepare, shouldStop),
+    passTime: (ms: number) => damageMetadata(dataDir, `UPDATE turns SET due_at = due_at - ${ms}`),
   }
 }
 
+type Sweeps = Awaited<ReturnType<typeof openSweeps>>
+
 const whole = { trashed: 3, isWhole: true }
+const cut = { trashed: 1, isWhole: false }
+const failure = new Error('the store is away')
+const fail = () => Promise.reject(failure)
 
 describe('a sweep', () => {
-  test('is made once for all callers, and again when its time has come', async () => {
+  test('is made once by all servers, and again when its time has come', async () => {
     const { sweep, passTime, seen } = await openSweeps()
 
     const all = await Promise.all(Array.from({ length: 20 }, () => sweep()))
@@ -68,79 +67,48 @@ describe('a sweep', () => {
     expect(seen.length).toBe(6)
   })
 
-  test('that fails is due again after half an hour, and not before', async () => {
-    const { sweep, passTime, seen } = await openSweeps()
-    const failure = new Error('the store is away')
-    const failing = () =>
-      errorOf(
-        sweep(async (page) => {
-          if (page === 2) throw failure
-        }),
-      )
+  const interruptions: readonly (readonly [string, (sweeps: Sweeps) => Attempt, unknown, readonly number[]])[] = [
+    ['fails', () => ({ atPage: async (page) => (page === 2 ? fail() : undefined) }), failure, [1]],
+    ['finds that the store belongs to another registry', () => ({ prepare: fail }), failure, []],
+    ['is stopped with its server', ({ seen }) => ({ shouldStop: () => seen.length === 2 }), cut, [1, 2]],
+    [
+      'is cut off by a move of the registry',
+      ({ metadata }) => ({
+        atPage: async (page) => {
+          if (page === 2) await metadata.transaction(({ marks }) => marks.set('read-only', '{}'))
+        },
+      }),
+      cut,
+      [1, 2],
+    ],
+  ]
+  test.each(interruptions)(
+    'that %s is due again after half an hour, and not before',
+    async (_, attempt, outcome, pages) => {
+      const sweeps = await openSweeps()
+      const { sweep, passTime, seen, metadata } = sweeps
+      const tryToSweep = () => sweep(attempt(sweeps)).catch((error: unknown) => error)
 
-    expect(await failing()).toBe(failure)
-    expect(await sweep()).toBeUndefined()
-    passTime(29 * minuteMs)
-    expect(await sweep()).toBeUndefined()
-    passTime(minuteMs)
-    expect(await failing()).toBe(failure)
-    expect(await sweep()).toBeUndefined()
-    passTime(30 * minuteMs)
+      for (let attempts = 0; attempts < 2; attempts += 1) {
+        seen.length = 0
+        expect([await tryToSweep(), seen]).toEqual([outcome, [...pages]])
+        await metadata.transaction(({ marks }) => marks.remove('read-only'))
+        expect(await sweep()).toBeUndefined()
+        passTime(29 * minuteMs)
+        expect(await sweep()).toBeUndefined()
+        passTime(minuteMs)
+      }
 
-    expect(await sweep()).toEqual(whole)
-    expect(seen).toEqual([1, 1, 1, 2, 3])
-    passTime(everyMs - minuteMs)
-    expect(await sweep()).toBeUndefined()
-  })
-
-  test('whose store turns out to belong to another registry looks at nothing, and is due again', async () => {
-    const { sweep, passTime, seen } = await openSweeps()
-    const refusal = new Error('it belongs to another registry')
-
-    expect(await errorOf(sweep(undefined, undefined, () => Promise.reject(refusal)))).toBe(refusal)
-
-    expect(seen).toEqual([])
-    passTime(30 * minuteMs)
-    expect(await sweep()).toEqual(whole)
-  })
-
-  test('that is stopped with its server is made by the next', async () => {
-    const { sweep, passTime } = await openSweeps()
-    let isStopped = false
-    const stopped = await sweep(
-      async (page) => {
-        isStopped = page === 2
-      },
-      () => isStopped,
-    )
-
-    expect(stopped).toEqual({ trashed: 1, isWhole: false })
-    expect(await sweep()).toBeUndefined()
-    passTime(30 * minuteMs)
-    expect(await sweep()).toEqual(whole)
-  })
-
-  test('that a move of the registry cuts off is made when that is over', async () => {
-    const { sweep, passTime, freeze, metadata } = await openSweeps()
-
-    const cut = await sweep(async (page) => {
-      if (page === 2) await freeze()
-    })
-
-    expect(cut).toEqual({ trashed: 1, isWhole: false })
-    passTime(30 * minuteMs)
-    expect(await sweep()).toEqual({ trashed: 0, isWhole: false })
-    await metadata.transaction(({ marks }) => marks.remove('read-only'))
-    passTime(30 * minuteMs)
-    expect(await sweep()).toEqual(whole)
-  })
+      expect(await sweep()).toEqual(whole)
+      passTime(everyMs - minuteMs)
+      expect(await sweep()).toBeUndefined()
+    },
+  )
 
   test('whose server crashes is made by exactly one other server', async () => {
     const { sweep, passTime } = await openSweeps()
     const gate = new Gate()
-    const dying = sweep(async (page) => {
-      if (page === 2) await gate.pass()
-    })
+    const dying = sweep({ atPage: async (page) => (page === 2 ? gate.pass() : undefined) })
     await gate.reached
     expect(await sweep()).toBeUndefined()
     passTime(30 * minuteMs)
@@ -156,14 +124,15 @@ describe('a sweep', () => {
     expect(await sweep()).toBeUndefined()
   })
 
-  test('that takes for hours keeps its turn as it goes on', async () => {
+  test('that takes hours keeps its claim while it makes progress', async () => {
     const { sweep, passTime } = await openSweeps(12)
     const others: unknown[] = []
 
-    const swept = await sweep(async (page) => {
-      // It was at work all the time: of the pages in between nothing is seen here.
-      if (page % 2 === 0) others.push(await sweep())
-      else passTime(30 * minuteMs)
+    const swept = await sweep({
+      async atPage(page) {
+        if (page % 2 === 0) others.push(await sweep())
+        else passTime(30 * minuteMs)
+      },
     })
 
     expect(swept).toEqual({ trashed: 12, isWhole: true })

@@ -11,51 +11,55 @@ const id = 'an upload' as UploadId
 
 function openWriters() {
   const clock = { at: 1_000_000, steadyNow: () => clock.at, every: systemClock.every }
-  return { clock, writers: new UploadWriters(clock) }
-}
-
-function uploadAt(epoch: number, sizeBytes: number): Upload {
-  const repository = { accountId: 1, id: 1 }
-  const object = { sizeBytes, notes: undefined }
-  return { id, repository, storageKey: 'a key' as StorageKey, object, receivedDigest: undefined, epoch }
+  const writers = new UploadWriters(clock)
+  return { clock, writers, enter: (of = id) => writers.enter(of, () => undefined) }
 }
 
 describe('a writer', () => {
-  test('is let in when there is no other, and again when the other has ended', async () => {
-    const { writers } = openWriters()
-    const first = await writers.enter(id, () => undefined)
+  test('enters if its upload has no other writer, and again when that one has ended', async () => {
+    const { enter } = openWriters()
+    const first = await enter()
+    expect([first === undefined, await enter(), (await enter('another' as UploadId)) === undefined]).toEqual([
+      false,
+      undefined,
+      false,
+    ])
     first?.release()
 
-    expect(first).toBeDefined()
-    expect(await writers.enter(id, () => undefined)).toBeDefined()
+    expect(await enter()).toBeDefined()
   })
 
-  test('is not let in while another is alive, and does not disturb it', async () => {
-    const { writers, clock } = openWriters()
-    let stops = 0
+  test('does not enter while another is alive, and does not abort it', async () => {
+    const { writers, clock, enter } = openWriters()
+    let aborts = 0
     const first = await writers.enter(id, () => {
-      stops += 1
+      aborts += 1
     })
-    for (let seconds = 0; seconds < 5; seconds += 1) {
+    for (let bytes = 0; bytes < 5; bytes += 1) {
       clock.at += 900
       first?.markWaitingForClient()
     }
-
-    expect(await writers.enter(id, () => undefined)).toBeUndefined()
+    expect(await enter()).toBeUndefined()
     // However long the store takes, a writer that waits for it is alive.
     first?.markWaitingForStore()
     clock.at += 60_000
-    expect(await writers.enter(id, () => undefined)).toBeUndefined()
-    expect(stops).toBe(0)
+
+    expect([await enter(), aborts]).toEqual([undefined, 0])
   })
 
-  test('stops one that looks dead, and is let in when that one has ended', async () => {
-    const { writers, clock } = openWriters()
-    const first = await writers.enter(id, () => setTimeout(() => first?.release(), 1))
+  test('aborts one that looks dead, waits alone for its end, and then enters; others are refused at once', async () => {
+    const { writers, clock, enter } = openWriters()
+    const aborted = Promise.withResolvers<void>()
+    const first = await writers.enter(id, () => aborted.resolve())
     first?.markWaitingForClient()
     clock.at += 1_000
 
-    expect(await writers.enter(id, () => undefined)).toBeDefined()
+    const second = enter()
+    await aborted.promise
+    expect(await enter()).toBeUndefined()
+    first?.release()
+
+    expect(await second).toBeDefined()
   })
 
   test('that closes the upload is found with its digest for as long as it is alive', async () => {
@@ -63,86 +67,65 @@ describe('a writer', () => {
     const digest = 'sha256:a digest' as Digest
     const first = await writers.enter(id, () => undefined, digest)
     expect(writers.find(id)?.closing).toBe(digest)
-
     first?.markWaitingForClient()
     clock.at += 1_000
     expect(writers.find(id)).toMatchObject({ closing: undefined })
-
     first?.release()
+
     expect(writers.find(id)).toBeUndefined()
   })
 
-  test('alone waits for a dead one: any other is refused at once', async () => {
-    const { writers, clock } = openWriters()
-    const first = await writers.enter(id, () => undefined)
-    first?.markWaitingForClient()
-    clock.at += 1_000
-
-    const second = writers.enter(id, () => undefined)
-    expect(await writers.enter(id, () => undefined)).toBeUndefined()
-
-    first?.release()
-    expect(await second).toBeDefined()
-  })
-
-  test('of one upload has nothing to do with that of another', async () => {
+  test('is aborted and waited for when all are', async () => {
     const { writers } = openWriters()
-    await writers.enter(id, () => undefined)
-
-    expect(await writers.enter('another' as UploadId, () => undefined)).toBeDefined()
-  })
-
-  test('is stopped and waited for when all are', async () => {
-    const { writers } = openWriters()
-    const stopped: string[] = []
+    const ended: string[] = []
     for (const name of ['one', 'two'] as UploadId[]) {
-      const entry = await writers.enter(name, () => {
-        stopped.push(name)
-        setTimeout(() => entry?.release(), 1)
+      const entry = await writers.enter(name, async () => {
+        await Bun.sleep(1)
+        ended.push(name)
+        entry?.release()
       })
     }
-
     await writers.abortAll()
 
-    expect(stopped).toEqual(['one', 'two'])
+    expect(ended.toSorted()).toEqual(['one', 'two'])
   })
 })
 
 describe('a kept hash', () => {
-  function kept(epoch: number, sizeBytes: number) {
-    const { writers } = openWriters()
-    const hash = startHash('sha256')
-    writers.keepHash(uploadAt(epoch, 0), sizeBytes, hash)
-    return { writers, hash }
+  const uploadAt = (epoch: number, sizeBytes: number, of = id): Upload => {
+    const object = { sizeBytes, notes: undefined }
+    const repository = { accountId: 1, id: 1 }
+    return { id: of, repository, storageKey: 'a key' as StorageKey, object, receivedDigest: undefined, epoch }
   }
 
-  test('is taken by the turn right after the one that kept it, once', () => {
-    const { writers, hash } = kept(3, 100)
-
-    expect(writers.takeHash(uploadAt(4, 100))).toBe(hash)
-    expect(writers.takeHash(uploadAt(4, 100))).toBeUndefined()
-  })
-
   test.each([
-    ['another writer came between', 5, 100],
-    ['the turn is the same', 3, 100],
-    ['more bytes stand', 4, 101],
-    ['fewer bytes stand', 4, 99],
-  ])('is of no use when %s', (_reason, epoch, sizeBytes) => {
-    const { writers } = kept(3, 100)
+    ['the next turn takes it', 4, 100, true],
+    ['another writer came between', 5, 100, false],
+    ['the turn is the same', 3, 100, false],
+    ['there are more bytes', 4, 101, false],
+    ['there are fewer bytes', 4, 99, false],
+  ])('is used once, and only right after the turn that kept it: %s', (_, epoch, sizeBytes, isUsed) => {
+    const { writers } = openWriters()
+    const hash = startHash('sha256')
+    writers.keepHash(uploadAt(3, 0), 100, hash)
 
-    expect(writers.takeHash(uploadAt(epoch, sizeBytes))).toBeUndefined()
+    expect(writers.takeHash(uploadAt(epoch, sizeBytes))).toBe(isUsed ? hash : (undefined as never))
+    expect(writers.takeHash(uploadAt(4, 100))).toBeUndefined()
   })
 
-  test('is forgotten with its upload, and when too many are kept', async () => {
-    const { writers } = kept(3, 100)
-    await writers.abort(id, 'a test')
-    expect(writers.takeHash(uploadAt(4, 100))).toBeUndefined()
-
-    writers.keepHash(uploadAt(3, 0), 100, startHash('sha256'))
-    for (let count = 0; count < 2_000; count += 1) {
-      writers.keepHash({ ...uploadAt(1, 0), id: `upload ${count}` as UploadId }, 1, startHash('sha256'))
+  test('is removed with its upload, and when two thousand newer ones are kept', async () => {
+    const { writers } = openWriters()
+    const keepAndTake = async (meanwhile: () => unknown) => {
+      writers.keepHash(uploadAt(3, 0), 100, startHash('sha256'))
+      await meanwhile()
+      return writers.takeHash(uploadAt(4, 100)) !== undefined
     }
-    expect(writers.takeHash(uploadAt(4, 100))).toBeUndefined()
+    const keepOthers = (count: number) => () => {
+      for (let other = 0; other < count; other += 1) {
+        writers.keepHash(uploadAt(1, 0, `upload ${other}` as UploadId), 1, startHash('sha256'))
+      }
+    }
+    expect(await keepAndTake(() => writers.abort(id, 'a test'))).toBe(false)
+    expect([await keepAndTake(keepOthers(1_999)), await keepAndTake(keepOthers(2_000))]).toEqual([true, false])
   })
 })
