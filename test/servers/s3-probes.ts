@@ -203,7 +203,7 @@ export const probes: Readonly<Record<string, Probe>> = {
   'a clock that is an hour late is refused': async ({ server, prefix }) => {
     const url = `${server.url}/${server.bucket}/${prefix}x`
     const order = { method: 'GET', url, region: server.region, lifetimeSeconds: 600 }
-    return (await readS3(fetch(presign({ ...order, timeMs: Date.now() - 3_600_000 }, server)))).code
+    return (await readS3(fetch(await presign({ ...order, timeMs: Date.now() - 3_600_000 }, server)))).code
   },
   'a body of another hash is refused': async ({ ask }) => {
     const headers = { 'x-amz-content-sha256': sha256Hex('another') }
@@ -221,15 +221,15 @@ export const probes: Readonly<Record<string, Probe>> = {
     await ask('PUT', 'signed', { body: '0123456789' })
     const url = `${server.url}/${server.bucket}/${prefix}signed`
     const order = { method: 'GET', url, region: server.region, lifetimeSeconds: 60 }
-    const whole = await fetch(presign(order, server))
-    const some = await fetch(presign(order, server), { headers: { range: 'bytes=3-' } })
+    const whole = await fetch(await presign(order, server))
+    const some = await fetch(await presign(order, server), { headers: { range: 'bytes=3-' } })
     return [whole.status, await whole.text(), some.status, await some.text()]
   },
   'a signed address that is bent is refused': async ({ ask, server, prefix }) => {
     await ask('PUT', 'bent', { body: 'x' })
     const url = `${server.url}/${server.bucket}/${prefix}bent`
     const order = { method: 'GET', url, region: server.region, lifetimeSeconds: 60 }
-    const bent = presign(order, server).replace('Expires=60', 'Expires=61')
+    const bent = (await presign(order, server)).replace('Expires=60', 'Expires=61')
     return (await readS3(fetch(bent))).code
   },
 }

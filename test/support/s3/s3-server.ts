@@ -28,10 +28,11 @@ export interface S3Request {
  * A signed request of the test's own, past any client. On a connection of its own, because Bun repeats a PUT by itself
  * when one that was used before breaks.
  */
-export function askS3(server: Place, { method, target, headers = {}, body }: S3Request): Promise<Response> {
+export async function askS3(server: Place, request: S3Request): Promise<Response> {
+  const { method, target, headers = {}, body } = request
   const { region, bucket } = server
   const url = `${server.url}/${bucket}${target === '' || target.startsWith('?') ? target : `/${target}`}`
-  const signed = signHeaders({ method, url, region, headers, ...(body === undefined ? {} : { body }) }, server)
+  const signed = await signHeaders({ method, url, region, headers, ...(body === undefined ? {} : { body }) }, server)
   return fetch(url, {
     method,
     headers: signed,

@@ -1,12 +1,12 @@
-// Whom the S3 stub lets in: signatures in the header and in the query, checked as strictly as the strictest server does.
-import { timingSafeEqual } from 'node:crypto'
+// Checks signatures in the header and in the query as strictly as the strictest server does: the stub signs the request
+// as it came with its own keys, and compares.
 import { parseS3Query } from './s3-operation.ts'
-import { algorithm, canonicalRequest, type S3Keys, signatureOf, stampOf, unsignedPayload } from './s3-signature.ts'
+import { payloadHeader, presignQuery, type S3Keys, signHeaders, unsignedPayload } from './s3-signature.ts'
 import { S3Refusal } from './s3-stub-xml.ts'
 
 export interface Gate {
   readonly region: string
-  /** The keys that are good; others are unknown, or were good once. */
+  /** The valid keys. */
   readonly keys: S3Keys
   readonly expiredAccessKeys: ReadonlySet<string>
   readonly nowMs: number
@@ -19,92 +19,86 @@ export interface SignedRequest {
 }
 
 interface Claim {
-  readonly accessKey: string
-  readonly scope: readonly string[]
+  readonly credential: string
   readonly signedNames: readonly string[]
   readonly signature: string
-  readonly stamp: string
+  readonly timeMs: number
   readonly sessionToken: string | undefined
-  readonly payloadHash: string
 }
 
 const skewMaxMs = 15 * 60_000
 const lifetimeMaxSeconds = 7 * 24 * 3_600
+const headerForm = /^AWS4-HMAC-SHA256 Credential=([^\s,]+), ?SignedHeaders=([^\s,]+), ?Signature=([0-9a-f]{64})$/
 
-/** Throws an `S3Refusal` unless the request is signed, by the right keys, for this moment. */
-export function checkSignature(request: SignedRequest, gate: Gate): void {
-  const mark = request.target.indexOf('?')
-  const query = new Map(mark === -1 ? [] : parseS3Query(request.target.slice(mark + 1)))
+/** Throws an `S3Refusal` unless the request is signed with the valid keys for this moment. */
+export async function checkSignature({ method, target, headers }: SignedRequest, gate: Gate): Promise<void> {
+  const { pathname, search } = new URL(target, 'http://stub')
+  const pairs = parseS3Query(search.slice(1))
+  const query = new Map(pairs)
   const isPresigned = query.has('X-Amz-Signature') || query.has('X-Amz-Algorithm')
-  if (isPresigned && request.headers.has('authorization'))
+  if (isPresigned && headers.has('authorization'))
     throw new S3Refusal(400, 'InvalidArgument', 'Only one auth mechanism allowed')
-  const claim = isPresigned ? readQuery(query, request.headers, gate.nowMs) : readHeaders(request.headers, gate.nowMs)
-  checkScope(claim, gate.region)
+  const claim = isPresigned ? readQuery(query, gate.nowMs) : readHeaders(headers, gate.nowMs)
   checkKeys(claim, gate)
-  checkSignedNames(claim.signedNames, request.headers)
-  const canonical = canonicalRequest({ ...request, signedNames: claim.signedNames, payloadHash: claim.payloadHash })
-  const expected = signatureOf(canonical, gate.keys.secretKey, { stamp: claim.stamp, region: gate.region })
-  const given = Buffer.from(claim.signature)
-  if (given.length !== expected.length || !timingSafeEqual(given, Buffer.from(expected)))
+  checkSignedNames(claim.signedNames, headers)
+
+  const own = pairs.filter(([name]) => !name.startsWith('X-Amz-'))
+  const url = `http://stub${pathname}?${new URLSearchParams(own)}`
+  const signed = Object.fromEntries(claim.signedNames.map((name) => [name, headers.get(name) ?? '']))
+  const request = { method, url, region: gate.region, timeMs: claim.timeMs }
+  const payload = { [payloadHeader]: headers.get(payloadHeader) ?? unsignedPayload }
+  const expected = isPresigned
+    ? (await presignQuery({ ...request, headers: { ...signed, ...payload } }, expiresOf(query), gate.keys))[
+        'X-Amz-Signature'
+      ]
+    : headerForm.exec((await signHeaders({ ...request, headers: signed }, gate.keys))['authorization'] ?? '')?.[3]
+  if (claim.signature !== expected)
     throw new S3Refusal(403, 'SignatureDoesNotMatch', 'The signature does not match the one that was calculated')
 }
 
 function readHeaders(headers: Headers, nowMs: number): Claim {
   const authorization = headers.get('authorization')
   if (authorization === null) throw denied('There is no signature')
-  const form = /^AWS4-HMAC-SHA256 Credential=([^\s,]+), ?SignedHeaders=([^\s,]+), ?Signature=([0-9a-f]{64})$/
-  const [, credential, names, signature] = form.exec(authorization) ?? []
+  const [, credential, names, signature] = headerForm.exec(authorization) ?? []
   if (credential === undefined || names === undefined || signature === undefined)
     throw new S3Refusal(400, 'AuthorizationHeaderMalformed', 'The authorization header cannot be read')
-  const stamp = headers.get('x-amz-date') ?? ''
-  const signedAt = parseStamp(stamp)
-  if (signedAt === undefined) throw denied('A valid x-amz-date is required')
-  if (Math.abs(nowMs - signedAt) > skewMaxMs)
+  const timeMs = parseStamp(headers.get('x-amz-date') ?? '')
+  if (Math.abs(nowMs - timeMs) > skewMaxMs)
     throw new S3Refusal(403, 'RequestTimeTooSkewed', 'The difference between the request time and ours is too large')
-  const payloadHash = headers.get('x-amz-content-sha256')
-  if (payloadHash === null)
-    throw new S3Refusal(400, 'InvalidRequest', 'Missing required header for this request: x-amz-content-sha256')
-  const [accessKey = '', ...scope] = credential.split('/')
+  if (!headers.has(payloadHeader))
+    throw new S3Refusal(400, 'InvalidRequest', `Missing required header for this request: ${payloadHeader}`)
   const sessionToken = headers.get('x-amz-security-token') ?? undefined
-  return { accessKey, scope, signedNames: names.split(';'), signature, stamp, sessionToken, payloadHash }
+  return { credential, signedNames: names.split(';'), signature, timeMs, sessionToken }
 }
 
-function readQuery(query: ReadonlyMap<string, string>, headers: Headers, nowMs: number): Claim {
-  const take = (name: string): string => {
-    const value = query.get(`X-Amz-${name}`)
-    if (value === undefined) throw badQuery(`X-Amz-${name} is missing`)
-    return value
-  }
-  if (take('Algorithm') !== algorithm) throw badQuery('X-Amz-Algorithm is not ours')
-  const [accessKey = '', ...scope] = take('Credential').split('/')
-  const stamp = take('Date')
-  const signedAt = parseStamp(stamp)
-  const lifetimeSeconds = take('Expires')
-  if (signedAt === undefined) throw badQuery('X-Amz-Date cannot be read')
-  if (!/^[1-9]\d{0,6}$/.test(lifetimeSeconds) || Number(lifetimeSeconds) > lifetimeMaxSeconds)
-    throw badQuery('X-Amz-Expires must be from one second to a week')
-  if (signedAt > nowMs + skewMaxMs) throw denied('Request is not valid yet')
-  if (nowMs > signedAt + Number(lifetimeSeconds) * 1_000) throw denied('Request has expired')
+function readQuery(query: ReadonlyMap<string, string>, nowMs: number): Claim {
+  const take = (name: string): string => query.get(`X-Amz-${name}`) ?? ''
+  if (take('Algorithm') !== 'AWS4-HMAC-SHA256') throw badQuery('X-Amz-Algorithm is not ours')
+  const timeMs = parseStamp(take('Date'))
+  const lifetimeMs = expiresOf(query) * 1_000
+  if (timeMs > nowMs + skewMaxMs) throw denied('Request is not valid yet')
+  if (nowMs > timeMs + lifetimeMs) throw denied('Request has expired')
   return {
-    accessKey,
-    scope,
+    credential: take('Credential'),
     signedNames: take('SignedHeaders').split(';'),
     signature: take('Signature'),
-    stamp,
+    timeMs,
     sessionToken: query.get('X-Amz-Security-Token'),
-    payloadHash: headers.get('x-amz-content-sha256') ?? unsignedPayload,
   }
 }
 
-function checkScope({ scope, stamp }: Claim, region: string): void {
-  const [day, place, service, end, ...more] = scope
-  if (more.length > 0 || end !== 'aws4_request' || service !== 's3' || day !== stamp.slice(0, 8))
-    throw new S3Refusal(400, 'AuthorizationHeaderMalformed', 'The credential scope is not DAY/REGION/s3/aws4_request')
-  if (place !== region)
-    throw new S3Refusal(400, 'AuthorizationHeaderMalformed', `The region '${place}' is wrong; expecting '${region}'`)
+function expiresOf(query: ReadonlyMap<string, string>): number {
+  const text = query.get('X-Amz-Expires') ?? ''
+  if (!/^[1-9]\d{0,6}$/.test(text) || Number(text) > lifetimeMaxSeconds)
+    throw badQuery('X-Amz-Expires must be from one second to a week')
+  return Number(text)
 }
 
-function checkKeys({ accessKey, sessionToken }: Claim, { keys, expiredAccessKeys }: Gate): void {
+function checkKeys({ credential, sessionToken, timeMs }: Claim, { keys, region, expiredAccessKeys }: Gate): void {
+  const [accessKey = '', ...scope] = credential.split('/')
+  const day = new Date(timeMs).toISOString().slice(0, 10).replaceAll('-', '')
+  if (scope.join('/') !== `${day}/${region}/s3/aws4_request`)
+    throw new S3Refusal(400, 'AuthorizationHeaderMalformed', `The scope must be ${day}/${region}/s3/aws4_request`)
   if (expiredAccessKeys.has(accessKey)) throw new S3Refusal(400, 'ExpiredToken', 'The provided token has expired')
   if (accessKey !== keys.accessKey || (keys.sessionToken !== undefined && sessionToken === undefined))
     throw new S3Refusal(403, 'InvalidAccessKeyId', 'The access key does not exist in our records')
@@ -120,9 +114,10 @@ function checkSignedNames(names: readonly string[], headers: Headers): void {
   if (missing.length > 0) throw denied(`There were headers present which were not signed: ${missing.join(', ')}`)
 }
 
-function parseStamp(stamp: string): number | undefined {
+function parseStamp(stamp: string): number {
   const time = Date.parse(stamp.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'))
-  return Number.isNaN(time) || stampOf(time) !== stamp ? undefined : time
+  if (!/^\d{8}T\d{6}Z$/.test(stamp) || Number.isNaN(time)) throw denied('A valid date is required')
+  return time
 }
 
 const denied = (message: string) => new S3Refusal(403, 'AccessDenied', message)

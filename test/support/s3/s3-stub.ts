@@ -140,7 +140,7 @@ async function settle(state: StubState, request: Request, target: string, parsed
   const body = await request.bytes().catch((cause) => {
     throw new S3Refusal(400, 'IncompleteBody', `The body broke off: ${String(cause)}`)
   })
-  checkSignature({ method, target, headers }, { ...state.gate, nowMs: now(state) })
+  await checkSignature({ method, target, headers }, { ...state.gate, nowMs: now(state) })
   checkBody(headers, body)
   if (parsed.bucket !== state.bucketName)
     throw new S3Refusal(404, 'NoSuchBucket', 'The specified bucket does not exist')

@@ -1,152 +1,151 @@
-// What the stub keeps, and what it refuses once a request is signed.
+// Controls: what the stub refuses. test/servers/s3-servers.test.ts compares the stub with real S3 servers, and holds the
+// rest of what it does.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { sendRaw } from '../../support/clients/raw-socket.ts'
-import { until } from '../../support/clocks/until.ts'
 import { askS3, readS3, type S3Answer, type S3Request, xmlField } from '../../support/s3/s3-server.ts'
-import { signHeaders } from '../../support/s3/s3-signature.ts'
+import { presign, type RequestToSign, type S3Keys, sha256Hex, signHeaders } from '../../support/s3/s3-signature.ts'
 import { startS3Stub } from '../../support/s3/s3-stub.ts'
 import { crc32Of } from '../../support/s3/s3-stub-calls.ts'
 
-const stub = startS3Stub({ partBytesMin: 8, pageSize: 2 })
-const host = new URL(stub.url).host
+const keys = { accessKey: 'BERTHSTUBKEY', secretKey: 'not/so+secret', sessionToken: 'token/with+signs==' }
+const stub = startS3Stub({ partBytesMin: 8, keys })
+stub.plant('held', new TextEncoder().encode('some bytes'))
 afterAll(() => stub.stop())
+
+const url = `${stub.url}/${stub.bucket}/held`
+const minuteMs = 60_000
+const sse = 'x-amz-server-side-encryption'
+const encode = (text: string) => new TextEncoder().encode(text)
+
+interface Forgery {
+  readonly signed?: Partial<RequestToSign>
+  readonly keys?: Partial<S3Keys>
+  /** What is sent instead of what was signed. */
+  readonly sent?: Readonly<Record<string, string>>
+  readonly sentTo?: string
+}
+
+const bend = (text: string) => text.replace(/.$/, (digit) => (digit === '0' ? '1' : '0'))
+
+async function sendSigned({ signed = {}, keys: others = {}, sent = {}, sentTo = url }: Forgery): Promise<string> {
+  const order = { method: 'GET', url, region: stub.region, ...signed }
+  const headers = await signHeaders(order, { ...keys, ...others })
+  const { authorization = '' } = headers
+  const bent = sent['authorization'] === 'bent' ? { authorization: bend(authorization) } : {}
+  return (await readS3(fetch(sentTo, { headers: { ...headers, ...sent, ...bent } }))).code
+}
+
+const wrong = '403 SignatureDoesNotMatch'
+const forgeries: Readonly<Record<string, readonly [Forgery, string]>> = {
+  'none of these': [{}, '200'],
+  'a bent signature': [{ sent: { authorization: 'bent' } }, wrong],
+  'another secret': [{ keys: { secretKey: 'guessed' } }, wrong],
+  'another method': [{ signed: { method: 'PUT' } }, wrong],
+  'another name': [{ signed: { url: `${url}2` } }, wrong],
+  'another query': [{ signed: { url: `${url}?x-id=1` }, sentTo: `${url}?x-id=2` }, wrong],
+  'another header': [{ signed: { headers: { range: 'bytes=0-1' } }, sent: { range: 'bytes=0-2' } }, wrong],
+  'another host': [{ sent: { host: 'elsewhere:80' } }, wrong],
+  'an old form': [{ sent: { authorization: 'AWS key:signature' } }, '400 AuthorizationHeaderMalformed'],
+  'an unknown key': [{ keys: { accessKey: 'NOBODY' } }, '403 InvalidAccessKeyId'],
+  'no session token': [{ keys: { sessionToken: undefined } }, '403 InvalidAccessKeyId'],
+  'the token of another session': [{ keys: { sessionToken: 'of another' } }, '400 InvalidToken'],
+  'another region': [{ signed: { region: 'mars-1' } }, '400 AuthorizationHeaderMalformed'],
+  'a clock that is 14 minutes late': [{ signed: { timeMs: Date.now() - 14 * minuteMs } }, '200'],
+  'a clock that is 16 minutes late': [{ signed: { timeMs: Date.now() - 16 * minuteMs } }, '403 RequestTimeTooSkewed'],
+  'a clock that is 16 minutes early': [{ signed: { timeMs: Date.now() + 16 * minuteMs } }, '403 RequestTimeTooSkewed'],
+  'an unsigned header of S3': [{ sent: { 'x-amz-user-agent': 'afterthought' } }, '403 AccessDenied'],
+}
+
+describe('a signature in the header', () => {
+  for (const [what, [forgery, code]] of Object.entries(forgeries))
+    test(`with ${what}: ${code}`, async () => expect(await sendSigned(forgery)).toBe(code))
+
+  test('is required', async () => expect((await readS3(fetch(url))).code).toBe('403 AccessDenied'))
+
+  test('of keys that were replaced is refused', async () => {
+    const own = startS3Stub({ keys })
+    own.changeKeys({ ...keys, accessKey: 'NEXT' })
+    expect((await readS3(askS3(own, { method: 'HEAD', target: '' }))).status).toBe(400)
+    expect((await readS3(askS3({ ...own, accessKey: 'NEXT' }, { method: 'HEAD', target: '' }))).status).toBe(200)
+    await own.stop()
+  })
+})
+
+describe('a signature in the address', () => {
+  const sign = (more: Partial<RequestToSign> = {}, own: S3Keys = keys) =>
+    presign({ method: 'GET', url, region: stub.region, lifetimeSeconds: 60, ...more }, own)
+  const get = async (address: string, headers = {}) => (await readS3(fetch(address, { headers }))).code
+  const cases: Readonly<Record<string, readonly [() => Promise<string>, string]>> = {
+    'none of these': [sign, '200'],
+    'a bent signature': [async () => (await sign()).replace(/(?<=X-Amz-Signature=)\w+/, bend), wrong],
+    'another parameter': [async () => (await sign({ url: `${url}?x-id=1` })).replace('x-id=1', 'x-id=2'), wrong],
+    'another secret': [() => sign({}, { ...keys, secretKey: 'guessed' }), wrong],
+    'another method': [() => sign({ method: 'HEAD' }), wrong],
+    'an end that is near': [() => sign({ timeMs: Date.now() - 50_000 }), '200'],
+    'an end that is past': [() => sign({ timeMs: Date.now() - 62_000 }), '403 AccessDenied'],
+    'a life of more than a week': [
+      async () => (await sign()).replace('Expires=60', 'Expires=604801'),
+      '400 AuthorizationQueryParametersError',
+    ],
+  }
+  for (const [what, [make, code]] of Object.entries(cases))
+    test(`with ${what}: ${code}`, async () => expect(await get(await make())).toBe(code))
+
+  test('and another in the header are refused together', async () =>
+    expect(await get(await sign(), { authorization: 'Basic eDp5' })).toBe('400 InvalidArgument'))
+})
 
 function ask(method: string, target: string, rest: Omit<S3Request, 'method' | 'target'> = {}): Promise<S3Answer> {
   return readS3(askS3(stub, { method, target, ...rest }))
 }
 
-async function begin(name: string, headers = {}): Promise<string> {
-  const { text } = await ask('POST', `${name}?uploads`, { headers })
-  return encodeURIComponent(xmlField(text, 'UploadId') ?? '')
+const bodies: Readonly<Record<string, readonly [Readonly<Record<string, string>>, string]>> = {
+  'its CRC32': [{ 'x-amz-checksum-crc32': 'NSRBwg==' }, '200'],
+  'another CRC32': [{ 'x-amz-checksum-crc32': 'AAAAAA==' }, '400 BadDigest'],
+  'its MD5': [{ 'content-md5': 'kAFQmDzST7DWlj99KOF/cg==' }, '200'],
+  'another MD5': [{ 'content-md5': 'AAAAAAAAAAAAAAAAAAAAAA==' }, '400 BadDigest'],
+  'another hash': [{ 'x-amz-content-sha256': sha256Hex('another') }, '400 XAmzContentSHA256Mismatch'],
+  'signed chunks': [{ 'x-amz-content-sha256': 'STREAMING-UNSIGNED-PAYLOAD-TRAILER' }, '501 NotImplemented'],
+  'an unknown header of S3': [{ 'x-amz-copy-source': 'y' }, '501 NotImplemented'],
+  'an unknown encryption': [{ [sse]: 'ROT13' }, '400 InvalidArgument'],
 }
 
-async function putPart(name: string, id: string, number: number, body: string, headers = {}): Promise<string> {
-  const { code, headers: answered } = await ask('PUT', `${name}?partNumber=${number}&uploadId=${id}`, { body, headers })
-  return answered.get('etag') ?? code
-}
+for (const [what, [headers, code]] of Object.entries(bodies))
+  test(`an object with ${what}: ${code}`, async () =>
+    expect((await ask('PUT', 'summed', { headers, body: 'abc' })).code).toBe(code))
 
-function complete(name: string, id: string, parts: readonly (readonly [number, string])[]): Promise<S3Answer> {
-  const items = parts.map(([number, etag]) => `<Part><PartNumber>${number}</PartNumber><ETag>${etag}</ETag></Part>`)
-  const body = `<CompleteMultipartUpload>${items.join('')}</CompleteMultipartUpload>`
-  return ask('POST', `${name}?uploadId=${id}`, { body })
-}
-
-describe('objects', () => {
-  test('are refused when their sums are wrong', async () => {
-    const put = async (headers: Record<string, string>) => (await ask('PUT', 'summed', { headers, body: 'abc' })).code
-    const crc32 = crc32Of(new TextEncoder().encode('abc'))
-    expect(crc32).toBe('NSRBwg==')
-    expect(await put({ 'x-amz-checksum-crc32': crc32 })).toBe('200')
-    expect(await put({ 'x-amz-checksum-crc32': 'AAAAAA==' })).toBe('400 BadDigest')
-    expect(await put({ 'content-md5': 'kAFQmDzST7DWlj99KOF/cg==' })).toBe('200')
-    expect(await put({ 'content-md5': 'AAAAAAAAAAAAAAAAAAAAAA==' })).toBe('400 BadDigest')
-  })
-
-  test('need a Content-Length', async () => {
-    const url = `${stub.url}/${stub.bucket}/chunked`
-    const signed = signHeaders({ method: 'PUT', url, region: stub.region, body: 'abc' }, stub)
-    const lines = Object.entries(signed).map(([name, value]) => `${name}: ${value}\r\n`)
-    const { answers } = await sendRaw(
-      Number(host.split(':')[1]),
-      `PUT /${stub.bucket}/chunked HTTP/1.1\r\n${lines.join('')}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n`,
-      '3\r\nabc\r\n0\r\n\r\n',
-    )
-    expect(answers[0]?.status).toBe(411)
-    expect(xmlField(answers[0]?.body ?? '', 'Code')).toBe('MissingContentLength')
-    expect(stub.objects().has('chunked')).toBe(false)
-  })
-
-  test('are not kept when their bytes break off', async () => {
-    const url = `${stub.url}/${stub.bucket}/broken`
-    const headers = { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD', 'content-length': '100' }
-    const signed = signHeaders({ method: 'PUT', url, region: stub.region, headers }, stub)
-    const lines = Object.entries(signed).map(([name, value]) => `${name}: ${value}\r\n`)
-    const socket = await Bun.connect({
-      hostname: '127.0.0.1',
-      port: Number(host.split(':')[1]),
-      socket: { data() {} },
-    })
-    socket.write(`PUT /${stub.bucket}/broken HTTP/1.1\r\n${lines.join('')}\r\nonly these`)
-    socket.flush()
-    socket.end()
-    await until('the stub is through with it', () => stub.requests().find(({ target }) => target.endsWith('/broken')))
-    expect((await ask('HEAD', 'broken')).status).toBe(404)
-  })
-
-  test('say how they are encrypted, and where they must be they are', async () => {
-    const sse = 'x-amz-server-side-encryption'
-    const put = await ask('PUT', 'secret', { headers: { [sse]: 'AES256' }, body: 'x' })
-    expect([put.headers.get(sse), (await ask('HEAD', 'secret')).headers.get(sse)]).toEqual(['AES256', 'AES256'])
-    expect((await ask('PUT', 'secret', { headers: { [sse]: 'ROT13' }, body: 'x' })).code).toBe('400 InvalidArgument')
-    expect((await ask('GET', 'secret', { headers: { [sse]: 'AES256' } })).code).toBe('400 InvalidArgument')
-    const strict = startS3Stub({ mustEncrypt: true })
-    const plain = await askS3(strict, { method: 'PUT', target: 'x', body: 'x' })
-    const hidden = await askS3(strict, { method: 'PUT', target: 'x', body: 'x', headers: { [sse]: 'aws:kms' } })
-    await strict.stop()
-    expect([plain.status, hidden.status]).toEqual([403, 200])
-  })
+test('an object needs a Content-Length', async () => {
+  const target = `${stub.url}/${stub.bucket}/chunked`
+  const signed = await signHeaders({ method: 'PUT', url: target, region: stub.region, body: 'abc' }, keys)
+  const lines = Object.entries(signed).map(([name, value]) => `${name}: ${value}\r\n`)
+  const { statuses } = await sendRaw(
+    Number(new URL(stub.url).port),
+    `PUT /${stub.bucket}/chunked HTTP/1.1\r\n${lines.join('')}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n`,
+    '3\r\nabc\r\n0\r\n\r\n',
+  )
+  expect(statuses).toEqual([411])
+  expect(stub.objects().has('chunked')).toBe(false)
 })
 
-describe('multipart uploads', () => {
-  test('are not completed with parts in disorder, twice, changed, unknown or too small', async () => {
-    const id = await begin('refused')
-    const old = await putPart('refused', id, 1, 'before it was changed')
-    const first = await putPart('refused', id, 1, 'eight or more')
-    const small = await putPart('refused', id, 2, 'small')
-    const last = await putPart('refused', id, 3, 'eight or more')
-    expect(old).not.toBe(first)
-    const codeOf = async (...parts: [number, string][]) => (await complete('refused', id, parts)).code
-    expect(await codeOf([3, last], [1, first])).toBe('400 InvalidPartOrder')
-    expect(await codeOf([1, first], [1, first])).toBe('400 InvalidPartOrder')
-    expect(await codeOf([1, old], [3, last])).toBe('400 InvalidPart')
-    expect(await codeOf([1, first], [4, last])).toBe('400 InvalidPart')
-    expect(await codeOf([1, first], [2, small], [3, last])).toBe('400 EntityTooSmall')
-    expect(await codeOf()).toBe('400 MalformedXML')
-    expect(stub.objects().has('refused')).toBe(false)
-    expect(await codeOf([1, first], [2, small])).toBe('200')
-  })
-
-  test('have their parts summed as they said at the beginning', async () => {
-    const sum = { 'x-amz-checksum-crc32': crc32Of(new TextEncoder().encode('part')) }
-    const crc32 = { 'x-amz-checksum-algorithm': 'CRC32' }
-    const silent = await begin('silent')
-    expect(await putPart('silent', silent, 1, 'part', sum)).toBe('400 InvalidRequest')
-    const composite = await begin('composite', crc32)
-    expect(await putPart('composite', composite, 1, 'part')).toBe('400 InvalidRequest')
-    const part = await putPart('composite', composite, 1, 'part', sum)
-    expect((await complete('composite', composite, [[1, part]])).code).toBe('400 InvalidRequest')
-    const whole = await begin('whole', { ...crc32, 'x-amz-checksum-type': 'FULL_OBJECT' })
-    expect((await complete('whole', whole, [[1, await putPart('whole', whole, 1, 'part', sum)]])).code).toBe('200')
-  })
-
-  test('take an encryption at their beginning, and not with a part', async () => {
-    const headers = { 'x-amz-server-side-encryption': 'AES256' }
-    const id = await begin('hidden', headers)
-    expect(await putPart('hidden', id, 1, 'x', headers)).toBe('400 InvalidArgument')
-    await complete('hidden', id, [[1, await putPart('hidden', id, 1, 'x')]])
-    expect((await ask('HEAD', 'hidden')).headers.get('x-amz-server-side-encryption')).toBe('AES256')
-  })
-})
-
-describe('the bucket', () => {
-  test('is there, and no other is', async () => {
-    expect((await ask('HEAD', '')).status).toBe(200)
-    const other = { ...stub, bucket: 'other' }
-    expect((await askS3(other, { method: 'HEAD', target: '' })).status).toBe(404)
-    expect((await readS3(askS3(other, { method: 'GET', target: 'x' }))).code).toBe('404 NoSuchBucket')
-  })
-
-  test('may stand in the name of the host', async () => {
-    stub.plant('hosted', new TextEncoder().encode('in the host'))
-    const url = `http://${stub.bucket}.localhost:${host.split(':')[1]}/hosted`
-    const get = (address: string) =>
-      fetch(address, { headers: signHeaders({ method: 'GET', url: address, region: stub.region }, stub) })
-    expect(await (await get(url)).text()).toBe('in the host')
-    expect((await get(url.replace(stub.bucket, 'another'))).status).toBe(404)
-  })
-
-  test('takes no parameter and no header that it does not know', async () => {
-    expect((await ask('GET', 'x?acl')).code).toBe('501 NotImplemented')
-    expect((await ask('PUT', 'x', { headers: { 'x-amz-copy-source': 'y' }, body: '' })).code).toBe('501 NotImplemented')
-  })
+test('parts have the checksums that their upload was opened with', async () => {
+  const begin = async (headers: Readonly<Record<string, string>> = {}) => {
+    const { text } = await ask('POST', 'parts?uploads', { headers })
+    return encodeURIComponent(xmlField(text, 'UploadId') ?? '')
+  }
+  const put = async (id: string, headers = {}) => {
+    const answer = await ask('PUT', `parts?partNumber=1&uploadId=${id}`, { body: 'part', headers })
+    return answer.headers.get('etag') ?? answer.code
+  }
+  const complete = async (id: string, etag: string) => {
+    const part = `<Part><PartNumber>1</PartNumber><ETag>${etag}</ETag></Part>`
+    const body = `<CompleteMultipartUpload>${part}</CompleteMultipartUpload>`
+    return (await ask('POST', `parts?uploadId=${id}`, { body })).code
+  }
+  const sum = { 'x-amz-checksum-crc32': crc32Of(encode('part')) }
+  const crc32 = { 'x-amz-checksum-algorithm': 'CRC32' }
+  const composite = await begin(crc32)
+  const whole = await begin({ ...crc32, 'x-amz-checksum-type': 'FULL_OBJECT' })
+  expect([await put(await begin(), sum), await put(composite)]).toEqual(['400 InvalidRequest', '400 InvalidRequest'])
+  expect(await complete(composite, await put(composite, sum))).toBe('400 InvalidRequest')
+  expect(await complete(whole, await put(whole, sum))).toBe('200')
 })
