@@ -1,5 +1,5 @@
-// The layout as data: which folder may import which, and which may use each package and engine of Bun. The rules
-// are in house-imports.ts and house-texts.ts; house.md gives the reasons.
+// The layout as data: which folder may import which, and which may use each package and engine of Bun. The rules are in
+// house-rules.ts.
 
 /** Folder -> the folders that its files may import. A folder may import itself; an adapter never another adapter. */
 export const importTable = {

@@ -1,5 +1,5 @@
 // The files of this repository as texts, and texts without the parts that a rule must not look at.
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { projectRoot } from '../basics/test-project.ts'
 
@@ -9,31 +9,16 @@ export interface SourceText {
   readonly text: string
 }
 
-const isSource = /\.(?:ts|mjs|css|html)$/
-
-/** Every source file below these folders; one that is not there has none. */
+/** Every source file below these folders. */
 export function readSources(...folders: readonly string[]): SourceText[] {
-  return folders.flatMap((folder) => listFiles(folder)).map((path) => ({ path, text: readProjectFile(path) ?? '' }))
+  return folders.flatMap((folder) =>
+    readdirSync(join(projectRoot, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(?:ts|mjs|css|html)$/.test(name) && statSync(join(projectRoot, folder, name)).isFile())
+      .map((name) => ({ path: `${folder}/${name}`, text: readProjectFile(`${folder}/${name}`) ?? '' })),
+  )
 }
 
-function listFiles(folder: string): string[] {
-  const found = readFolder(folder)
-  return found.flatMap((entry) => {
-    const path = `${folder}/${entry.name}`
-    if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : listFiles(path)
-    return isSource.test(entry.name) ? [path] : []
-  })
-}
-
-function readFolder(folder: string) {
-  try {
-    return readdirSync(join(projectRoot, folder), { withFileTypes: true })
-  } catch {
-    return []
-  }
-}
-
-/** A file of the repository, or undefined where there is none. */
+/** A file of the repository, or undefined if it is missing. */
 export function readProjectFile(path: string): string | undefined {
   try {
     return readFileSync(join(projectRoot, path), 'utf8')
@@ -42,83 +27,30 @@ export function readProjectFile(path: string): string | undefined {
   }
 }
 
-export interface Blanking {
-  /** Keep the insides of strings and templates. */
-  readonly keepStrings: boolean
-}
+/** Comments, strings, templates and regular expressions. An expression inside a template is a part of the template. */
+const pieces = [
+  /\/\/.*|\/\*[\s\S]*?\*\//,
+  /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/,
+  /`(?:\\[\s\S]|\$\{(?:[^`{}]|'[^']*'|`[^`]*`|\{[^{}]*\})*\}|[^\\`])*`/,
+  // A slash begins a regular expression only where no value stands before it.
+  /(?<=(?:^|[(,=:[!&|?{};+*%~^<>]|\breturn)\s*)\/(?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\//,
+]
+const anyPiece = new RegExp(pieces.map(({ source }) => source).join('|'), 'g')
 
-// What a slash means depends on what stands before it: after one of these a regular expression begins.
-const beforeExpression = /(?:[(,=:[!&|?{};+\-*%~^<>]|=>|\b(?:return|typeof|case|of|in|do|else|void|await|yield))\s*$/
+export type Kept = 'code' | 'strings' | 'code and strings'
 
-/**
- * The code with its comments (and if wanted the insides of its strings) turned into spaces: lines and columns stay. Made
- * for the style of this house, not for every program: an expression inside a template counts as a part of the template.
- */
-export function blankComments(text: string, { keepStrings }: Blanking): string {
-  let code = ''
+/** The text with all other parts turned into spaces: lines and columns stay. */
+export function maskSource(text: string, kept: Kept): string {
+  let masked = ''
   let at = 0
-  while (at < text.length) {
-    const end = endOfPiece(text, at, code)
-    const piece = text.slice(at, end)
-    const isComment = piece.startsWith('//') || piece.startsWith('/*')
-    const isString = piece.length > 1 && /^['"`/]/.test(piece)
-    if (isComment) code += spaces(piece)
-    else if (isString && !keepStrings) code += (piece[0] ?? '') + spaces(piece.slice(1, -1)) + (piece.at(-1) ?? '')
-    else code += piece
-    at = end
+  const add = (part: string, isKept: boolean) => {
+    masked += isKept ? part : part.replace(/[^\n]/g, ' ')
+    at += part.length
   }
-  return code
-}
-
-function spaces(text: string): string {
-  return text.replace(/[^\n]/g, ' ')
-}
-
-function endOfPiece(text: string, at: number, before: string): number {
-  const two = text.slice(at, at + 2)
-  if (two === '//') return orEnd(text, text.indexOf('\n', at))
-  if (two === '/*') return orEnd(text, text.indexOf('*/', at) + 2)
-  const [first = ''] = two
-  if (first === "'" || first === '"' || first === '`') return endOfQuoted(text, at, first)
-  if (first === '/' && beforeExpression.test(before.slice(-40))) return endOfRegExp(text, at)
-  return at + 1
-}
-
-function orEnd(text: string, end: number): number {
-  return end < 2 ? text.length : end
-}
-
-function endOfQuoted(text: string, start: number, quote: string): number {
-  for (let at = start + 1; at < text.length; at += 1) {
-    if (text[at] === '\\') at += 1
-    else if (quote === '`' && text.startsWith('${', at)) at = endOfHole(text, at)
-    else if (text[at] === quote || (quote !== '`' && text[at] === '\n')) return at + 1
+  for (const { index, 0: piece } of text.matchAll(anyPiece)) {
+    add(text.slice(at, index), kept !== 'strings')
+    add(piece, kept !== 'code' && !/^\/[/*]/.test(piece))
   }
-  return text.length
-}
-
-/** The closing brace of `${...}` inside a template. */
-function endOfHole(text: string, start: number): number {
-  let depth = 0
-  for (let at = start + 1; at < text.length; at += 1) {
-    const code = text[at] ?? ''
-    if (code === '{') depth += 1
-    else if (code === '}') depth -= 1
-    else if (/['"`]/.test(code)) at = endOfQuoted(text, at, code) - 1
-    if (depth === 0) return at
-  }
-  return text.length
-}
-
-function endOfRegExp(text: string, start: number): number {
-  let isInClass = false
-  for (let at = start + 1; at < text.length; at += 1) {
-    const code = text[at]
-    if (code === '\\') at += 1
-    else if (code === '[') isInClass = true
-    else if (code === ']') isInClass = false
-    else if (code === '\n') return start + 1
-    else if (code === '/' && !isInClass) return at + 1
-  }
-  return start + 1
+  add(text.slice(at), kept !== 'strings')
+  return masked
 }
