@@ -9,7 +9,7 @@ import { Coverage, probes } from './probes.ts'
 import { drawWorld, type World } from './sample.ts'
 import type { ScaleServer } from './server.ts'
 import { sqliteFileOf } from './sqlite-copy.ts'
-import { type Taken, WatchedDatabase } from './watched-database.ts'
+import { type Taken, watchDatabase } from './watched-database.ts'
 
 export interface Figure {
   readonly probe: string
@@ -63,12 +63,12 @@ export async function openCourse(
   await sql.close()
   const inner: Database =
     sqliteFolder === undefined ? await openDatabase(url) : new SqliteDatabase(sqliteFileOf(sqliteFolder, size))
-  const database = new WatchedDatabase(inner)
+  const { database, watch: watchStatements } = watchDatabase(inner)
   const store = await SqlMetadataStore.open(database)
   const coverage = new Coverage()
   const ask = (probe: Probe, tables: Tables, watched: (taken: readonly Taken[]) => void) => {
     const watch = async (work: () => Promise<unknown>) => {
-      watched(await database.watch(work))
+      watched(await watchStatements(work))
     }
     return probe.act({ tables: coverage.of(tables), key: world.draw(), world, watch })
   }

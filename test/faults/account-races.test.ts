@@ -1,16 +1,22 @@
 // An account is disabled while a request that writes to it is under way. Each test forces one interleaving.
 // The same on two replicas: test/replicas/push-interleavings.test.ts; under load: postgres-disable.test.ts.
 import { afterAll, describe, expect, test } from 'bun:test'
+import type { MetadataStore } from '../../src/ports/metadata-store.ts'
 import { digestOf, imageOf, ociManifest, pushBlob, putManifest, startUpload } from '../support/api/api-images.ts'
 import { type ApiServer, api, type Reply } from '../support/api/api-server.ts'
 import { type WiredRegistry, type Wiring, wireRegistry } from '../support/api/wired-registry.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
-import { after, before, beforeTransaction, Gate } from '../support/clocks/gates.ts'
+import { after, around, before, beforeCall, Gate } from '../support/clocks/gates.ts'
 import { holdBody } from '../support/clocks/held-body.ts'
-import { ignoringStates } from '../support/stores/lying-stores.ts'
 import { auditStores, countRows } from '../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('account-races')
+/** A store that says of every account, within a transaction, that it is enabled. */
+const ignoringStates = (metadata: MetadataStore) =>
+  around(metadata, 'accounts', 'findLocked', async (call, values) => {
+    const found = await call(...values)
+    return typeof found === 'object' ? { ...found, state: 'enabled' } : found
+  })
 const opened: ApiServer[] = []
 
 afterAll(async () => {
@@ -189,7 +195,7 @@ describe.each(deletions)('the deletion of %s whose rights were checked before th
       isArmed = false
       await gate.pass()
     }
-    const registry = await open({ wrap: (metadata) => beforeTransaction(wrap(metadata), passOnce) })
+    const registry = await open({ wrap: (metadata) => beforeCall(wrap(metadata), 'transaction', passOnce) })
     await pushBlob(registry, 'app', '{}')
     await pushBlob(registry, 'app', loose)
     expect((await putManifest(registry, 'app', 'latest', image)).status).toBe(201)

@@ -1,7 +1,7 @@
 // An answer does not tell whether something exists in another account: it is the same byte for byte, with the same
 // statements. Every request is sent twice, with and without another account that has what the request is about.
 import { afterAll, expect, test } from 'bun:test'
-import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
+import type { MetadataStore, Tables } from '../../../src/ports/metadata-store.ts'
 import {
   askAll,
   fillOtherAccount,
@@ -15,7 +15,7 @@ import {
 import { addPerson } from '../../support/api/people.ts'
 import { askedBy } from '../../support/api/wired-registry.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import { ignoringAccount } from '../../support/stores/lying-stores.ts'
+import { around } from '../../support/clocks/gates.ts'
 
 const temporaryFolder = useTemporaryFolders('other-account')
 const opened: TwoAccounts[] = []
@@ -30,11 +30,23 @@ async function open(wrap?: (metadata: MetadataStore) => MetadataStore): Promise<
   return accounts
 }
 
+/** A store in which one look-up goes on in the other account if the right one has nothing. */
+const ignoringAccount = (metadata: MetadataStore, noun: keyof Tables, method: string) =>
+  around(metadata, noun, method, async (call, values, tables) => {
+    const found = await call(...values)
+    const accountId = (await tables.accounts.find(otherAccountName))?.id
+    if (accountId === undefined || (Array.isArray(found) ? found.length > 0 : found)) return found
+    // The account is the first argument, or a member of one.
+    const others = values.map((value, at) => {
+      if (at === 0 && typeof value === 'number') return accountId
+      return typeof value === 'object' && value !== null && 'accountId' in value ? { ...value, accountId } : value
+    })
+    return call(...others)
+  })
+
 /** All answers while the other account is filled, and what is needed to ask again without it. */
-async function askBeside(noun?: Parameters<typeof ignoringAccount>[1], method = '') {
-  const accounts = await open(
-    noun === undefined ? undefined : (metadata) => ignoringAccount(metadata, noun, method, otherAccountName),
-  )
+async function askBeside(noun?: keyof Tables, method = '') {
+  const accounts = await open(noun === undefined ? undefined : (metadata) => ignoringAccount(metadata, noun, method))
   const other = await fillOtherAccount(accounts)
   return { told: await askAll(accounts, other), other }
 }

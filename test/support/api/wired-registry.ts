@@ -8,14 +8,14 @@ import { Pipeline } from '../../../src/http/pipeline.ts'
 import { openLog } from '../../../src/lib/log.ts'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
 import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
-import { RecordedDatabase, type Statement } from '../stores/recorded-statements.ts'
+import { recordStatements } from '../stores/hooked-database.ts'
 import type { ApiServer, Question, Reply } from './api-server.ts'
 
 export interface WiredRegistry extends ApiServer {
   /** What requests see. */
   readonly metadata: MetadataStore
   /** The statements of all requests so far. */
-  readonly statements: Statement[]
+  readonly statements: string[]
 }
 
 export interface Wiring {
@@ -33,7 +33,7 @@ export async function wireRegistry(dataDir: string, { settings = {}, wrap }: Wir
       ...settings,
     }),
   )
-  const database = new RecordedDatabase(new SqliteDatabase(join(dataDir, 'metadata.sqlite')))
+  const { database, statements } = recordStatements(new SqliteDatabase(join(dataDir, 'metadata.sqlite')))
   const store = await SqlMetadataStore.open(database)
   const metadata = wrap?.(store) ?? store
   const pipeline = new Pipeline({ ...built.app, metadata }, openLog({ format: 'json', level: 'silent' }))
@@ -42,7 +42,7 @@ export async function wireRegistry(dataDir: string, { settings = {}, wrap }: Wir
     port: 0,
     dataDir,
     metadata,
-    statements: database.statements,
+    statements,
     async ask(method, path, question = {}) {
       // Requests from a network come in turns of their own; reads of one turn share what they see.
       await new Promise(setImmediate)

@@ -25,67 +25,64 @@ export class Gate {
 
 type Noun = keyof Tables
 
-/** The same store, where one method of one noun first does something else: waits at a gate, or fails. */
-export function before(metadata: MetadataStore, noun: Noun, method: string, act: () => Promise<void>): MetadataStore {
-  return wrapped(metadata, noun, method, async (call) => {
-    await act()
-    return call()
-  })
-}
+/** `call` asks the store, with the given arguments or with others. */
+type Around = (
+  call: (...others: readonly unknown[]) => Promise<unknown>,
+  values: readonly unknown[],
+  tables: Tables,
+) => Promise<unknown>
 
-/** The same store, where one method of one noun does something else when it is done. */
-export function after(metadata: MetadataStore, noun: Noun, method: string, act: () => Promise<void>): MetadataStore {
-  return wrapped(metadata, noun, method, async (call) => {
-    const result = await call()
-    await act()
-    return result
-  })
-}
-
-/** The same store, where something else happens before each transaction begins. */
-export function beforeTransaction(metadata: MetadataStore, act: () => Promise<void>): MetadataStore {
-  return wrappedNoun(metadata, 'transaction', async (call) => {
-    await act()
-    return call()
-  })
-}
-
-/** The same store, where something else happens after each commit and before the caller gets the result. */
-export function afterCommit(metadata: MetadataStore, act: () => Promise<void>): MetadataStore {
-  return wrappedNoun(metadata, 'transaction', async (call) => {
-    const result = await call()
-    await act()
-    return result
-  })
-}
-
-/** The same object, where one method first does something else. */
-export function beforeCall<T extends object>(target: T, method: string, act: () => Promise<void>): T {
-  return wrappedNoun(target, method, async (call) => {
-    await act()
-    return call()
-  })
-}
-
-type Around = (call: () => Promise<unknown>) => Promise<unknown>
-
-function wrapped(metadata: MetadataStore, noun: Noun, method: string, around: Around): MetadataStore {
+/** The same store, where one method of one noun does what `act` says, inside transactions too. */
+export function around(metadata: MetadataStore, noun: Noun, method: string, act: Around): MetadataStore {
+  const changed = (tables: Tables) => aroundCall(tables[noun], method, (call, values) => act(call, values, tables))
   return new Proxy(metadata, {
     get(target, key) {
-      if (key === noun) return wrappedNoun(target[noun], method, around)
+      if (key === noun) return changed(target)
       if (key !== 'transaction') return bound(target, key)
       return (work: (tables: Tables) => Promise<unknown>) =>
-        target.transaction((tables) => work({ ...tables, [noun]: wrappedNoun(tables[noun], method, around) }))
+        target.transaction((tables) => work({ ...tables, [noun]: changed(tables) }))
     },
   })
 }
 
-function wrappedNoun<T extends object>(table: T, method: string, around: Around): T {
-  return new Proxy(table, {
+/** As `around`, where something else happens first: it waits at a gate, or fails. */
+export function before(metadata: MetadataStore, noun: Noun, method: string, act: () => Promise<void>): MetadataStore {
+  return around(metadata, noun, method, (call, values) => act().then(() => call(...values)))
+}
+
+/** As `around`, where something else happens when the method has returned. */
+export function after(metadata: MetadataStore, noun: Noun, method: string, act: () => Promise<void>): MetadataStore {
+  return around(metadata, noun, method, async (call, values) => {
+    const result = await call(...values)
+    await act()
+    return result
+  })
+}
+
+/** The same object, where something else happens before each call of one method, such as `transaction`. */
+export function beforeCall<T extends object>(target: T, method: string, act: () => Promise<void>): T {
+  return aroundCall(target, method, (call, values) => act().then(() => call(...values)))
+}
+
+/** The same store, where something else happens after each commit and before the caller gets the result. */
+export function afterCommit(metadata: MetadataStore, act: () => Promise<void>): MetadataStore {
+  return aroundCall(metadata, 'transaction', async (call, values) => {
+    const result = await call(...values)
+    await act()
+    return result
+  })
+}
+
+function aroundCall<T extends object>(
+  whole: T,
+  method: string,
+  act: (call: (...others: readonly unknown[]) => Promise<unknown>, values: readonly unknown[]) => Promise<unknown>,
+): T {
+  return new Proxy(whole, {
     get(target, key) {
       const own = bound(target, key)
       if (key !== method || typeof own !== 'function') return own
-      return (...values: unknown[]) => around(() => own(...values))
+      return (...values: unknown[]) => act(async (...others) => own(...others), values)
     },
   })
 }

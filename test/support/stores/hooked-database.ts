@@ -1,76 +1,46 @@
-// A database that calls a hook for each statement.
-import type { Database, Queryable, Row, Value } from '../../../src/adapters/metadata-sql/database.ts'
-
-/** Asks for the answer, and gives it back as it is. */
-export type Hook = <T>(statement: AskedStatement, ask: () => Promise<T>) => Promise<T>
+// Databases that call a hook for each statement.
+import type { Database, Queryable, Value } from '../../../src/adapters/metadata-sql/database.ts'
 
 export interface AskedStatement {
-  readonly kind: keyof Queryable
+  readonly kind: string
   /** As it stands in the source, with its macros. */
   readonly sql: string
   readonly values: readonly Value[]
 }
 
-export class HookedDatabase implements Database {
-  readonly engine: Database['engine']
-  readonly #inner: Database
-  readonly #hook: Hook
-  readonly #outside: Queryable
+/** Asks for the answer, and gives it back as it is. */
+export type Hook = (statement: AskedStatement, ask: () => Promise<unknown>) => Promise<unknown>
 
-  constructor(inner: Database, hook: Hook) {
-    this.#inner = inner
-    this.#hook = hook
-    this.engine = inner.engine
-    this.#outside = hooked(inner, hook)
-  }
+const kinds = new Set<string | symbol>(['all', 'first', 'lookUp', 'run', 'returning'] satisfies (keyof Queryable)[])
 
-  all<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
-    return this.#outside.all<R>(sql, values)
-  }
-
-  first<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
-    return this.#outside.first<R>(sql, values)
-  }
-
-  lookUp<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
-    return this.#outside.lookUp<R>(sql, values)
-  }
-
-  run(sql: string, values: readonly Value[]): Promise<number> {
-    return this.#outside.run(sql, values)
-  }
-
-  returning<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
-    return this.#outside.returning<R>(sql, values)
-  }
-
-  transaction<T>(work: (queries: Queryable) => Promise<T>): Promise<T> {
-    return this.#inner.transaction((queries) => work(hooked(queries, this.#hook)))
-  }
-
-  snapshot<T>(work: (queries: Queryable) => Promise<T>): Promise<T> {
-    return this.#inner.snapshot((queries) => work(hooked(queries, this.#hook)))
-  }
-
-  hasTable(name: string): Promise<boolean> {
-    return this.#inner.hasTable(name)
-  }
-
-  withMigrationLock<T>(work: () => Promise<T>): Promise<T> {
-    return this.#inner.withMigrationLock(work)
-  }
-
-  close(): Promise<void> {
-    return this.#inner.close()
-  }
+export function hookDatabase<T extends Queryable>(inner: T, hook: Hook): T {
+  return new Proxy(inner, {
+    get(target, key) {
+      const own: unknown = Reflect.get(target, key)
+      if (typeof own !== 'function') return own
+      if (kinds.has(key))
+        return (sql: string, values: readonly Value[]) =>
+          hook({ kind: String(key), sql, values }, () => own.call(target, sql, values))
+      if (key !== 'transaction' && key !== 'snapshot') return own.bind(target)
+      return (work: (queries: Queryable) => Promise<unknown>) =>
+        own.call(target, (queries: Queryable) => work(hookDatabase(queries, hook)))
+    },
+  })
 }
 
-function hooked(inner: Queryable, hook: Hook): Queryable {
-  return {
-    all: (sql, values) => hook({ kind: 'all', sql, values }, () => inner.all(sql, values)),
-    first: (sql, values) => hook({ kind: 'first', sql, values }, () => inner.first(sql, values)),
-    lookUp: (sql, values) => hook({ kind: 'lookUp', sql, values }, () => inner.lookUp(sql, values)),
-    run: (sql, values) => hook({ kind: 'run', sql, values }, () => inner.run(sql, values)),
-    returning: (sql, values) => hook({ kind: 'returning', sql, values }, () => inner.returning(sql, values)),
+/** A database that records its statements with their values, such as `first SELECT ... [1,"app"]`. */
+export function recordStatements(inner: Database) {
+  const statements: string[] = []
+  const recorded = hookDatabase(inner, ({ kind, sql, values }, ask) => {
+    statements.push(`${kind} ${sql.replaceAll(/\s+/g, ' ').trim()} ${JSON.stringify(values)}`)
+    return ask()
+  })
+  const transaction: Database['transaction'] = (work) => {
+    statements.push('BEGIN')
+    return recorded.transaction(work).finally(() => statements.push('END'))
   }
+  const database = new Proxy(recorded, {
+    get: (target, key) => (key === 'transaction' ? transaction : Reflect.get(target, key)),
+  })
+  return { database, statements }
 }

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Database } from '../../../src/adapters/metadata-sql/database.ts'
 import { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import type { Tables } from '../../../src/ports/metadata-store.ts'
-import { HookedDatabase } from './hooked-database.ts'
+import { hookDatabase } from './hooked-database.ts'
 
 export class NamedStatements {
   /** Statement, as it stands in the source -> the methods that ask it, each with the statement's first words. */
@@ -14,7 +14,7 @@ export class NamedStatements {
   /** A store whose statements are noted here. */
   async open(database: Database): Promise<SqlMetadataStore> {
     const store = await SqlMetadataStore.open(
-      new HookedDatabase(database, ({ sql }, ask) => {
+      hookDatabase(database, ({ sql }, ask) => {
         const method = this.#method.getStore()
         if (method !== undefined) this.#note(sql, method)
         return ask()
