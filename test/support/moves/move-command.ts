@@ -4,9 +4,8 @@ import { join } from 'node:path'
 import type { Database } from '../../../src/adapters/metadata-sql/database.ts'
 import { PostgresDatabase } from '../../../src/adapters/metadata-sql/postgres-database.ts'
 import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
-import { projectRoot } from '../basics/test-project.ts'
 import { freshPrefix, sharedS3 } from '../s3/test-s3.ts'
-import { type CommandRun, runBerth } from '../server/berth-command.ts'
+import { type CommandRun, runBerth, startCommand } from '../server/berth-command.ts'
 import { limits, s3Variables, sharedPostgres } from '../stores/test-stores.ts'
 
 /** A pair of stores, by the settings of a server on them. */
@@ -70,12 +69,7 @@ export async function killMove(
   isTime: () => Promise<boolean>,
   ...more: readonly string[]
 ): Promise<number | 'killed'> {
-  const child = Bun.spawn([process.execPath, join(projectRoot, 'src/main.ts'), ...argumentsFor(from, to, more)], {
-    cwd: from.dataDir,
-    env: { PATH: process.env['PATH'] ?? '', ...environmentOf(from, to) },
-    stdout: 'ignore',
-    stderr: 'ignore',
-  })
+  const child = startCommand(argumentsFor(from, to, more), environmentOf(from, to), from.dataDir)
   while (child.exitCode === null && !(await isTime())) await Bun.sleep(2)
   child.kill('SIGKILL')
   await child.exited

@@ -1,11 +1,8 @@
 // The process of `gated-replica.ts`: the assembly as it is, but for stores that can be held before and after each call.
-import { buildApplication } from '../../../src/app/build.ts'
-import { readConfig } from '../../../src/app/config.ts'
-import { HttpServer } from '../../../src/http/server.ts'
-import { openLog } from '../../../src/lib/log.ts'
 import type { BlobStore } from '../../../src/ports/blob-store.ts'
 import type { MetadataStore, Tables } from '../../../src/ports/metadata-store.ts'
 import { collectGarbage } from '../../../src/registry/garbage.ts'
+import { assembleServer } from '../server/moved-server.ts'
 import type { FromReplica, Step, ToReplica } from './gated-replica.ts'
 
 const armed = new Map<Step, number[]>()
@@ -70,16 +67,9 @@ function gatedBlobs(blobs: BlobStore): BlobStore {
   })
 }
 
-const config = readConfig(undefined, process.env)
-const built = await buildApplication(config)
-const app = { ...built.app, metadata: gatedMetadata(built.app.metadata), blobs: gatedBlobs(built.app.blobs) }
-const http = new HttpServer(app, openLog({ format: 'json', level: 'error' }), {
-  host: '127.0.0.1',
-  port: config.port,
-  idleSeconds: 120,
-  headerBytesMax: config.headerBytes,
-  readerWindowMs: config.bodyWindowMs,
-  connectionsMax: 0,
+const { app, url } = await assembleServer(process.env['BERTH_DATA_DIR'] ?? 'data', {
+  settings: { ...process.env, BERTH_LOG__LEVEL: 'error' },
+  change: ({ metadata, blobs }) => ({ metadata: gatedMetadata(metadata), blobs: gatedBlobs(blobs) }),
 })
 
 process.on('message', (message: ToReplica) => {
@@ -99,4 +89,4 @@ process.on('message', (message: ToReplica) => {
 })
 // The test is gone: so are we.
 process.on('disconnect', () => process.exit())
-tell({ is: 'ready', url: `http://127.0.0.1:${http.port}` })
+tell({ is: 'ready', url })

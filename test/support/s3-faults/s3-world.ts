@@ -1,15 +1,11 @@
 // A server in this process whose blobs are in an S3 store of the test's making: behind a proxy, with pieces of any size,
 // with metadata that a test holds or breaks. What it does in the background is done when the test says so.
 import type { S3BlobStore, S3BlobStoreSettings } from '../../../src/adapters/blobs-s3/s3-blob-store.ts'
-import { buildApplication } from '../../../src/app/build.ts'
-import { readConfig } from '../../../src/app/config.ts'
-import { HttpServer } from '../../../src/http/server.ts'
-import { openLog } from '../../../src/lib/log.ts'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
 import { collectGarbage, sweepOrphans } from '../../../src/registry/garbage.ts'
-import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import type { S3Server } from '../s3/s3-server.ts'
 import { openS3Store, s3StoreSettings, smallPlan } from '../s3/s3-store.ts'
+import { assembleServer } from '../server/moved-server.ts'
 import { auditObjects } from './s3-audit.ts'
 
 const kibi = 1024
@@ -58,31 +54,16 @@ export async function openS3World(options: WorldOptions): Promise<S3World> {
     ...(options.prefix !== undefined && { prefix: options.prefix }),
     ...options.store,
   })
-  const built = await buildApplication(
-    readConfig(undefined, {
-      BERTH_DATA_DIR: dataDir,
-      BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
-      BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
-    }),
-  )
   const blobs = openS3Store({ ...settings, endpoint: options.url ?? settings.endpoint })
   const direct = openS3Store({ ...settings, attemptTimeoutMs: 10_000 })
-  const { metadata } = built.app
-  const log = openLog({ format: 'json', level: 'silent' })
-  const http = new HttpServer({ ...built.app, metadata: wrap(metadata), blobs }, log, {
-    host: '127.0.0.1',
-    port: 0,
-    idleSeconds: 120,
-    headerBytesMax: 16 * kibi,
-    readerWindowMs: 30_000,
-    connectionsMax: 0,
-  })
+  const http = await assembleServer(dataDir, { change: ({ metadata }) => ({ metadata: wrap(metadata), blobs }) })
+  const { metadata } = http.unchanged
   const ages = { quarantineMs: 0, uploadIdleMs: 0, uploadMaxMs: 0, uploadDoneMs: 0, holdMs: 0 }
   const collect = async (leaseMs = hourMs): Promise<void> => {
     await collectGarbage({ metadata, blobs }, { ...ages, leaseMs })
   }
   return {
-    url: `http://127.0.0.1:${http.port}`,
+    url: http.url,
     prefix: settings.prefix,
     dataDir,
     metadata,
@@ -97,9 +78,7 @@ export async function openS3World(options: WorldOptions): Promise<S3World> {
     },
     audit: () => auditObjects(dataDir, direct),
     async stop() {
-      await built.app.writers.abortAll()
-      await http.close()
-      await built.close()
+      await http.stop()
       await blobs.close()
       await direct.close()
     },

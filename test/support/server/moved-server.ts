@@ -1,4 +1,4 @@
-// The server in this process with a clock that the test moves, and with parts that the test may exchange.
+// Servers in this process with parts that a test may exchange: the stores, or the clock, which the test then moves.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +9,43 @@ import type { Application } from '../../../src/http/exchange.ts'
 import { HttpServer } from '../../../src/http/server.ts'
 import { openLog } from '../../../src/lib/log.ts'
 import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
+
+export interface AssemblyOptions {
+  readonly settings?: Readonly<Record<string, string>>
+  readonly change?: (app: Application) => Partial<Application>
+}
+
+/** A server without background jobs. `now` is its clock; `unchanged` is the application without the exchanged parts. */
+export async function assembleServer(
+  dataDir: string,
+  { settings = {}, change = () => ({}) }: AssemblyOptions,
+  now = systemClock.now,
+) {
+  const config = readConfig(undefined, {
+    BERTH_DATA_DIR: dataDir,
+    BERTH_SERVER__PORT: '0',
+    BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
+    BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
+    BERTH_LOG__LEVEL: 'silent',
+    ...settings,
+  })
+  const built = await buildApplication(config, { ...systemClock, now })
+  const app: Application = { ...built.app, ...change(built.app) }
+  const http = new HttpServer(app, openLog({ format: 'json', level: config.logLevel }), {
+    host: '127.0.0.1',
+    port: config.port,
+    idleSeconds: 120,
+    headerBytesMax: config.headerBytes,
+    readerWindowMs: config.bodyWindowMs,
+    connectionsMax: 0,
+  })
+  const stop = async () => {
+    await built.app.writers.abortAll()
+    await http.close()
+    await built.close()
+  }
+  return { url: `http://127.0.0.1:${http.port}`, port: http.port, app, unchanged: built.app, stop }
+}
 
 export interface MovedServer {
   readonly url: string
@@ -21,40 +58,15 @@ export interface MovedServer {
   stop(): Promise<void>
 }
 
-export interface MovedServerOptions {
-  readonly settings?: Readonly<Record<string, string>>
-  readonly change?: (app: Application) => Partial<Application>
-}
-
-export async function startMoved({
-  settings = {},
-  change = () => ({}),
-}: MovedServerOptions = {}): Promise<MovedServer> {
+/** Its clock stands still between moves: how long a test takes does not change what it sees. */
+export async function startMoved(options: AssemblyOptions = {}): Promise<MovedServer> {
   const dataDir = mkdtempSync(join(tmpdir(), 'berth-moved-'))
-  const config = readConfig(undefined, {
-    BERTH_DATA_DIR: dataDir,
-    BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
-    BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
-    ...settings,
-  })
-  // It stands still between moves: how long a test takes must not change what it sees.
   let time = Date.now()
   const now = () => time
-  const built = await buildApplication(config, { ...systemClock, now })
-  const log = openLog({ format: 'json', level: 'silent' })
-  const app = { ...built.app, ...change(built.app) }
-  const http = new HttpServer(app, log, {
-    host: '127.0.0.1',
-    port: 0,
-    idleSeconds: 30,
-    headerBytesMax: config.headerBytes,
-    readerWindowMs: config.bodyWindowMs,
-    connectionsMax: 0,
-  })
-  const url = `http://127.0.0.1:${http.port}`
+  const { url, port, stop } = await assembleServer(dataDir, options, now)
   return {
     url,
-    port: http.port,
+    port,
     dataDir,
     now,
     move: (ms) => {
@@ -62,8 +74,7 @@ export async function startMoved({
     },
     ask: (method, path, request = {}) => fetch(url + path, { redirect: 'manual', ...request, method }),
     async stop() {
-      await http.close()
-      await built.close()
+      await stop()
       rmSync(dataDir, { recursive: true, force: true })
     },
   }

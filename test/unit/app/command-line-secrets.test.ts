@@ -7,8 +7,8 @@ import { hashApiKey } from '../../../src/identity/api-keys.ts'
 import { testNeeding } from '../../support/basics/needs.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import type { CommandRun } from '../../support/server/berth-command.ts'
+import { runAtTerminal, runBerthAtTerminal, type Typing, terminal } from '../../support/server/berth-command.ts'
 import { runBerthHere, runBerthHereWith } from '../../support/server/berth-here.ts'
-import { runAtTerminal, runBerthAtTerminal, type Typing, terminal } from '../../support/server/berth-input.ts'
 
 const newFolder = useTemporaryFolders('command-secrets')
 const password = 'canary pass word'
