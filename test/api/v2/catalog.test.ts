@@ -2,7 +2,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { parseRepositoryPattern } from '../../../src/oci/repository-pattern.ts'
 import { pushApiImage, pushBlob } from '../../support/api/api-images.ts'
-import { type ApiServer, api, mounts, ownHeaders, type Reply, startApi } from '../../support/api/api-server.ts'
+import {
+  type ApiServer,
+  api,
+  mounts,
+  ownHeaders,
+  type Reply,
+  startApi,
+  verdictOf,
+} from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
 import { damageMetadata } from '../../support/stores/store-damage.ts'
 
@@ -20,17 +28,10 @@ const repositories = (reply: Reply): readonly string[] => reply.json<{ repositor
 describe.each(mounts)('getCatalog at %s/_catalog', (mount) => {
   const catalog = `${mount}/_catalog`
 
-  test('answers a CatalogResponse, in byte order, and nothing else', async () => {
+  test('answers a CatalogResponse with exactly the content type application/json, and no Link', async () => {
     const reply = await server.ask('GET', catalog)
 
-    expect(reply.status).toBe(200)
-    expect(reply.json()).toEqual({ repositories: names })
-  })
-
-  test('has exactly the content type application/json, and no Link on the only page', async () => {
-    const reply = await server.ask('GET', catalog)
-
-    expect(reply.headers.get('content-type')).toBe('application/json')
+    expect([reply.json(), reply.headers.get('content-type')]).toEqual([{ repositories: names }, 'application/json'])
     expect(ownHeaders(reply)).toEqual(['content-length', 'content-type'])
   })
 
@@ -38,101 +39,48 @@ describe.each(mounts)('getCatalog at %s/_catalog', (mount) => {
     expect((await empty.ask('GET', catalog)).text).toBe('{"repositories":[]}')
   })
 
-  test('gives n names and a Link to the rest, in the same mount', async () => {
-    const reply = await server.ask('GET', `${catalog}?n=2`)
+  test.each([
+    ['n=2', names.slice(0, 2), '?n=2&last=app-two'],
+    ['n=2&last=app-two', names.slice(2, 4), '?n=2&last=lib%2Fdeep%2Fer%2Fname'],
+    ['n=2&last=lib/deep/er/name', names.slice(4), null],
+    ['n=5', names, null],
+    [`n=${'9'.repeat(400)}`, names, null],
+    ['n=0', [], null],
+    ['last=app-two', names.slice(2), null],
+    ['last=appz', names.slice(3), null],
+    ['last=zoo&n=1', [], null],
+    ['ns=docker.io', names, null],
+  ])('for ?%s is %j, and the rest is at %p', async (query, expected, rest) => {
+    const reply = await server.ask('GET', `${catalog}?${query}`)
+    const link = rest === null ? null : `<${catalog}${rest}>; rel="next"`
 
-    expect(repositories(reply)).toEqual(['app', 'app-two'])
-    expect(reply.headers.get('link')).toBe(`<${catalog}?n=2&last=app-two>; rel="next"`)
-  })
-
-  test('can be walked by its Links to the end, and the last page has none', async () => {
-    const pages: (readonly string[])[] = []
-    let next: string | undefined = `${catalog}?n=2`
-    while (next !== undefined) {
-      const reply = await server.ask('GET', next)
-      pages.push(repositories(reply))
-      next = /^<(.+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1]
-    }
-
-    expect(pages).toEqual([['app', 'app-two'], ['app/one', 'lib/deep/er/name'], ['zoo']])
-  })
-
-  test('has no Link when exactly n are left', async () => {
-    const reply = await server.ask('GET', `${catalog}?n=5`)
-
-    expect([repositories(reply).length, reply.headers.get('link')]).toEqual([5, null])
-  })
-
-  test('begins behind last, whether there is such a name or not', async () => {
-    const [known, unknown] = [
-      await server.ask('GET', `${catalog}?last=app-two`),
-      await server.ask('GET', `${catalog}?last=appz`),
-    ]
-
-    expect([repositories(known)[0], repositories(unknown)[0]]).toEqual(['app/one', 'lib/deep/er/name'])
-  })
-
-  test('is empty and has no Link behind the last name', async () => {
-    const reply = await server.ask('GET', `${catalog}?last=zoo&n=1`)
-
-    expect([reply.text, reply.headers.get('link')]).toEqual(['{"repositories":[]}', null])
-  })
-
-  test('is empty and has no Link for n=0', async () => {
-    const reply = await server.ask('GET', `${catalog}?n=0`)
-
-    expect([reply.status, reply.text, reply.headers.get('link')]).toEqual([200, '{"repositories":[]}', null])
+    expect([reply.status, repositories(reply), reply.headers.get('link')]).toEqual([200, expected, link])
   })
 
   test.each(['-1', '1.5', 'ten', '', '1e2', '0x10', '%201'])('refuses n=%s with 400', async (n) => {
-    const reply = await server.ask('GET', `${catalog}?n=${n}`)
-
-    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'UNSUPPORTED' }] }])
-  })
-
-  test('takes an n of any size', async () => {
-    const reply = await server.ask('GET', `${catalog}?n=${'9'.repeat(400)}`)
-
-    expect([reply.status, repositories(reply).length]).toEqual([200, 5])
-  })
-
-  test('ignores parameters that it does not know', async () => {
-    expect((await server.ask('GET', `${catalog}?ns=docker.io`)).status).toBe(200)
+    expect(verdictOf(await server.ask('GET', `${catalog}?n=${n}`))).toBe('400 UNSUPPORTED')
   })
 })
 
-describe('the limits of a catalog page', () => {
-  test('cut an n above the maximum down to it, and the Link says so', async () => {
-    const own = await startApi({ BERTH_LIMITS__PAGE_MAX: '2' })
-    for (const name of names) await pushApiImage(own, name, 'v1')
-    const reply = await own.ask('GET', '/v2/_catalog?n=1000')
-    await own.stop()
+test.each([
+  ['an n above the maximum is cut down to it', { BERTH_LIMITS__PAGE_MAX: '2' }, '?n=1000', 2, 'n=2&last=app-two'],
+  ['there is a default without an n', { BERTH_LIMITS__PAGE_DEFAULT: '3' }, '', 3, 'n=3&last=app%2Fone'],
+])('the length of a page: %s, and the Link says so', async (_, settings, query, length, rest) => {
+  const own = await startApi(settings)
+  for (const name of names) await pushApiImage(own, name, 'v1')
+  const reply = await own.ask('GET', `/v2/_catalog${query}`)
+  await own.stop()
 
-    expect(repositories(reply)).toEqual(['app', 'app-two'])
-    expect(reply.headers.get('link')).toBe('</v2/_catalog?n=2&last=app-two>; rel="next"')
-  })
-
-  test('give the default length, and a Link, when n is absent', async () => {
-    const own = await startApi({ BERTH_LIMITS__PAGE_DEFAULT: '3' })
-    for (const name of names) await pushApiImage(own, name, 'v1')
-    const reply = await own.ask('GET', '/v2/_catalog')
-    await own.stop()
-
-    expect(repositories(reply)).toEqual(['app', 'app-two', 'app/one'])
-    expect(reply.headers.get('link')).toBe('</v2/_catalog?n=3&last=app%2Fone>; rel="next"')
-  })
+  expect(repositories(reply)).toEqual(names.slice(0, length))
+  expect(reply.headers.get('link')).toBe(`</v2/_catalog?${rest}>; rel="next"`)
 })
 
-describe('what the catalog shows', () => {
-  test('ends with the last manifest of a repository', async () => {
-    const own = await startApi()
-    const image = await pushApiImage(own, 'gone', 'v1')
-    await own.ask('DELETE', `/v2/gone/manifests/${image.digest}`)
-    const reply = await own.ask('GET', '/v2/_catalog')
-    await own.stop()
+test('a repository leaves the catalog with its last manifest', async () => {
+  const image = await pushApiImage(server, 'zzz', 'v1')
+  const before = await server.ask('GET', '/v2/_catalog?last=zoo')
+  await server.ask('DELETE', `/v2/zzz/manifests/${image.digest}`)
 
-    expect(repositories(reply)).toEqual([])
-  })
+  expect([repositories(before), repositories(await server.ask('GET', '/v2/_catalog?last=zoo'))]).toEqual([['zzz'], []])
 })
 
 describe('what the catalog shows to a limited key', () => {

@@ -1,4 +1,4 @@
-// putImageTagManifest: spec.md 4 (rule 1) and 7; distribution-spec end-7a, end-7b.
+// putImageTagManifest: spec.md 4 (rule 1) and 7; distribution-spec end-7a, end-7b. The plain cases are in ../../conformance.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import {
   digestOf,
@@ -11,7 +11,7 @@ import {
   pushBlob,
   putManifest,
 } from '../../support/api/api-images.ts'
-import { mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { mounts, ownHeaders, startApi, verdictOf } from '../../support/api/api-server.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -35,48 +35,22 @@ describe.each(mounts)('putImageTagManifest at %s', (mount) => {
     expect(reply.headers.get('location')).toBe(`${mount}/${name}/manifests/${image.digest}`)
   })
 
-  test('registers the manifest under its tag and under its digest', async () => {
-    await put('both', image.bytes)
-    const [byTag, byDigest] = [
-      await server.ask('GET', `${mount}/${name}/manifests/both`),
-      await server.ask('GET', `${mount}/${name}/manifests/${image.digest}`),
-    ]
-
-    expect([byTag.text, byDigest.text]).toEqual([image.bytes, image.bytes])
-  })
-
   test('registers by digest without making a tag', async () => {
     const other = imageOf({ annotations: { mount } })
-    const reply = await put(other.digest, other.bytes)
-    const tags = await server.ask('GET', `${mount}/${name}/tags/list`)
+    await put(other.digest, other.bytes)
 
-    expect(reply.status).toBe(201)
-    expect(tags.text).not.toContain(other.digest.slice('sha256:'.length))
+    expect((await server.ask('GET', `${mount}/${name}/tags/list`)).text).not.toContain(other.digest.slice(7))
   })
 
-  test('registers by a sha512 digest, under which it is then found', async () => {
-    const digest = digestOf(image.bytes, 'sha512')
-    const reply = await put(digest, image.bytes)
-    const found = await server.ask('GET', `${mount}/${name}/manifests/${digest}`)
-
-    expect([reply.status, reply.headers.get('docker-content-digest')]).toEqual([201, digest])
-    expect([found.text, found.headers.get('docker-content-digest')]).toEqual([image.bytes, digest])
-  })
-
-  test.each([dockerManifest, ociManifest])('accepts %s', async (mediaType) => {
-    expect((await put('type', imageOf({ mediaType }).bytes, mediaType)).status).toBe(201)
-  })
-
-  test('accepts an index of manifests that are here', async () => {
-    await put('child', image.bytes)
-
-    expect((await put('index', indexOf([image.descriptor]).bytes, ociIndex)).status).toBe(201)
-  })
-
-  test('accepts a content type with parameters, and in capitals', async () => {
-    expect(
-      (await put('parameters', image.bytes, 'Application/vnd.OCI.image.manifest.v1+json; charset=utf-8')).status,
-    ).toBe(201)
+  test.each([
+    ['a Docker image', imageOf({ mediaType: dockerManifest }).bytes, dockerManifest],
+    [
+      'a type with parameters, and in capitals',
+      image.bytes,
+      'Application/vnd.OCI.image.manifest.v1+json; charset=utf-8',
+    ],
+  ])('accepts %s', async (_, body, mediaType) => {
+    expect((await put('type', body, mediaType)).status).toBe(201)
   })
 
   test.each([
@@ -86,27 +60,19 @@ describe.each(mounts)('putImageTagManifest at %s', (mount) => {
     'application/vnd.oci.artifact.manifest.v1+json',
     'text/plain',
   ])('answers 400 MANIFEST_INVALID to %s', async (mediaType) => {
-    const reply = await put('other-type', image.bytes, mediaType)
-
-    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'MANIFEST_INVALID' }] }])
+    expect(verdictOf(await put('other-type', image.bytes, mediaType))).toBe('400 MANIFEST_INVALID')
   })
 
+  // ../../bad-input/json.test.ts has more bodies that are no JSON, or are JSON that readers understand differently.
   test.each([
     ['nothing', ''],
-    ['no JSON', 'hello'],
-    ['an array', '[]'],
     ['a string', '"manifest"'],
     ['an object that is no manifest', '{}'],
     ['schema version 1', '{"schemaVersion":1}'],
     ['the fields of an index in an image', JSON.stringify({ ...JSON.parse(image.bytes), manifests: [] })],
     ['another mediaType than its content type', imageOf({ mediaType: dockerManifest }).bytes],
-    ['a key given twice', image.bytes.replace('{', '{"schemaVersion":2,')],
-    ['a key given in two cases', image.bytes.replace('{', '{"SchemaVersion":2,')],
-    ['nesting that is too deep', image.bytes.replace('{', `{"deep":${'['.repeat(40)}${']'.repeat(40)},`)],
   ])('answers 400 MANIFEST_INVALID to %s', async (_, body) => {
-    const reply = await put('invalid', body)
-
-    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'MANIFEST_INVALID' }] }])
+    expect(verdictOf(await put('invalid', body))).toBe('400 MANIFEST_INVALID')
   })
 
   test('registers nothing when it refuses', async () => {
@@ -129,29 +95,15 @@ describe.each(mounts)('putImageTagManifest at %s', (mount) => {
   })
 
   test('answers 400 MANIFEST_BLOB_UNKNOWN to an index of manifests that are missing', async () => {
-    const reply = await put('missing-child', indexOf([imageOf({ config: 'x' }).descriptor]).bytes, ociIndex)
+    const { bytes } = indexOf([imageOf({ config: 'x' }).descriptor])
 
-    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'MANIFEST_BLOB_UNKNOWN' }] }])
+    expect(verdictOf(await put('missing-child', bytes, ociIndex))).toBe('400 MANIFEST_BLOB_UNKNOWN')
   })
 
-  test('answers 400 DIGEST_INVALID when the bytes are not of the digest', async () => {
-    const reply = await put(digestOf('other bytes'), image.bytes)
-
-    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'DIGEST_INVALID' }] }])
-  })
-
-  test('names the subject, present or not, in OCI-Subject', async () => {
-    const referrer = imageOf({ subject: imageOf({ config: 'not here' }).descriptor })
-    const reply = await put(referrer.digest, referrer.bytes)
-
-    expect([reply.status, reply.headers.get('oci-subject')]).toEqual([201, imageOf({ config: 'not here' }).digest])
-  })
-
-  test('sets the tags of tag parameters, and names them in OCI-Tag', async () => {
+  test('names a tag once in OCI-Tag that is given twice', async () => {
     const reply = await put(`${image.digest}?tag=t1&tag=t2&tag=t1`, image.bytes)
-    const found = await server.ask('GET', `${mount}/${name}/manifests/t2`)
 
-    expect([reply.status, reply.headers.get('oci-tag'), found.text]).toEqual([201, 't1, t2', image.bytes])
+    expect([reply.status, reply.headers.get('oci-tag')]).toEqual([201, 't1, t2'])
   })
 
   test('answers 400 to tag parameters of a push by tag', async () => {
@@ -184,15 +136,6 @@ describe.each(mounts)('putImageTagManifest at %s', (mount) => {
     const back = await put('kind', image.bytes)
 
     expect([toIndex.status, back.status]).toEqual([201, 201])
-  })
-
-  test('takes a body without a length', async () => {
-    const reply = await server.ask('PUT', `${mount}/${name}/manifests/chunked`, {
-      headers: { 'content-type': ociManifest },
-      body: new Blob([image.bytes]).stream(),
-    })
-
-    expect([reply.status, reply.headers.get('docker-content-digest')]).toEqual([201, image.digest])
   })
 })
 
@@ -244,6 +187,6 @@ describe('the policies of a push', () => {
     await pushBlob(server, 'put/here', '{}')
     const reply = await putManifest(server, 'put/here', 'v1', imageOf({ layers: ['elsewhere'] }))
 
-    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'MANIFEST_BLOB_UNKNOWN' }] }])
+    expect(verdictOf(reply)).toBe('400 MANIFEST_BLOB_UNKNOWN')
   })
 })

@@ -1,15 +1,8 @@
-// getImageDigestReferrers: spec.md 2, 4 (rule 3) and 7; distribution-spec end-12a, end-12b.
+// getImageDigestReferrers: spec.md 2, 4 (rule 3) and 7; distribution-spec end-12a, end-12b. What an entry
+// contains is held by ../../conformance.
 import { afterAll, describe, expect, test } from 'bun:test'
-import {
-  type Descriptor,
-  imageOf,
-  indexOf,
-  ociIndex,
-  ociManifest,
-  pushApiImage,
-  putManifest,
-} from '../../support/api/api-images.ts'
-import { mounts, ownHeaders, type Reply, startApi } from '../../support/api/api-server.ts'
+import { type Descriptor, indexOf, ociIndex, pushApiImage, putManifest } from '../../support/api/api-images.ts'
+import { mounts, ownHeaders, type Reply, startApi, verdictOf } from '../../support/api/api-server.ts'
 
 const server = await startApi({ BERTH_LIMITS__ANNOTATION_BYTES: '4MiB' })
 afterAll(() => server.stop())
@@ -42,47 +35,12 @@ const byDigest = (digests: readonly string[]) => [...digests].sort()
 describe.each(mounts)('getImageDigestReferrers at %s', (mount) => {
   const referrers = `${mount}/${name}/referrers`
 
-  test('answers an image index of all manifests that name the subject', async () => {
+  test('lists all in one order, with the content type of an image index, and nothing about filters', async () => {
     const reply = await server.ask('GET', `${referrers}/${subject.digest}`)
-    const { schemaVersion, mediaType } = reply.json<ReferrerIndex>()
 
-    expect([reply.status, schemaVersion, mediaType]).toEqual([200, 2, ociIndex])
     expect(digestsOf(reply)).toEqual(byDigest([signature.digest, sbom.digest, list.digest]))
-  })
-
-  test('has exactly the content type of an image index, and nothing about filters', async () => {
-    const reply = await server.ask('GET', `${referrers}/${subject.digest}`)
-
     expect(reply.headers.get('content-type')).toBe('application/vnd.oci.image.index.v1+json')
     expect(ownHeaders(reply)).toEqual(['content-length', 'content-type'])
-  })
-
-  test('describes a referrer with its artifact type and its annotations', async () => {
-    const entries = entriesOf(await server.ask('GET', `${referrers}/${subject.digest}`))
-
-    expect(entries.find((entry) => entry.digest === signature.digest)).toEqual({
-      mediaType: ociManifest,
-      digest: signature.digest,
-      size: signature.bytes.length,
-      artifactType: 'application/vnd.example.signature+json',
-      annotations: { by: 'somebody' },
-    })
-  })
-
-  test('takes the media type of the config for the artifact type of an image without one', async () => {
-    const entries = entriesOf(await server.ask('GET', `${referrers}/${subject.digest}`))
-
-    expect(entries.find((entry) => entry.digest === sbom.digest)?.artifactType).toBe('application/sbom')
-  })
-
-  test('leaves out the artifact type of an index without one, and annotations that there are not', async () => {
-    const entries = entriesOf(await server.ask('GET', `${referrers}/${subject.digest}`))
-
-    expect(entries.find((entry) => entry.digest === list.digest)).toEqual({
-      mediaType: ociIndex,
-      digest: list.digest,
-      size: list.bytes.length,
-    })
   })
 
   test.each([
@@ -103,16 +61,6 @@ describe.each(mounts)('getImageDigestReferrers at %s', (mount) => {
     expect(reply.headers.get('oci-filters-applied')).toBe('artifactType')
   })
 
-  test('gives an empty list, and says that it filtered, for a type that nothing has', async () => {
-    const reply = await server.ask('GET', `${referrers}/${subject.digest}?artifactType=application/none`)
-
-    expect([reply.status, entriesOf(reply), reply.headers.get('oci-filters-applied')]).toEqual([
-      200,
-      [],
-      'artifactType',
-    ])
-  })
-
   test('does not filter by an empty artifact type', async () => {
     const reply = await server.ask('GET', `${referrers}/${subject.digest}?artifactType=`)
 
@@ -121,7 +69,6 @@ describe.each(mounts)('getImageDigestReferrers at %s', (mount) => {
 
   test.each([
     ['of a digest that is not here', `${name}/referrers/${absent}`],
-    ['of an image that is not here', `no/such/referrers/${absent}`],
     ['of an algorithm that we do not compute', `${name}/referrers/blake3:abcdef`],
   ])('answers 200 with an empty list for a subject %s', async (_, path) => {
     const reply = await server.ask('GET', `${mount}/${path}`)
@@ -130,9 +77,7 @@ describe.each(mounts)('getImageDigestReferrers at %s', (mount) => {
   })
 
   test.each(['v1', 'sha256:short', `sha256:${'Z'.repeat(64)}`])('answers 400 DIGEST_INVALID for %s', async (digest) => {
-    const reply = await server.ask('GET', `${referrers}/${digest}`)
-
-    expect([reply.status, reply.json()]).toMatchObject([400, { errors: [{ code: 'DIGEST_INVALID' }] }])
+    expect(verdictOf(await server.ask('GET', `${referrers}/${digest}`))).toBe('400 DIGEST_INVALID')
   })
 
   test('ignores what stands behind a NUL in `last`, which no digest has', async () => {
@@ -144,21 +89,6 @@ describe.each(mounts)('getImageDigestReferrers at %s', (mount) => {
 })
 
 describe('the list of referrers', () => {
-  test('holds a referrer that was pushed before its subject', async () => {
-    const later = imageOf({ config: 'later' })
-    const early = await pushApiImage(server, 'referrers/early', 'ref', { subject: later.descriptor })
-    const reply = await server.ask('GET', `/v2/referrers/early/referrers/${later.digest}`)
-
-    expect(digestsOf(reply)).toEqual([early.digest])
-  })
-
-  test('loses a referrer that is deleted', async () => {
-    const gone = await pushApiImage(server, 'referrers/gone', 'ref', { subject: subject.descriptor })
-    await server.ask('DELETE', `/v2/referrers/gone/manifests/${gone.digest}`)
-
-    expect(digestsOf(await server.ask('GET', `/v2/referrers/gone/referrers/${subject.digest}`))).toEqual([])
-  })
-
   test('holds nothing of another repository', async () => {
     await pushApiImage(server, 'referrers/other', 'v1', { layers: ['subject'] })
 

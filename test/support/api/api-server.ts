@@ -57,3 +57,9 @@ export function ownHeaders({ headers }: Reply): readonly string[] {
   const usual = new Set(['date', 'docker-distribution-api-version', 'x-content-type-options', 'x-request-id'])
   return [...headers.keys()].filter((name) => !usual.has(name)).sort()
 }
+
+/** The status and the first code of a refusal in the registry interface, such as `404 BLOB_UNKNOWN`. */
+export function verdictOf(reply: Reply): string {
+  const { errors } = reply.json<{ errors: readonly { code: string }[] }>()
+  return `${reply.status} ${errors[0]?.code}`
+}
