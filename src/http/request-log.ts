@@ -13,7 +13,8 @@ export function logRequest(log: Log, answer: Answer, context: RequestContext): v
     status: answer.status,
     bytes: answer.lengthBytes,
     received: context.body?.receivedBytes,
-    ...context.interruption,
+    interrupted: context.interruption?.interrupted,
+    kept: context.interruption?.kept,
     ms: Math.round((performance.now() - context.startedAt) * 100) / 100,
     who: context.principal?.fingerprint,
   })

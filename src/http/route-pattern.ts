@@ -42,8 +42,9 @@ export function matchPattern(pattern: RoutePattern, segments: readonly string[])
 
 function takeValues({ tail, hasName }: RoutePattern, segments: readonly string[], start: number): PathValues {
   const values: Record<string, string> = {}
-  for (const [index, expected] of tail.entries()) {
-    if ('value' in expected) values[expected.value] = segments[start + index] ?? ''
+  for (let index = 0; index < tail.length; index += 1) {
+    const expected = tail[index]
+    if (expected !== undefined && 'value' in expected) values[expected.value] = segments[start + index] ?? ''
   }
   if (hasName) values['name'] = segments.slice(0, start).join('/')
   return values

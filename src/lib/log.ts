@@ -61,8 +61,9 @@ function timestamp(): string {
 
 function toJson(level: LogLevel, message: string, fields: LogFields): string {
   const { error } = fields
-  const shown = error instanceof Error ? { ...fields, error: describeError(error) } : fields
-  return `${JSON.stringify({ time: timestamp(), level, msg: message, ...shown })}\n`
+  const shown = JSON.stringify(error instanceof Error ? { ...fields, error: describeError(error) } : fields)
+  const start = `{"time":"${timestamp()}","level":"${level}","msg":${JSON.stringify(message)}`
+  return shown === '{}' ? `${start}}\n` : `${start},${shown.slice(1)}\n`
 }
 
 /** An error with its causes. The causes of an adapter's error say what really happened. */
