@@ -1,13 +1,32 @@
 import type { Digest } from '../oci/digest.ts'
-import type { Answer } from './answer.ts'
+import { type Answer, prepareHeaders } from './answer.ts'
 
-/** Stored content comes from users. The policy keeps a browser from running it as a page of this server. */
-export function contentHeaders(digest: Digest, contentType: string): Record<string, string> {
-  return {
-    'content-type': contentType,
-    'docker-content-digest': digest,
-    etag: `"${digest}"`,
-    'content-security-policy': "default-src 'none'; sandbox",
+const preparedMax = 2_000
+
+/** The headers of stored content, prepared once for each digest. When there are too many, all are forgotten. */
+export class ContentHeaders {
+  readonly #prepared = new Map<Digest, { readonly contentType: string; readonly headers: Headers }>()
+  readonly #more: Readonly<Record<string, string>>
+
+  /** `more`: what else all answers of this kind contain. */
+  constructor(more: Readonly<Record<string, string>> = {}) {
+    this.#more = more
+  }
+
+  of(digest: Digest, contentType: string): Headers {
+    const known = this.#prepared.get(digest)
+    if (known?.contentType === contentType) return known.headers
+    const headers = prepareHeaders({
+      'content-type': contentType,
+      'docker-content-digest': digest,
+      etag: `"${digest}"`,
+      // Stored content comes from users. The policy keeps a browser from running it as a page of this server.
+      'content-security-policy': "default-src 'none'; sandbox",
+      ...this.#more,
+    })
+    if (this.#prepared.size >= preparedMax) this.#prepared.clear()
+    this.#prepared.set(digest, { contentType, headers })
+    return headers
   }
 }
 

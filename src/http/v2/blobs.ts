@@ -2,7 +2,7 @@ import { type Digest, isDigest, parseDigest } from '../../oci/digest.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
 import { deleteBlob, describeBlob, openBlob } from '../../registry/blobs.ts'
 import type { Answer } from '../answer.ts'
-import { contentHeaders, isUnchanged, notModified } from '../content-headers.ts'
+import { ContentHeaders, isUnchanged, notModified } from '../content-headers.ts'
 import type { RepositoryExchange } from '../exchange.ts'
 import type { HeaderUse } from '../openapi/headers.ts'
 import { parseRange } from '../ranges.ts'
@@ -57,15 +57,10 @@ async function getBlob(exchange: RepositoryExchange): Promise<Answer> {
   const { app, repositoryKey, path, method, request } = exchange
   const digest = path['digest'] ?? ''
   if (!isDigest(digest)) throw new RegistryRefusal('blob-unknown', { digest: digest.slice(0, 255) })
-  const headers = {
-    ...contentHeaders(digest, 'application/octet-stream'),
-    'accept-ranges': 'bytes',
-    'content-disposition': 'attachment',
-  }
   if (method === 'HEAD') {
     const sizeBytes = await describeBlob(app, repositoryKey, digest)
     if (isUnchanged(request.headers, digest)) return notModified(digest)
-    return { status: 200, headers, lengthBytes: sizeBytes }
+    return { status: 200, headers: headersOf(digest), lengthBytes: sizeBytes }
   }
   const { sizeBytes, open, linkFor } = await openBlob(app, repositoryKey, digest)
   if (isUnchanged(request.headers, digest)) return notModified(digest)
@@ -73,13 +68,22 @@ async function getBlob(exchange: RepositoryExchange): Promise<Answer> {
   if (link !== undefined) return redirectTo(link, digest)
 
   const range = parseRange(rangeHeader(request.headers, digest), sizeBytes)
-  if (range === undefined) return { status: 200, headers, body: await open(), lengthBytes: sizeBytes }
+  if (range === undefined)
+    return { status: 200, headers: headersOf(digest), body: await open(), lengthBytes: sizeBytes }
+  const headers = new Headers(headersOf(digest))
+  headers.set('content-range', `bytes ${range.first}-${range.last}/${sizeBytes}`)
   return {
     status: 206,
-    headers: { ...headers, 'content-range': `bytes ${range.first}-${range.last}/${sizeBytes}` },
+    headers,
     body: await open(range),
     lengthBytes: range.last - range.first + 1,
   }
+}
+
+const contentHeaders = new ContentHeaders({ 'accept-ranges': 'bytes', 'content-disposition': 'attachment' })
+
+function headersOf(digest: Digest): Headers {
+  return contentHeaders.of(digest, 'application/octet-stream')
 }
 
 /** Clients repeat `Range` at the store. The URL gives access to anyone who knows it, so it must not be cached. */

@@ -6,7 +6,7 @@ import { pushManifest } from '../../registry/manifest-push.ts'
 import { deleteManifest, describeManifest, getManifest } from '../../registry/manifests.ts'
 import { deleteTag } from '../../registry/tags.ts'
 import type { Answer } from '../answer.ts'
-import { contentHeaders, isUnchanged, notModified } from '../content-headers.ts'
+import { ContentHeaders, isUnchanged, notModified } from '../content-headers.ts'
 import type { RepositoryExchange } from '../exchange.ts'
 import { manifestLocation } from '../mounts.ts'
 import { readAtMost } from '../request-body.ts'
@@ -118,8 +118,10 @@ async function getImageTagManifest(exchange: RepositoryExchange): Promise<Answer
   return { status: 200, headers: headersOf(manifest), body: manifest.bytes, lengthBytes: manifest.sizeBytes }
 }
 
-function headersOf({ digest, mediaType }: ManifestSummary): Record<string, string> {
-  return contentHeaders(digest, mediaType)
+const contentHeaders = new ContentHeaders()
+
+function headersOf({ digest, mediaType }: ManifestSummary): Headers {
+  return contentHeaders.of(digest, mediaType)
 }
 
 async function putImageTagManifest(exchange: RepositoryExchange): Promise<Answer> {
