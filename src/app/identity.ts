@@ -53,7 +53,7 @@ export async function openIdentity(
   const scopedTokens = new ScopedTokens(keys, clock, config.scopedTokenMs)
   const scoped = new CachedIdentity(scopedTokens, clock, scopedPolicy)
   const withCache = (inner: Identity, policy: CachePolicy) =>
-    new IdentityByCredential(scoped, new CachedIdentity(inner, clock, policy), config.authUrl === undefined)
+    new IdentityByCredential(scoped, new CachedIdentity(inner, clock, policy), config.authUrl === undefined, clock)
   const limitsUndecided = config.authUrl !== undefined
   const shared = { failures: new FailureLimits(failureSettings(config), clock, { limitsUndecided }), scopedTokens }
   if (config.authUrl !== undefined) {

@@ -27,11 +27,23 @@ export class Authenticator {
     this.#peers = peers
   }
 
-  /** The caller, if the credential is in the cache. This is the case for nearly every request. */
-  findCached(presented: PresentedCredential | undefined): Principal | undefined {
+  /**
+   * The caller, if the credential is in the cache. This is the case for nearly every request. `present` finds the
+   * credential that the request presents; it is called only if the `Authorization` header was not seen lately.
+   */
+  findCached(headers: Headers, present: () => PresentedCredential | undefined): Principal | undefined {
+    const { identity } = this.#app
+    const authorization = headers.get('authorization')
+    const parse = () => {
+      const presented = present()
+      return presented?.carrier === 'authorization' ? presented.credential : undefined
+    }
+    const found = authorization === null ? undefined : identity.findByHeader(authorization, parse)
+    if (found !== undefined) return found
+    const presented = present()
     // A cookie also needs the check of the origin; see `identify`.
     if (presented?.credential === undefined || presented.carrier === 'cookie') return undefined
-    return this.#app.identity.findCached(presented.credential)
+    return identity.findCached(presented.credential)
   }
 
   /**

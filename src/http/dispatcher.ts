@@ -7,7 +7,6 @@ import { openAccount } from '../registry/accounts.ts'
 import { changeUnlessReadOnly } from '../registry/read-only.ts'
 import type { Answer } from './answer.ts'
 import { type Authenticator, refuseAnonymous } from './authenticator.ts'
-import { findCredential } from './credentials.ts'
 import type { Application, Exchange } from './exchange.ts'
 import { type Area, areaOf } from './mounts.ts'
 import { checkHost, type Peers } from './peers.ts'
@@ -49,7 +48,6 @@ export class Dispatcher {
     context.area = areaOf(raw.path, app.http.hasRootMount)
     context.target = findTarget(request, raw, context.area) ?? (await this.#refusePath(raw, context))
     checkHost(request.headers.get('host'))
-    context.presented = findCredential(request.headers, context.target.query)
     const matched = this.#findRoute(context)
     if (matched instanceof RegistryRefusal) {
       // An anonymous caller must not learn which paths exist.
@@ -61,7 +59,8 @@ export class Dispatcher {
     const { route } = matched
     if (route.access === 'anyone') return route.handle(exchange)
 
-    const principal = authenticator.findCached(context.presented) ?? (await this.#identify(context))
+    const principal =
+      authenticator.findCached(request.headers, () => context.presented) ?? (await this.#identify(context))
     context.principal = principal
     // A scoped token is valid for the registry interface only.
     if (principal.kind === 'scoped' && context.area.kind === 'service') throw new RegistryRefusal('credentials-invalid')
@@ -95,7 +94,7 @@ export class Dispatcher {
 
   #openExchange(context: RequestContext, { values }: MatchedRoute): Exchange {
     const { app, log, peers, authenticator, memoryOf } = this.#needs
-    const { request, target, presented } = context
+    const { request, target } = context
     return {
       app,
       request,
@@ -104,7 +103,7 @@ export class Dispatcher {
       path: values,
       peers,
       authenticator,
-      presented,
+      present: () => context.presented,
       body: () => {
         context.body = openBody(request, app.http)
         return context.body
@@ -116,9 +115,8 @@ export class Dispatcher {
 
   /** For an ambiguous path, which contains no valid name. The caller learns this only after authentication. */
   async #refusePath({ queryText }: RawTarget, context: RequestContext): Promise<never> {
-    const { headers } = context.request
-    checkHost(headers.get('host'))
-    context.presented = findCredential(headers, new URLSearchParams(queryText))
+    checkHost(context.request.headers.get('host'))
+    context.target = { path: '', query: new URLSearchParams(queryText) }
     refuseAnonymous(await this.#identify(context))
     throw new RegistryRefusal('path-unknown')
   }

@@ -86,7 +86,8 @@ export interface Exchange {
   readonly path: PathValues
   readonly peers: Peers
   readonly authenticator: Authenticator
-  readonly presented: PresentedCredential | undefined
+  /** The credential of the request, if it has one. */
+  readonly present: () => PresentedCredential | undefined
   /** The request's body, to be read once. */
   readonly body: () => ByteSource
   /**

@@ -7,7 +7,7 @@ import { answerError } from './error-body.ts'
 import type { Application } from './exchange.ts'
 import { type AddressOf, Peers } from './peers.ts'
 import { announcesBody } from './request-body.ts'
-import { hasKeyInQuery, openContext, type RequestContext } from './request-context.ts'
+import { RequestContext } from './request-context.ts'
 import { findInterruption, logError, logRequest } from './request-log.ts'
 import {
   bytesInMemory,
@@ -59,7 +59,7 @@ export class Pipeline {
   }
 
   async handle(request: Request): Promise<Response> {
-    const context = openContext(request)
+    const context = new RequestContext(request)
     let answer: Answer
     try {
       answer = await this.#dispatcher.dispatch(context)
@@ -77,7 +77,7 @@ export class Pipeline {
       requestId: context.id,
       // The rest of a refused body is not read, so the connection cannot be used again.
       isLast: this.#app.isLeaving() || (answer.status >= 400 && !context.body?.isDrained && announcesBody(request)),
-      isSecretInQuery: hasKeyInQuery(context),
+      isSecretInQuery: context.hasKeyInQuery,
     })
     if (request.method === 'GET' && isLong(answer)) this.#onLongAnswer(request)
     logRequest(this.#log, answer, context)

@@ -1,6 +1,6 @@
 import type { ByteSource } from '../lib/byte-source.ts'
 import type { Principal } from '../ports/identity.ts'
-import type { PresentedCredential } from './credentials.ts'
+import { findCredential, type PresentedCredential } from './credentials.ts'
 import type { Area } from './mounts.ts'
 import type { RequestMemory } from './request-memory.ts'
 import type { RequestTarget } from './request-target.ts'
@@ -12,48 +12,43 @@ export interface Interruption {
   readonly kept: unknown
 }
 
-/** One request, and what has been found out about it so far. Its error body and its log line are written from this. */
-export interface RequestContext {
-  readonly request: Request
-  readonly id: string
-  readonly startedAt: number
-  target: RequestTarget
-  area: Area
-  matched: MatchedRoute | undefined
-  presented: PresentedCredential | undefined
-  principal: Principal | undefined
-  body: ByteSource | undefined
-  /** Created when the request first needs memory that counts against the limits. */
-  memory: RequestMemory | undefined
-  interruption: Interruption | undefined
-}
-
 const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/
 
 const unparsedTarget: RequestTarget = { path: '', query: new URLSearchParams() }
 
-export function openContext(request: Request): RequestContext {
-  const given = request.headers.get('x-request-id')
-  return {
-    request,
-    id: given !== null && requestIdPattern.test(given) ? given : crypto.randomUUID(),
-    startedAt: performance.now(),
-    target: unparsedTarget,
-    area: { kind: 'service' },
-    matched: undefined,
-    presented: undefined,
-    principal: undefined,
-    body: undefined,
-    memory: undefined,
-    interruption: undefined,
+/** One request, and what has been found out about it so far. Its error body and its log line are written from this. */
+export class RequestContext {
+  readonly request: Request
+  readonly id: string
+  readonly startedAt = performance.now()
+  target: RequestTarget = unparsedTarget
+  area: Area = { kind: 'service' }
+  matched: MatchedRoute | undefined = undefined
+  principal: Principal | undefined = undefined
+  body: ByteSource | undefined = undefined
+  /** Created when the request first needs memory that counts against the limits. */
+  memory: RequestMemory | undefined = undefined
+  interruption: Interruption | undefined = undefined
+  #presented: PresentedCredential | undefined | 'unread' = 'unread'
+
+  constructor(request: Request) {
+    this.request = request
+    const given = request.headers.get('x-request-id')
+    this.id = given !== null && requestIdPattern.test(given) ? given : crypto.randomUUID()
+  }
+
+  /** The credential of the request. It is read when it is first needed, because most requests are recognised without it. */
+  get presented(): PresentedCredential | undefined {
+    if (this.#presented === 'unread') this.#presented = findCredential(this.request.headers, this.target.query)
+    return this.#presented
+  }
+
+  /** If the request target could not be parsed, the text of the URL decides. */
+  get hasKeyInQuery(): boolean {
+    return this.target === unparsedTarget ? this.request.url.includes('apiKey') : this.target.query.has('apiKey')
   }
 }
 
 export function isChange({ method }: Request): boolean {
   return method !== 'GET' && method !== 'HEAD'
-}
-
-/** If the request target could not be parsed, the text of the URL decides. */
-export function hasKeyInQuery({ request, target }: RequestContext): boolean {
-  return target === unparsedTarget ? request.url.includes('apiKey') : target.query.has('apiKey')
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { CachingIdentity, Credential, Identity, Origin, Principal } from '../ports/identity.ts'
+import type { Credential, Identity, Origin, Principal } from '../ports/identity.ts'
 
 /** How long results are cached, in milliseconds. 0: not at all. */
 export interface CachePolicy {
@@ -18,7 +18,7 @@ export interface CachePolicy {
   readonly goodEntriesMax?: number
 }
 
-interface CachedPrincipal {
+export interface CachedPrincipal {
   readonly principal: Principal
   readonly refreshAt: number
   readonly goodUntil: number
@@ -40,7 +40,7 @@ const badEntriesMax = 2_000
  * at once. The cache key is an HMAC of the credential with a key of this process. So the cache contains no secrets, and
  * the timing of a look-up reveals nothing. An unavailable identity service is not a result, and is not cached.
  */
-export class CachedIdentity implements CachingIdentity {
+export class CachedIdentity implements Identity {
   readonly #inner: Identity
   readonly #clock: Pick<Clock, 'now'>
   readonly #policy: CachePolicy
@@ -60,6 +60,11 @@ export class CachedIdentity implements CachingIdentity {
   }
 
   findCached(credential: Credential): Principal | undefined {
+    return this.find(credential)?.principal
+  }
+
+  /** As `findCached`, with the times until which the principal may be used and need not be checked again. */
+  find(credential: Credential): CachedPrincipal | undefined {
     const key = this.#keyOf(credential)
     const cached = this.#good.get(key)
     if (cached === undefined) return undefined
@@ -68,7 +73,7 @@ export class CachedIdentity implements CachingIdentity {
     if (now >= cached.refreshAt && now >= cached.retryAt) {
       void this.#check(key, credential, { name: key }).catch(() => undefined)
     }
-    return cached.principal
+    return cached
   }
 
   async authenticate(credential: Credential, origin?: Origin): Promise<Principal | undefined> {
@@ -92,10 +97,6 @@ export class CachedIdentity implements CachingIdentity {
   #unconfirmed({ principal, usableUntil }: CachedPrincipal, cause?: Unavailable): Principal {
     if (this.#clock.now() >= usableUntil) throw cause ?? new Unavailable('identity-service')
     return { ...principal, isUnconfirmed: true }
-  }
-
-  isUnguessable(_credential: Credential): boolean {
-    return false
   }
 
   clear(): void {

@@ -1,28 +1,49 @@
+import { LRUCache } from 'lru-cache'
 import { hasJwtShape } from '../lib/jwt.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { CachingIdentity, Credential, Origin, Principal } from '../ports/identity.ts'
 import { isGeneratedKey } from './api-keys.ts'
+import type { CachedIdentity, CachedPrincipal } from './cached-identity.ts'
 import { isScopedToken } from './scoped-tokens.ts'
+
+const headersMax = 10_000
 
 /**
  * Checks scoped tokens with one identity and all other credentials with another. Each has a cache of its own, because
  * there may be thousands of scoped tokens, and they must not displace results of a remote identity service.
  */
 export class IdentityByCredential implements CachingIdentity {
-  readonly #scoped: CachingIdentity
-  readonly #other: CachingIdentity
+  readonly #scoped: CachedIdentity
+  readonly #other: CachedIdentity
   readonly #isEmbedded: boolean
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))
+  /** By the HMAC of a header: an entry of one of the two caches. It is used only while that cache would use it too. */
+  readonly #byHeader = new LRUCache<string, CachedPrincipal>({ max: headersMax })
 
   /** `isEmbedded`: this service creates all API keys and signs all tokens, not only the scoped ones. */
-  constructor(scoped: CachingIdentity, other: CachingIdentity, isEmbedded: boolean) {
+  constructor(scoped: CachedIdentity, other: CachedIdentity, isEmbedded: boolean, clock: Pick<Clock, 'now'>) {
     this.#scoped = scoped
     this.#other = other
     this.#isEmbedded = isEmbedded
+    this.#clock = clock
   }
 
   findCached(credential: Credential): Principal | undefined {
-    // Most bearer tokens are scoped tokens.
-    const scoped = credential.kind === 'bearer' ? this.#scoped.findCached(credential) : undefined
-    return scoped ?? this.#other.findCached(credential)
+    return this.#find(credential)?.principal
+  }
+
+  findByHeader(value: string, parse: () => Credential | undefined): Principal | undefined {
+    const key = this.#hmac.copy().update(value).digest('base64')
+    const recent = this.#byHeader.get(key)
+    if (recent !== undefined) {
+      const now = this.#clock.now()
+      if (now < recent.refreshAt && now < recent.goodUntil) return recent.principal
+    }
+    const credential = parse()
+    const cached = credential && this.#find(credential)
+    if (cached !== undefined) this.#byHeader.set(key, cached)
+    return cached?.principal
   }
 
   authenticate(credential: Credential, origin?: Origin): Promise<Principal | undefined> {
@@ -36,7 +57,14 @@ export class IdentityByCredential implements CachingIdentity {
   }
 
   clear(): void {
+    this.#byHeader.clear()
     this.#scoped.clear()
     this.#other.clear()
+  }
+
+  #find(credential: Credential): CachedPrincipal | undefined {
+    // Most bearer tokens are scoped tokens.
+    const scoped = credential.kind === 'bearer' ? this.#scoped.find(credential) : undefined
+    return scoped ?? this.#other.find(credential)
   }
 }

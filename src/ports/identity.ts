@@ -70,6 +70,11 @@ export interface CachingIdentity extends Identity {
   /** Synchronous, from the cache only. Undefined says nothing about the credential. */
   findCached(credential: Credential): Principal | undefined
   /**
+   * As `findCached`, for the credential in the value of a header. `parse` is called only if the value was not seen
+   * lately, because parsing costs more than the look-up.
+   */
+  findByHeader(value: string, parse: () => Credential | undefined): Principal | undefined
+  /**
    * Whether this process created the credential, and it cannot be guessed. The check of such a credential costs one
    * signature or one row.
    */

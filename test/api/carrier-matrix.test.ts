@@ -56,6 +56,7 @@ describe('the matrix finds out', () => {
         return {
           identity: {
             findCached: (credential) => (isReal(credential) ? identity.findCached(credential) : undefined),
+            findByHeader: () => undefined,
             authenticate: (credential) =>
               isReal(credential) ? identity.authenticate(credential) : authenticate(credential),
             isUnguessable: (credential) => identity.isUnguessable(credential),

@@ -12,6 +12,7 @@ const server = await startMoved({
   change: ({ identity: inner }) => ({
     identity: {
       findCached: (credential) => inner.findCached(credential),
+      findByHeader: () => undefined,
       isUnguessable: (credential) => inner.isUnguessable(credential),
       clear: () => inner.clear(),
       authenticate(credential) {

@@ -132,6 +132,7 @@ function bound(right: CachingIdentity): CachingIdentity {
   return {
     authenticate: (one) => right.authenticate(one),
     findCached: (one) => right.findCached(one),
+    findByHeader: () => undefined,
     isUnguessable: (one) => right.isUnguessable(one),
     clear: () => right.clear(),
   }

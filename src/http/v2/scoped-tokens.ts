@@ -52,7 +52,7 @@ const lifetimeSecondsMin = 60
 
 async function getScopedToken(exchange: Exchange): Promise<Answer> {
   refuseUnlessBearer(exchange)
-  return issueToken(exchange, exchange.presented, exchange.target.query.getAll('scope'))
+  return issueToken(exchange, exchange.present(), exchange.target.query.getAll('scope'))
 }
 
 async function postScopedToken(exchange: Exchange): Promise<Answer> {
@@ -62,7 +62,7 @@ async function postScopedToken(exchange: Exchange): Promise<Answer> {
   )
   // There are no refresh tokens. The message tells the client what to send instead.
   if (form.get('grant_type') !== 'password') throw bodyInvalid('grant_type must be password')
-  return issueToken(exchange, findInForm(form) ?? exchange.presented, form.getAll('scope'))
+  return issueToken(exchange, findInForm(form) ?? exchange.present(), form.getAll('scope'))
 }
 
 /** Clients that support only the Docker protocol repeat the request as GET when they get 404 for POST. */
@@ -83,7 +83,7 @@ async function issueToken(
   scopes: readonly string[],
 ): Promise<Answer> {
   const { app, authenticator, request } = exchange
-  const principal = authenticator.findCached(presented) ?? (await authenticator.identify(request, presented))
+  const principal = await authenticator.identify(request, presented)
   // A scoped token cannot be used to get another token, not even that of an anonymous caller: otherwise a caller could renew its
   // access forever.
   if (presented !== undefined && principal.kind !== undefined) throw new RegistryRefusal('credentials-invalid')
