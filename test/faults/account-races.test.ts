@@ -23,13 +23,12 @@ afterAll(async () => {
   for (const server of opened) await server.stop()
 })
 
-async function open(wiring: Wiring = {}): Promise<WiredRegistry> {
-  const registry = await wireRegistry(temporaryFolder(), wiring)
+async function open(wrap: NonNullable<Wiring['wrap']> = (metadata) => metadata): Promise<WiredRegistry> {
+  const registry = await wireRegistry(temporaryFolder(), { wrap })
   opened.push(registry)
   return registry
 }
 
-const image = imageOf()
 const switchTo = (registry: ApiServer, verb: 'enable' | 'disable') => registry.ask('POST', `${api}/${verb}`)
 
 function codeOf(reply: Reply): string {
@@ -37,65 +36,79 @@ function codeOf(reply: Reply): string {
 }
 const disabled = '403 the registry is disabled for this account'
 
-/** A push of the image's manifest whose body stops half way. */
-function pushSlowly(registry: ApiServer, tag: string) {
-  const { body, reached, letGo } = holdBody(image.bytes)
-  const headers = { 'content-type': ociManifest }
-  return { pushing: registry.ask('PUT', `/v2/app/manifests/${tag}`, { body, headers }), reached, letGo }
-}
+/** How many rows the tables of what clients can see have, read from beside the server. */
+const rowsOf = ({ dataDir }: ApiServer) =>
+  ['blob_links', 'tags', 'manifests', 'uploads'].map((table) => countRows(dataDir, table)).join()
 
-/** What of manifests and tags the store holds, looked at from beside. */
-const visible = ({ dataDir }: ApiServer) => countRows(dataDir, 'manifests') + countRows(dataDir, 'tags')
+const image = imageOf()
+const layer = 'a layer that no manifest names'
+const layerPath = `/v2/app/blobs/${digestOf(layer)}`
 
-describe('a manifest on its way in', () => {
-  test('is refused when disable has answered before its transaction, and nothing of it is visible', async () => {
-    const registry = await open()
+/** A request that writes. Its rights are checked before the account is disabled, its transaction comes afterwards. */
+const changes: readonly (readonly [name: string, method: string, path: string, good: number])[] = [
+  ['the deletion of a blob', 'DELETE', layerPath, 202],
+  ['the deletion of a tag', 'DELETE', '/v2/app/manifests/latest', 202],
+  ['the deletion of a manifest', 'DELETE', `/v2/app/manifests/${image.digest}`, 202],
+  ['the push of a manifest', 'PUT', '/v2/app/manifests/new', 201],
+  ['a mount', 'POST', `/v2/target/blobs/uploads/?mount=${digestOf(layer)}`, 201],
+]
+
+describe.each(changes)('%s whose transaction begins after the account was disabled', (_, method, path, good) => {
+  const request = method === 'PUT' ? { body: image.bytes, headers: { 'content-type': ociManifest } } : {}
+
+  async function changeAroundDisable(wrap: Wiring['wrap'] = (metadata) => metadata) {
+    const gate = new Gate()
+    let isArmed = false
+    const passOnce = async () => {
+      if (!isArmed) return
+      isArmed = false
+      await gate.pass()
+    }
+    // A mount looks for the blob first, in another transaction.
+    const hold = path.includes('mount=')
+      ? (metadata: MetadataStore) => after(metadata, 'blobs', 'listHolders', passOnce)
+      : (metadata: MetadataStore) => beforeCall(metadata, 'transaction', passOnce)
+    const registry = await open((metadata) => hold(wrap(metadata)))
     await pushBlob(registry, 'app', '{}')
-    const { pushing, reached, letGo } = pushSlowly(registry, 'latest')
-    await reached
-
+    await pushBlob(registry, 'app', layer)
+    expect((await putManifest(registry, 'app', 'latest', image)).status).toBe(201)
+    const rows = rowsOf(registry)
+    isArmed = true
+    const changing = registry.ask(method, path, request)
+    await gate.reached
     expect((await switchTo(registry, 'disable')).status).toBe(200)
-    letGo()
-
-    expect(codeOf(await pushing)).toBe(disabled)
-    expect(visible(registry)).toBe(0)
-    expect(await auditStores(registry.dataDir)).toEqual([])
-  })
-
-  test('control: it becomes visible where the transaction does not look at the state', async () => {
-    const registry = await open({ wrap: ignoringStates })
-    await pushBlob(registry, 'app', '{}')
-    const { pushing, reached, letGo } = pushSlowly(registry, 'latest')
-    await reached
-
-    await switchTo(registry, 'disable')
-    letGo()
-
-    expect((await pushing).status).toBe(201)
-    expect(visible(registry)).toBe(2)
-  })
-
-  test('is there when the account was enabled again before its transaction', async () => {
-    const registry = await open()
-    await pushBlob(registry, 'app', '{}')
-    const { pushing, reached, letGo } = pushSlowly(registry, 'latest')
-    await reached
-
-    await switchTo(registry, 'disable')
+    gate.open()
+    const changed = await changing
+    const isUnchanged = rows === rowsOf(registry)
     await switchTo(registry, 'enable')
-    letGo()
+    return { registry, changed, isUnchanged }
+  }
 
-    expect((await pushing).status).toBe(201)
+  test('is refused and changes nothing, and is accepted after enable', async () => {
+    const { registry, changed, isUnchanged } = await changeAroundDisable()
+
+    expect([codeOf(changed), isUnchanged]).toEqual([disabled, true])
+    for (const seen of [layerPath, '/v2/app/manifests/latest'])
+      expect((await registry.ask('GET', seen)).status).toBe(200)
+    expect(await auditStores(registry.dataDir)).toEqual([])
+    expect((await registry.ask(method, path, request)).status).toBe(good)
+  })
+
+  test('control: is done where the transaction does not check the state', async () => {
+    const { changed, isUnchanged } = await changeAroundDisable(ignoringStates)
+
+    expect([changed.status, isUnchanged]).toEqual([good, false])
   })
 })
 
-describe('the first use of an account', () => {
-  test.each([
-    ['GET', '/v2/_catalog'],
-    ['POST', '/v2/app/blobs/uploads/'],
-  ])('is refused when the account is disabled while it comes into being: %s %s', async (method, path) => {
+test.each([
+  ['GET', '/v2/_catalog'],
+  ['POST', '/v2/app/blobs/uploads/'],
+])(
+  'the first use of an account is refused when the account is disabled while it is created: %s %s',
+  async (method, path) => {
     const gate = new Gate()
-    const registry = await open({ wrap: (metadata) => before(metadata, 'accounts', 'ensure', gate.pass) })
+    const registry = await open((metadata) => before(metadata, 'accounts', 'ensure', gate.pass))
     const using = registry.ask(method, path)
     await gate.reached
 
@@ -104,8 +117,8 @@ describe('the first use of an account', () => {
 
     expect(codeOf(await using)).toBe(disabled)
     expect(countRows(registry.dataDir, 'uploads')).toBe(0)
-  })
-})
+  },
+)
 
 describe('a blob on its way in', () => {
   const content = 'the whole content of a layer'
@@ -116,9 +129,7 @@ describe('a blob on its way in', () => {
     [
       'as the last bytes of a session',
       'PUT',
-      async (registry: ApiServer) => {
-        return `${await startUpload(registry, 'app')}?digest=${digest}`
-      },
+      async (registry: ApiServer) => `${await startUpload(registry, 'app')}?digest=${digest}`,
     ],
   ] as const)('%s may finish, and it is not visible before the account is enabled', async (_, method, pathIn) => {
     const registry = await open()
@@ -148,85 +159,19 @@ describe('a blob on its way in', () => {
     const rest = { body: content.slice(10), headers: { 'content-range': `10-${content.length - 1}` } }
 
     expect([(await sending).status, (await sending).headers.get('range')]).toEqual([202, '0-9'])
-    const refused = [
-      await registry.ask('GET', session),
-      await registry.ask('PATCH', session, rest),
-      await registry.ask('PUT', `${session}?digest=${digest}`, rest),
-      await registry.ask('DELETE', session),
-    ]
-    expect(refused.map(codeOf)).toEqual([disabled, disabled, disabled, disabled])
+    for (const [method, path, init] of [
+      ['GET', session],
+      ['PATCH', session, rest],
+      ['PUT', `${session}?digest=${digest}`, rest],
+      ['DELETE', session],
+    ] as const) {
+      expect([method, codeOf(await registry.ask(method, path, init))]).toEqual([method, disabled])
+    }
 
     await switchTo(registry, 'enable')
     expect((await registry.ask('GET', session)).headers.get('range')).toBe('0-9')
     expect((await registry.ask('PATCH', session, rest)).status).toBe(202)
     expect((await registry.ask('PUT', `${session}?digest=${digest}`)).status).toBe(201)
     expect((await registry.ask('GET', `/v2/app/blobs/${digest}`)).text).toBe(content)
-  })
-})
-
-test('a mount is refused when disable has answered before its transaction, and links nothing', async () => {
-  const gate = new Gate()
-  const registry = await open({ wrap: (metadata) => after(metadata, 'blobs', 'listHolders', gate.pass) })
-  const digest = await pushBlob(registry, 'source', 'a layer')
-  const mounting = registry.ask('POST', `/v2/target/blobs/uploads/?mount=${digest}`)
-  await gate.reached
-
-  await switchTo(registry, 'disable')
-  gate.open()
-
-  expect(codeOf(await mounting)).toBe(disabled)
-  expect(countRows(registry.dataDir, 'blob_links')).toBe(1)
-})
-
-const loose = 'a blob that no manifest names'
-const deletions = [
-  ['a blob', `/v2/app/blobs/${digestOf(loose)}`],
-  ['a tag', '/v2/app/manifests/latest'],
-  ['a manifest', `/v2/app/manifests/${image.digest}`],
-] as const
-
-describe.each(deletions)('the deletion of %s whose rights were checked before the account was disabled', (_, path) => {
-  /** The deletion waits before its transaction until `goOn` is called. The account is disabled meanwhile. */
-  async function deleteAroundDisable(wrap: Wiring['wrap'] = (metadata) => metadata) {
-    const gate = new Gate()
-    let isArmed = false
-    const passOnce = async () => {
-      if (!isArmed) return
-      isArmed = false
-      await gate.pass()
-    }
-    const registry = await open({ wrap: (metadata) => beforeCall(wrap(metadata), 'transaction', passOnce) })
-    await pushBlob(registry, 'app', '{}')
-    await pushBlob(registry, 'app', loose)
-    expect((await putManifest(registry, 'app', 'latest', image)).status).toBe(201)
-    const before = rowsOf(registry)
-    isArmed = true
-    const deleting = registry.ask('DELETE', path)
-    await gate.reached
-    expect((await switchTo(registry, 'disable')).status).toBe(200)
-    gate.open()
-    const deleted = await deleting
-    const after = rowsOf(registry)
-    await switchTo(registry, 'enable')
-    return { registry, deleted, isUnchanged: before === after }
-  }
-
-  const rowsOf = ({ dataDir }: ApiServer) =>
-    ['blob_links', 'tags', 'manifests'].map((table) => countRows(dataDir, table)).join()
-
-  test('is refused, and everything is there after enable', async () => {
-    const { registry, deleted, isUnchanged } = await deleteAroundDisable()
-
-    expect([codeOf(deleted), isUnchanged]).toEqual([disabled, true])
-    for (const [, each] of deletions) expect((await registry.ask('GET', each)).status).toBe(200)
-    expect(await auditStores(registry.dataDir)).toEqual([])
-    expect((await registry.ask('DELETE', path)).status).toBe(202)
-  })
-
-  test('control: is done where the transaction does not look at the state', async () => {
-    const { registry, deleted } = await deleteAroundDisable(ignoringStates)
-
-    expect(deleted.status).toBe(202)
-    expect((await registry.ask('GET', path)).status).toBe(404)
   })
 })
