@@ -87,137 +87,92 @@ async function finish(world: World, whole: Uint8Array, rest = whole): Promise<vo
   await finishUpload(world, owner, id, digestOf(whole), bodyOf(rest))
 }
 
-describe('a late request, after another writer was acknowledged,', () => {
-  test('that is a PUT changes nothing', async () => {
-    const held = proxy.hold(isPut)
-    const late = errorOf(finish(zombie, small))
-    await held.reached
-    loseTurn()
-    await finish(other, small)
-    await held.letGo()
+interface Interleaving {
+  readonly name: string
+  /** So many bytes of the upload are there before. */
+  readonly before: number
+  readonly whole: Uint8Array
+  readonly held: (line: string) => boolean
+  /** The zombie only appends what follows; otherwise it closes the upload with it. */
+  readonly isAppended?: true
+  /** Where the other writer cuts the rest; undefined where its closing request has all of the rest. */
+  readonly otherAppends?: number
+}
 
-    expect(await late).toMatchObject({ refusal: 'upload-unknown' })
-    await expectSound(small)
-  })
+/** The other writer has closed the upload before the held request is carried out. */
+const afterTheEnd: readonly Interleaving[] = [
+  { name: 'a PUT', before: 0, whole: small, held: isPut },
+  { name: 'a tail', before: 0, whole: small, held: isPut, isAppended: true, otherAppends: 5_000 },
+  { name: 'a part of its own upload', before: 0, whole: large, held: isPart(2), isAppended: true },
+  { name: 'a part of the same upload', before: 100 * kibi, whole: large, held: isPart(3), isAppended: true },
+  { name: 'a completion', before: 100 * kibi, whole: large, held: isComplete },
+  { name: 'a completion of its own upload', before: 0, whole: large, held: isComplete },
+]
 
-  test('that is a tail changes nothing', async () => {
-    const held = proxy.hold(isPut)
-    const late = errorOf(append(zombie, small))
-    await held.reached
-    loseTurn()
-    await append(other, small.subarray(0, 5_000))
-    await finish(other, small, small.subarray(5_000))
-    await held.letGo()
+/** The zombie's request is held at S3, its turn expires, and it is over before `act` begins. Resolves with its error. */
+async function holdZombie(
+  { before, whole, held, isAppended }: Interleaving,
+  act: () => Promise<void>,
+): Promise<unknown> {
+  if (before > 0) await append(other, whole.subarray(0, before))
+  const hold = proxy.hold(held)
+  const rest = whole.subarray(before)
+  const late = errorOf(isAppended ? append(zombie, rest) : finish(zombie, whole, rest))
+  await hold.reached
+  loseTurn()
+  await act()
+  await hold.letGo()
+  return late
+}
 
-    expect(await late).toBeInstanceOf(RegistryRefusal)
-    await expectSound(small)
-  })
+test.each(afterTheEnd)(
+  '$name that is carried out after another writer was acknowledged changes nothing',
+  async (one) => {
+    const { before, whole, otherAppends = before } = one
+    const error = await holdZombie(one, async () => {
+      if (otherAppends > before) await append(other, whole.subarray(before, otherAppends))
+      await finish(other, whole, whole.subarray(otherAppends))
+    })
 
-  test('that is a part of its own upload changes nothing', async () => {
-    const held = proxy.hold(isPart(2))
-    const late = errorOf(append(zombie, large))
-    await held.reached
-    loseTurn()
-    await finish(other, large)
-    await held.letGo()
+    expect(error).toBeInstanceOf(Error)
+    if (!one.isAppended) expect(error).toMatchObject({ refusal: 'upload-unknown' })
+    await expectSound(whole)
+  },
+)
 
-    expect(await late).toBeInstanceOf(RegistryRefusal)
-    await expectSound(large)
-  })
+describe('before the other writer ends, a late request', () => {
+  const ofLarge = (held: Interleaving['held'], isAppended?: true): Interleaving => {
+    return { name: '', before: 100 * kibi, whole: large, held, ...(isAppended && { isAppended }) }
+  }
+  // Cut where the zombie did not cut.
+  const appendOther = () => append(other, large.subarray(100 * kibi, 140 * kibi))
 
-  test('that is a part of the same upload changes nothing', async () => {
-    await append(other, large.subarray(0, 100 * kibi))
-    const held = proxy.hold(isPart(3))
-    const late = errorOf(append(zombie, large.subarray(100 * kibi)))
-    await held.reached
-    loseTurn()
-    await finish(other, large, large.subarray(100 * kibi))
-    await held.letGo()
-
-    expect(await late).toBeInstanceOf(Error)
-    await expectSound(large)
-  })
-
-  test('that is a completion changes nothing', async () => {
-    await append(other, large.subarray(0, 100 * kibi))
-    const held = proxy.hold(isComplete)
-    const late = errorOf(finish(zombie, large, large.subarray(100 * kibi)))
-    await held.reached
-    loseTurn()
-    await finish(other, large, large.subarray(100 * kibi))
-    await held.letGo()
-
-    expect(await late).toMatchObject({ refusal: 'upload-unknown' })
-    await expectSound(large)
-  })
-
-  test('that is a completion of its own upload changes nothing', async () => {
-    const held = proxy.hold(isComplete)
-    const late = errorOf(finish(zombie, large))
-    await held.reached
-    loseTurn()
-    await finish(other, large)
-    await held.letGo()
-
-    expect(await late).toMatchObject({ refusal: 'upload-unknown' })
-    await expectSound(large)
-  })
-})
-
-describe('a late request, before the other writer ends,', () => {
-  test('that is a part of other bytes: nothing false is acknowledged, and a new session works', async () => {
-    await append(other, large.subarray(0, 100 * kibi))
-    const held = proxy.hold(isPart(3))
-    const late = errorOf(append(zombie, large.subarray(100 * kibi)))
-    await held.reached
-    loseTurn()
-    // Cut where the zombie did not cut: its part of this number is a longer one.
-    await append(other, large.subarray(100 * kibi, 140 * kibi))
-    await held.letGo()
-    await late
-
-    expect(await errorOf(finish(other, large, large.subarray(140 * kibi)))).toBeInstanceOf(Error)
+  /** Nothing false was acknowledged, and the bytes can be sent in a new session. */
+  async function expectNewSession(from: number): Promise<void> {
+    expect(await errorOf(finish(other, large, large.subarray(from)))).toBeInstanceOf(Error)
     expect(await errorOf(servedAs(digestOf(large)))).toMatchObject({ refusal: 'blob-unknown' })
     id = (await startUpload(other, owner, 'free')).id
     await finish(other, large)
     damageMetadata(other.dataDir, 'UPDATE uploads SET turn_until = 0, touched_at = 0, created_at = 0')
     await expectSound(large)
+  }
+
+  test('that is a part of other bytes: nothing false is acknowledged, and a new session works', async () => {
+    await holdZombie(ofLarge(isPart(3), true), appendOther)
+    await expectNewSession(140 * kibi)
   })
 
   test('that is a completion which S3 rejects leaves the session to the other writer', async () => {
-    await append(other, large.subarray(0, 100 * kibi))
-    const held = proxy.hold(isComplete)
-    const late = errorOf(finish(zombie, large, large.subarray(100 * kibi)))
-    await held.reached
-    loseTurn()
-    // Cut elsewhere: the parts that the zombie names are others now.
-    await append(other, large.subarray(100 * kibi, 140 * kibi))
-    await held.letGo()
-
-    expect(await late).toBeInstanceOf(RegistryRefusal)
+    expect(await holdZombie(ofLarge(isComplete), appendOther)).toBeInstanceOf(RegistryRefusal)
     await finish(other, large, large.subarray(140 * kibi))
     await expectSound(large)
   })
 
   test('that is a completion of other bytes: nothing false is acknowledged, and a new session works', async () => {
-    const forged = new Uint8Array(large)
-    forged.fill(7, 150 * kibi)
-    await append(other, large.subarray(0, 100 * kibi))
-    const held = proxy.hold(isComplete)
-    const late = errorOf(finish(zombie, forged, forged.subarray(100 * kibi)))
-    await held.reached
-    loseTurn()
-    await append(other, new Uint8Array())
-    await held.letGo()
-    await late
-
     // Of the same size: without reading the object, it cannot be distinguished from the right one.
-    expect(await errorOf(finish(other, large, large.subarray(100 * kibi)))).toBeInstanceOf(Unavailable)
-    expect(await errorOf(servedAs(digestOf(large)))).toMatchObject({ refusal: 'blob-unknown' })
-    id = (await startUpload(other, owner, 'free')).id
-    await finish(other, large)
-    damageMetadata(other.dataDir, 'UPDATE uploads SET turn_until = 0, touched_at = 0, created_at = 0')
-    await expectSound(large)
+    const forged = new Uint8Array(large).fill(7, 150 * kibi)
+    await holdZombie({ ...ofLarge(isComplete), whole: forged }, () => append(other, new Uint8Array()))
+    await expectNewSession(100 * kibi)
   })
 })
 
