@@ -7,7 +7,7 @@ import { PushingClients } from '../support/clients/pushing-clients.ts'
 import { startBerth } from '../support/server/berth-process.ts'
 import { auditStores, fileOfBlob } from '../support/stores/store-audit.ts'
 
-const kills = Number(process.env['KILLS'] ?? 12)
+const kills = Number(process.env['KILLS'] ?? 8)
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000))
 const clients = 4
 const temporaryFolder = useTemporaryFolders('crash')

@@ -235,7 +235,7 @@ describe('a second Berth as the identity service', () => {
       BERTH_AUTH__TOKEN_LIFETIME: '24h',
     })
     const user = await addUser('reader')
-    const end = Date.now() + 5_000
+    const end = Date.now() + 3_000
     const ending = await addKey(user, { expiresAt: new Date(end).toISOString() })
     const lasting = (await manage('POST', `${users}/${user}/keys`, { name: 'lasting' }))['key'] ?? ''
     const ask = async (headers: Record<string, string>) =>

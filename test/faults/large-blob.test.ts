@@ -7,7 +7,7 @@ import { ask, expectStatus, finish, openSession } from '../support/clients/regis
 import { startBerth } from '../support/server/berth-process.ts'
 
 const mebibyte = 1024 * 1024
-const sizeBytes = Number(process.env['LARGE_BLOB_BYTES'] ?? 1024 * mebibyte)
+const sizeBytes = Number(process.env['LARGE_BLOB_BYTES'] ?? 384 * mebibyte)
 const memoryMax = 200 * mebibyte
 const timeoutMs = 30_000 + sizeBytes / 20_000
 

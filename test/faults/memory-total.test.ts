@@ -1,6 +1,6 @@
 // Many requests at once that make the server keep something in memory for them. The servers are processes of their own, whose
-// peak of resident memory the kernel tells. The control has no bound to speak of, and shows that the trials would see growth.
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+// peak of resident memory the kernel tells. Without a limit the same work takes far more (the control).
+import { expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
 import { ociManifest } from '../../src/oci/media-types.ts'
 import { digestOf } from '../support/basics/generated-bytes.ts'
@@ -45,18 +45,32 @@ function put(berth: BerthProcess, reference: string, bytes: Uint8Array): Promise
   return ask(berth, 'PUT', `/v2/${repository}/manifests/${reference}`, init)
 }
 
-/** How far the peak rises while the work goes on and its sockets stay open. */
-async function growthOf(berth: BerthProcess, work: () => Promise<readonly { destroy(): void }[]>): Promise<number> {
+/** Each trial has a server of its own, because the peak never falls. */
+async function withServer(own: Readonly<Record<string, string>>, act: (berth: BerthProcess) => Promise<void>) {
+  const berth = await startWarm(own)
+  await act(berth).finally(() => berth.stop())
+}
+
+/** Checks how far the peak rises while the work goes on and its sockets stay open. */
+async function expectBounded(berth: BerthProcess, work: () => Promise<readonly { destroy(): void }[]>): Promise<void> {
   const before = peakMemoryBytes(berth.pid)
   const held = await work()
-  // The peak stands still when nothing more is taken.
+  // The peak does not change any more when nothing more is taken.
   let peak = -1
   while (peak !== peakMemoryBytes(berth.pid)) {
     peak = peakMemoryBytes(berth.pid)
     await Bun.sleep(1_500)
   }
   for (const one of held) one.destroy()
-  return peakMemoryBytes(berth.pid) - before
+  expect(peakMemoryBytes(berth.pid) - before).toBeLessThan(growthMax)
+}
+
+/** The control: without a limit, the same work takes far more. */
+async function expectGrowth(berth: BerthProcess, work: () => Promise<readonly { destroy(): void }[]>): Promise<void> {
+  const before = peakMemoryBytes(berth.pid)
+  const held = await work()
+  await until('the memory grows', () => peakMemoryBytes(berth.pid) - before > 160 * mebibyte)
+  for (const one of held) one.destroy()
 }
 
 function holdPushes(berth: BerthProcess, count: number) {
@@ -74,30 +88,24 @@ function stall(berth: BerthProcess, path: string, count: number): Promise<readon
   return Promise.all(Array.from({ length: count }, () => beginPull(berth, path)))
 }
 
-describe('with 32 MiB for all requests', () => {
-  // A reader that holds the memory others wait for may do so for a second.
-  const bound = { BERTH_LIMITS__MEMORY: '32MiB', BERTH_LIMITS__MEMORY_HOLD: '1s', BERTH_LIMITS__MEMORY_WAIT: '30s' }
-  let berth: BerthProcess
+// A reader that holds the memory others wait for may do so for a second.
+const bound = { BERTH_LIMITS__MEMORY: '32MiB', BERTH_LIMITS__MEMORY_HOLD: '1s', BERTH_LIMITS__MEMORY_WAIT: '30s' }
+const noLimit = { BERTH_LIMITS__MEMORY: '4GiB' }
 
-  // The peak never falls, so each trial has its own server.
-  beforeEach(async () => {
-    berth = await startWarm(bound)
-  })
+test.concurrent(
+  '60 pushes of 8 MiB manifests that lack their last byte are bounded by 32 MiB, and take more without a limit',
+  async () => {
+    await withServer(bound, (berth) => expectBounded(berth, () => holdPushes(berth, 60)))
+    await withServer(noLimit, (berth) => expectGrowth(berth, () => holdPushes(berth, 60)))
+  },
+  timeoutMs,
+)
 
-  afterEach(async () => {
-    await berth.stop()
-  })
-
-  test(
-    '60 pushes of 8 MiB manifests that lack their last byte are bounded',
-    async () => expect(await growthOf(berth, () => holdPushes(berth, 60))).toBeLessThan(growthMax),
-    timeoutMs,
-  )
-
-  test(
-    '80 stalled readers of a 8 MiB manifest are bounded; operators and other callers are served meanwhile',
-    async () => {
-      const growth = await growthOf(berth, async () => {
+test.concurrent(
+  '80 stalled readers of a 8 MiB manifest are bounded; operators and other callers are served meanwhile',
+  async () => {
+    await withServer(bound, (berth) =>
+      expectBounded(berth, async () => {
         const sockets = await stall(berth, large, 80)
         const users = '/api/2021-02-21/users'
         const json = { 'content-type': 'application/json' }
@@ -106,60 +114,49 @@ describe('with 32 MiB for all requests', () => {
         const made = ask(berth, 'POST', `${users}/other/keys`, { body: '{"name":"k"}', headers: json })
         const { key } = (await (await expectStatus(201, made)).json()) as { key: string }
         const answer = await fetch(berth.url + large, { headers: { 'x-api-key': key } })
-        expect([answer.status, digestOf(new Uint8Array(await answer.arrayBuffer()))]).toEqual([200, digestOf(padded)])
+        expect([answer.status, digestOf(await answer.bytes())]).toEqual([200, digestOf(padded)])
         return sockets
-      })
-      expect(growth).toBeLessThan(growthMax)
-    },
-    timeoutMs,
-  )
+      }),
+    )
+    await withServer(noLimit, (berth) => expectGrowth(berth, () => stall(berth, large, 120)))
+  },
+  timeoutMs,
+)
 
-  test(
-    'a caller whose share is held by its own stalled readers gets it back from the oldest of them',
-    async () => {
+test.concurrent(
+  'a caller whose share is held by its own stalled readers gets it back from the oldest of them',
+  () =>
+    withServer(bound, async (berth) => {
       const sockets = await stall(berth, large, 4)
       const answer = await expectStatus(200, ask(berth, 'GET', large))
 
       expect(answer.headers.get('content-length')).toBe(String(manifestBytes))
       expect((await answer.arrayBuffer()).byteLength).toBe(manifestBytes)
       for (const socket of sockets) socket.destroy()
-    },
-    timeoutMs,
-  )
-})
+    }),
+  timeoutMs,
+)
 
-test(
-  'a request that waits too long gets 503 with Retry-After, and a limit that is too high is seen as growth',
-  async () => {
-    const strict = await startWarm({ BERTH_LIMITS__MEMORY: '32MiB', BERTH_LIMITS__MEMORY_WAIT: '1s' })
-    const control = await startWarm({ BERTH_LIMITS__MEMORY: '4GiB' })
-    const other = await startWarm({ BERTH_LIMITS__MEMORY: '4GiB' })
-    try {
-      const sockets = await stall(strict, large, 2)
+test.concurrent(
+  'a request that waits too long gets 503 with Retry-After',
+  () =>
+    withServer({ BERTH_LIMITS__MEMORY: '32MiB', BERTH_LIMITS__MEMORY_WAIT: '1s' }, async (berth) => {
+      const sockets = await stall(berth, large, 2)
       const refused = await until('the share is held', async () => {
-        const answer = await ask(strict, 'GET', large)
+        const answer = await ask(berth, 'GET', large)
         await answer.arrayBuffer()
         return answer.status === 200 ? undefined : answer
       })
       expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
       for (const socket of sockets) socket.destroy()
-
-      expect(await growthOf(control, () => holdPushes(control, 60))).toBeGreaterThan(160 * mebibyte)
-      expect(await growthOf(other, () => stall(other, large, 120))).toBeGreaterThan(160 * mebibyte)
-    } finally {
-      await strict.stop()
-      await control.stop()
-      await other.stop()
-    }
-  },
+    }),
   timeoutMs,
 )
 
-test(
+test.concurrent(
   '100 stalled readers of a long list of tags are bounded, and one that reads gets all tags in order',
-  async () => {
-    const berth = await startWarm({ BERTH_LIMITS__MEMORY: '32MiB' })
-    try {
+  () =>
+    withServer({ BERTH_LIMITS__MEMORY: '32MiB' }, async (berth) => {
       const tags = Array.from({ length: 40_960 }, (_, index) => `t${String(index).padStart(100, '0')}`)
       for (let at = 0; at < tags.length; at += 64) {
         const query = tags.slice(at, at + 64).map((tag) => `tag=${tag}`)
@@ -168,10 +165,7 @@ test(
       const list = `/v2/${repository}/tags/list`
 
       expect((await jsonOf<{ tags: string[] }>(ask(berth, 'GET', list))).tags).toEqual(['large', ...tags])
-      expect(await growthOf(berth, () => stall(berth, list, 100))).toBeLessThan(growthMax)
-    } finally {
-      await berth.stop()
-    }
-  },
+      await expectBounded(berth, () => stall(berth, list, 100))
+    }),
   timeoutMs,
 )

@@ -1,5 +1,5 @@
-// Pulls through the registry, with S3 behind it: what S3 is asked for, what of its faults a client sees, and what the
-// clients cost that go away or do not read.
+// Pulls through the registry, with S3 behind it: what S3 is asked for, what of its faults a client sees, and what clients
+// cost that go away or read slowly. Clients that hold all places: s3-slow-readers.test.ts.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
@@ -7,7 +7,6 @@ import { peakMemoryBytes } from '../support/basics/process-memory.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { ask, checkBlob, pushBlob } from '../support/clients/registry-client.ts'
 import { beginPull } from '../support/clients/slow-request.ts'
-import { until } from '../support/clocks/until.ts'
 import type { S3StubRequest } from '../support/s3/s3-stub.ts'
 import { startS3Stub } from '../support/s3/s3-stub.ts'
 import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
@@ -48,58 +47,45 @@ async function heardDuring(act: () => Promise<void>): Promise<readonly S3StubReq
   return stub.requests().slice(before)
 }
 
-describe('what S3 is asked for', () => {
-  test('HEAD asks for nothing, and tells the length', async () => {
-    const heard = await heardDuring(async () => {
-      const answer = await ask(world, 'HEAD', path)
-      expect([answer.status, answer.headers.get('content-length')]).toEqual([200, String(whole.length)])
-    })
+const length = whole.length
+/** A request for the blob, its status, the bytes that come, and the ranges of the requests to S3. */
+const requests = [
+  ['HEAD', {}, 200, [0, 0], []],
+  ['GET', {}, 200, [0, length], [undefined]],
+  ['GET', { range: 'bytes=100-299' }, 206, [100, 300], ['bytes=100-299']],
+  ['GET', { range: 'bytes=4000000-' }, 206, [4_000_000, length], [`bytes=4000000-${length - 1}`]],
+  ['GET', { range: 'bytes=-5' }, 206, [length - 5, length], [`bytes=${length - 5}-${length - 1}`]],
+  ['GET', { range: 'bytes=9999999-' }, 416, undefined, []],
+  ['GET', { 'if-none-match': `"${digest}"` }, 304, undefined, []],
+] as const
 
-    expect(heard).toEqual([])
-  })
-
-  test('GET asks once, for all of it', async () => {
+test.each(requests)(
+  '%s with %j asks S3 for these bytes alone, and once',
+  async (method, headers, status, bytes, asked) => {
     const heard = await heardDuring(async () => {
-      const answer = await ask(world, 'GET', path)
+      const answer = await ask(world, method, path, { headers })
+      const body = await answer.bytes()
+      expect(answer.status).toBe(status)
+      if (bytes === undefined) return
+      expect(body).toEqual(whole.slice(...bytes))
+      const announced = answer.headers.get('content-length')
       // Bun leaves the length out of an answer whose body is a stream; then the last chunk tells its end.
-      expect([null, String(whole.length)]).toContain(answer.headers.get('content-length'))
-      expect(new Uint8Array(await answer.arrayBuffer())).toEqual(whole)
+      if (method === 'HEAD') expect(announced).toBe(String(length))
+      else expect([status === 200 ? null : '', String(bytes[1] - bytes[0])]).toContain(announced)
     })
 
-    expect(heard.map(({ operation, headers }) => [operation, headers['range']])).toEqual([['GetObject', undefined]])
-  })
+    expect(heard.map((request) => [request.operation, request.headers['range']])).toEqual(
+      asked.map((range) => ['GetObject', range]),
+    )
+  },
+)
 
-  test('GET of a small one tells the length as well', async () => {
-    const small = generatedBytes(200_000, 5)
-    const answer = await ask(world, 'GET', `/v2/${repository}/blobs/${await pushBlob(world, repository, small)}`)
+test('GET of a small one tells the length as well', async () => {
+  const small = generatedBytes(200_000, 5)
+  const answer = await ask(world, 'GET', `/v2/${repository}/blobs/${await pushBlob(world, repository, small)}`)
 
-    expect(answer.headers.get('content-length')).toBe(String(small.length))
-    expect(new Uint8Array(await answer.arrayBuffer())).toEqual(small)
-  })
-
-  test.each([
-    ['bytes=100-299', 100, 300],
-    ['bytes=4000000-', 4_000_000, whole.length],
-    ['bytes=-5', whole.length - 5, whole.length],
-  ])('Range: %s asks for these bytes alone', async (range, from, to) => {
-    const heard = await heardDuring(async () => {
-      const answer = await ask(world, 'GET', path, { headers: { range } })
-      expect(answer.status).toBe(206)
-      expect(answer.headers.get('content-length')).toBe(String(to - from))
-      expect(new Uint8Array(await answer.arrayBuffer())).toEqual(whole.slice(from, to))
-    })
-
-    expect(heard.map(({ headers }) => headers['range'])).toEqual([`bytes=${from}-${to - 1}`])
-  })
-
-  test('If-None-Match and a range that is not there ask for nothing', async () => {
-    const heard = await heardDuring(async () => {
-      expect((await ask(world, 'GET', path, { headers: { 'if-none-match': `"${digest}"` } })).status).toBe(304)
-      expect((await ask(world, 'GET', path, { headers: { range: 'bytes=9999999-' } })).status).toBe(416)
-    })
-
-    expect(heard).toEqual([])
-  })
+  expect(answer.headers.get('content-length')).toBe(String(small.length))
+  expect(await answer.bytes()).toEqual(small)
 })
 
 describe('an answer of S3 that breaks off', () => {
@@ -146,60 +132,40 @@ describe('an answer of S3 that breaks off', () => {
   })
 })
 
-describe('clients that go away', () => {
-  test('in the middle of an answer, 500 of them, leave no request to S3 behind', async () => {
-    for (let round = 0; round < 50; round += 1) {
-      await Promise.all(
-        Array.from({ length: 10 }, async (_, index) => {
-          const socket = await beginPull(world, path)
-          if (index % 2 === 0) await new Promise((resolve) => socket.once('readable', resolve))
-          socket.destroy()
-        }),
-      )
-    }
-
-    // As many as there are places, at once: each of them is free.
-    const held = await Promise.all(Array.from({ length: downloadsMax }, () => ask(world, 'GET', path)))
-    expect(held.map((answer) => answer.status)).toEqual(held.map(() => 200))
-    for (const answer of held) expect(new Uint8Array(await answer.arrayBuffer())).toEqual(whole)
-  })
-
-  test('that do not read hold only their own slots, and further requests get 503', async () => {
-    // More than the kernel keeps for a reader.
-    const large = await pushBlob(world, repository, generatedBytes(24 * mebi, 4))
-    const sockets = await Promise.all(
-      Array.from({ length: downloadsMax }, () => beginPull(world, `/v2/${repository}/blobs/${large}`)),
+test('clients that go away in the middle of an answer leave no request to S3 behind', async () => {
+  for (let round = 0; round < 10; round += 1) {
+    await Promise.all(
+      Array.from({ length: 10 }, async (_, index) => {
+        const socket = await beginPull(world, path)
+        if (index % 2 === 0) await new Promise((resolve) => socket.once('readable', resolve))
+        socket.destroy()
+      }),
     )
-    for (const socket of sockets) await new Promise((resolve) => socket.once('readable', resolve))
-    const refused = await ask(world, 'GET', path)
-    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.any(String)])
-    // A push needs places as well, and has its own.
-    await pushBlob(world, repository, generatedBytes(200_000, 2))
-    for (const socket of sockets) socket.destroy()
+  }
 
-    await until('a place is free', async () => (await checkBlob(world, repository, digest)) === 'whole')
-  })
+  // As many as there are places, at once: each of them is free.
+  const held = await Promise.all(Array.from({ length: downloadsMax }, () => ask(world, 'GET', path)))
+  expect(held.map((answer) => answer.status)).toEqual(held.map(() => 200))
+  for (const answer of held) expect(await answer.bytes()).toEqual(whole)
 })
 
-describe('memory', () => {
-  test('does not grow with what slow readers leave unread', async () => {
-    const dataDir = temporaryFolder()
-    const berth = await startBerth({ dataDir, settings: s3Variables(stub, 'memory/') })
-    const large = await pushBlob(berth, repository, generatedBytes(32 * mebi, 3))
-    expect(await checkBlob(berth, repository, large)).toBe('whole')
-    const before = peakMemoryBytes(berth.pid)
-    const sockets: Socket[] = []
-    for (let reader = 0; reader < 12; reader += 1) {
-      const socket = await beginPull(berth, `/v2/${repository}/blobs/${large}`)
-      await new Promise((resolve) => socket.once('readable', resolve))
-      sockets.push(socket)
-    }
-    // A second, complete pull gives a reader that reads ahead the time to do so.
-    expect(await checkBlob(berth, repository, large)).toBe('whole')
-    const grown = peakMemoryBytes(berth.pid) - before
-    for (const socket of sockets) socket.destroy()
-    await berth.stop()
+test('memory does not grow with what slow readers leave unread', async () => {
+  const dataDir = temporaryFolder()
+  const berth = await startBerth({ dataDir, settings: s3Variables(stub, 'memory/') })
+  const large = await pushBlob(berth, repository, generatedBytes(32 * mebi, 3))
+  expect(await checkBlob(berth, repository, large)).toBe('whole')
+  const before = peakMemoryBytes(berth.pid)
+  const sockets: Socket[] = []
+  for (let reader = 0; reader < 12; reader += 1) {
+    const socket = await beginPull(berth, `/v2/${repository}/blobs/${large}`)
+    await new Promise((resolve) => socket.once('readable', resolve))
+    sockets.push(socket)
+  }
+  // A second, complete pull gives a reader that reads ahead the time to do so.
+  expect(await checkBlob(berth, repository, large)).toBe('whole')
+  const grown = peakMemoryBytes(berth.pid) - before
+  for (const socket of sockets) socket.destroy()
+  await berth.stop()
 
-    expect(grown).toBeLessThan(100 * mebi)
-  })
+  expect(grown).toBeLessThan(100 * mebi)
 })

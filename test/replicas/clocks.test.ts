@@ -99,13 +99,13 @@ async function bytesStay(replicas: Replicas): Promise<void> {
 
 async function timesAreOfAll({ a, b }: Replicas): Promise<void> {
   const expiresAt = new Date(Date.now() + hourMs / 2).toISOString()
-  const over = new Date(Date.now() + 2_000).toISOString()
+  const over = () => new Date(Date.now() + 2_000).toISOString()
   const keys: string[] = []
   const shortLived: string[] = []
   for (const maker of [a, b]) {
     for (const [list, time] of [
       [keys, expiresAt],
-      [shortLived, over],
+      [shortLived, over()],
     ] as const) {
       const name = `${list === keys ? 'key' : 'short'}-${keys.length + shortLived.length}`
       const asked = ask(maker, 'POST', `${identity}/users/admin/keys`, {

@@ -11,7 +11,7 @@ import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { auditShared, objectName } from '../support/replicas/shared-stores-audit.ts'
 import { askS3 } from '../support/s3/s3-server.ts'
 
-const kills = Number(process.env['KILLS'] ?? 5)
+const kills = Number(process.env['KILLS'] ?? 3)
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000))
 const clients = 4
 const settings = { BERTH_GARBAGE__EVERY: '300ms', BERTH_GARBAGE__QUARANTINE: '0s' }

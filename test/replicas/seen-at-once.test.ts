@@ -20,7 +20,7 @@ import { startReplicas } from '../support/replicas/replicas.ts'
 import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 
 /** In each direction. CI makes 200 (MATRIX=all). */
-const rounds = process.env['MATRIX'] === 'all' ? 200 : 40
+const rounds = process.env['MATRIX'] === 'all' ? 200 : 16
 const lanes = 4
 const encode = (text: string) => new TextEncoder().encode(text)
 let looks = 0

@@ -153,7 +153,7 @@ describe('a client that is gone in the middle of a PATCH', () => {
 
 describe('a replica that is killed', () => {
   prove('after each of some chunks: the other goes on where it was, and nothing is sent again', async () => {
-    const bytes = fresh(24 * mebi)
+    const bytes = fresh(12 * mebi)
     const session = await openSession(replicas.a, repository)
     const [dying, living] = [replicas.a, replicas.b]
     for (let at = 0; at < bytes.length; at += 4 * mebi) {
