@@ -9,7 +9,6 @@ import type { OpenMetadataStore } from './metadata-store.ts'
 export function replicasContract(open: OpenMetadataStore): void {
   sharingWork(open)
   findingStrays(open)
-  goingOnElsewhere(open)
 }
 
 function sharingWork(open: OpenMetadataStore): void {
@@ -103,49 +102,5 @@ function findingStrays(open: OpenMetadataStore): void {
     expect(await metadata.transaction(({ garbage }) => garbage.trashOrphans([strayAt(key)]))).toBe(0)
     const similar = derived(key, '0f0f0f0e')
     await metadata.transaction(({ garbage }) => garbage.trash({ storageKey: similar, notes: undefined }))
-  })
-}
-
-function goingOnElsewhere(open: OpenMetadataStore): void {
-  async function openUpload() {
-    const shelf = await openShelf(await open())
-    const { metadata, repository, owner } = shelf
-    const begun = await metadata.transaction(({ uploads }) =>
-      uploads.create(repository, owner.subject, freshUploadId(), freshKey(), 0),
-    )
-    const claim = async () => {
-      const upload = await metadata.uploads.claimTurn(owner, begun.id, hourMs)
-      if (upload === undefined) throw new Error('the turn was not free')
-      return upload
-    }
-    return { ...shelf, claim }
-  }
-
-  test('the hash of the received bytes is kept for the next writer, until bytes come that it does not cover', async () => {
-    const { metadata, claim } = await openUpload()
-    const digest = digestOf('ten bytes.')
-
-    const first = await claim()
-    await metadata.uploads.releaseTurn(first, { sizeBytes: 10, notes: undefined }, digest)
-    const second = await claim()
-    await metadata.uploads.releaseTurn(second, { sizeBytes: 20, notes: undefined }, undefined)
-    const third = await claim()
-
-    expect([first.receivedDigest, second.receivedDigest, third.receivedDigest]).toEqual([undefined, digest, undefined])
-  })
-
-  test('an upload is open for the holder of its turn, until it is committed or removed', async () => {
-    const { metadata, owner, claim } = await openUpload()
-    const first = await claim()
-    expect(await metadata.uploads.holdsTurn(first)).toBe(true)
-
-    await metadata.uploads.releaseTurn(first, first.object, undefined)
-    const second = await claim()
-    expect([await metadata.uploads.holdsTurn(first), await metadata.uploads.holdsTurn(second)]).toEqual([false, true])
-
-    await metadata.transaction(({ uploads }) => uploads.commit(second, digestOf('whole')))
-    expect(await metadata.uploads.holdsTurn(second)).toBe(false)
-    expect(await metadata.uploads.renewTurn(second, hourMs)).toBe(false)
-    expect(await metadata.uploads.find(owner, second.id)).toEqual({ done: digestOf('whole') })
   })
 }

@@ -10,6 +10,7 @@ import { projectRoot } from '../support/basics/test-project.ts'
 import { addManifest, openShelf, tagged } from '../support/stores/metadata-rows.ts'
 import { NamedStatements } from '../support/stores/named-statements.ts'
 import { metadataStoreContract } from './metadata-store.ts'
+import { uploadsControls } from './metadata-uploads.ts'
 import { signingKeysContract } from './signing-keys.ts'
 import { sqlitePlansContract } from './sqlite-plans.ts'
 import { usersControls } from './users.ts'
@@ -30,6 +31,7 @@ async function openSqlite(path = join(temporaryFolder(), 'metadata.sqlite')): Pr
 
 metadataStoreContract('SQLite', openSqlite)
 describe('users', usersControls)
+describe('uploads', () => uploadsControls(openSqlite))
 signingKeysContract('SQLite', async () => {
   const metadata = await openSqlite()
   return { keys: metadata.signingKeys(), reopen: () => metadata.signingKeys() }

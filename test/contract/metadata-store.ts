@@ -16,7 +16,6 @@ import { replicasContract } from './metadata-replicas.ts'
 import { repositoriesContract } from './metadata-repositories.ts'
 import { tagsContract } from './metadata-tags.ts'
 import { transactionsContract } from './metadata-transactions.ts'
-import { uploadTurnsContract } from './metadata-upload-turns.ts'
 import { uploadsContract } from './metadata-uploads.ts'
 import { usersContract } from './users.ts'
 
@@ -35,7 +34,6 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('blobs', () => blobLinksContract(open))
     describe('uploads', () => uploadsContract(open))
     describe('inline bytes', () => inlineBlobsContract(open))
-    describe('turns at an upload', () => uploadTurnsContract(open))
     describe('garbage', () => garbageContract(open))
     describe('garbage, some at a time', () => portionsContract(open))
     describe('users', () => usersContract(open))
