@@ -1,5 +1,5 @@
+import { isUserName } from '../identity/names.ts'
 import type { RoleMap } from '../identity/rights.ts'
-import { isUserName } from '../identity/users.ts'
 import { isAddressRange } from '../lib/ip-addresses.ts'
 import { parseByteCount, parseDuration, writeByteCount, writeDuration } from '../lib/quantities.ts'
 import { parseRepositoryPattern, type RepositoryPattern } from '../oci/repository-pattern.ts'

@@ -1,13 +1,7 @@
 import type { Command } from 'commander'
 import { findLoginHost } from '../app/server-address.ts'
-import {
-  createApiKey,
-  listApiKeys,
-  parseKeyName,
-  presetKeyName,
-  revokeApiKey,
-  showApiKey,
-} from '../identity/api-keys.ts'
+import { createApiKey, listApiKeys, revokeApiKey, showApiKey } from '../identity/api-keys.ts'
+import { parseKeyName, presetKeyName } from '../identity/names.ts'
 import { rightsOf } from '../identity/rights.ts'
 import { getUser } from '../identity/users.ts'
 import { gatherPatterns, gatherRights, parseEnd, parseExpiry } from './arguments.ts'

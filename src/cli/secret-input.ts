@@ -1,4 +1,4 @@
-import { parsePassword } from '../identity/users.ts'
+import { parsePassword } from '../identity/passwords.ts'
 import { withoutControls } from './printing.ts'
 
 // Passwords are read from standard input or a terminal. Arguments would appear in the process list and in the history of

@@ -1,13 +1,6 @@
 import type { Command } from 'commander'
-import {
-  addUser,
-  changeUser,
-  getUser,
-  parseRoles,
-  parseUserName,
-  showUser,
-  type UserChangeRequest,
-} from '../identity/users.ts'
+import { parseRoles, parseUserName } from '../identity/names.ts'
+import { addUser, changeUser, getUser, showUser, type UserChangeRequest } from '../identity/users.ts'
 import { readAllPages } from '../lib/paging.ts'
 import { gather, parseAccount } from './arguments.ts'
 import { printJson, printTable, tell, warn } from './printing.ts'

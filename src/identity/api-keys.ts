@@ -7,6 +7,7 @@ import type { Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { RowId } from '../ports/row-id.ts'
 import type { User } from '../ports/users.ts'
+import type { KeyName } from './names.ts'
 import { allRights, unlimitedRightsOf } from './rights.ts'
 import { type UserCheck, userUnknown } from './users.ts'
 
@@ -17,30 +18,6 @@ type Needs = {
 
 export interface NewKeyRequest extends KeyLimits {
   readonly name: KeyName
-}
-
-/** The name of a key, unique among the keys of its user. Only `parseKeyName` creates it. */
-export type KeyName = string & { readonly __brand: 'KeyName' }
-
-export const keyNamePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/
-
-/**
- * The name of the administrator's key in the configuration. The key exists as long as the configuration contains it.
- */
-export const presetKeyName = 'preset'
-
-export function parseKeyName(text: string): KeyName {
-  if (text === presetKeyName) {
-    throw new RegistryRefusal('identity-invalid', {
-      field: 'name',
-      reason: `must not be ${presetKeyName}, which is the key of the configuration`,
-    })
-  }
-  if (keyNamePattern.test(text)) return text as KeyName
-  throw new RegistryRefusal('identity-invalid', {
-    field: 'name',
-    reason: 'must be 1 to 64 letters, digits and . _ @ + -, beginning with a letter or a digit',
-  })
 }
 
 /**

@@ -3,7 +3,8 @@ import { NoSlot } from '../lib/slots.ts'
 import { Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { User, Users } from '../ports/users.ts'
-import { findByPassword, isUserName } from './users.ts'
+import { isUserName } from './names.ts'
+import { findByPassword } from './users.ts'
 
 interface Proof {
   /** The stored hash that the password matched. */

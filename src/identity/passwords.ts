@@ -1,4 +1,5 @@
 import { Slots } from '../lib/slots.ts'
+import { RegistryRefusal } from '../oci/errors.ts'
 
 /** For an unknown user, the password is compared with this hash, so that it takes as long as a wrong password. */
 const zeros = 'A'.repeat(43)
@@ -23,4 +24,12 @@ export async function isPassword(password: string, hash: string | undefined): Pr
   if (password === '' || password.length > passwordLengthMax) return false
   const matches = await comparisons.run(() => Bun.password.verify(password, hash ?? unknownUserHash))
   return matches && hash !== undefined
+}
+
+export function parsePassword(given: string): string {
+  if (given.length >= passwordLengthMin && given.length <= passwordLengthMax) return given
+  throw new RegistryRefusal('identity-invalid', {
+    field: 'password',
+    reason: `must be ${passwordLengthMin} to ${passwordLengthMax} characters`,
+  })
 }

@@ -3,7 +3,8 @@ import { RegistryRefusal } from '../oci/errors.ts'
 import type { Principal, Right } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { User, Users } from '../ports/users.ts'
-import { hashPassword, isPassword, passwordLengthMax, passwordLengthMin } from './passwords.ts'
+import { isUserName, type UserName } from './names.ts'
+import { hashPassword, isPassword } from './passwords.ts'
 import { allRights, type RoleMap, rightsOf } from './rights.ts'
 
 type ChangeNeeds = { readonly metadata: Pick<MetadataStore, 'transaction'> }
@@ -14,56 +15,6 @@ export interface NewUserRequest {
   readonly roles: readonly string[]
   /** Undefined: the user can have API keys only. */
   readonly password: string | undefined
-}
-
-/** Only `parseUserName` and `isUserName` create it. */
-export type UserName = string & { readonly __brand: 'UserName' }
-
-export const userNamePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/
-
-/**
- * With one of these user names, the password of Basic credentials is an API key or a token. A new user cannot have such
- * a name, in upper or lower case, because it would be confusing. An existing user with a name such as `ApiKey` can log
- * in.
- */
-export const reservedNames: ReadonlySet<string> = new Set(['apikey', 'bearer'])
-
-export function isUserName(text: string): text is UserName {
-  return userNamePattern.test(text) && !reservedNames.has(text)
-}
-
-export function parseUserName(text: string): UserName {
-  const isReserved = reservedNames.has(text.toLowerCase())
-  if (!isReserved && isUserName(text)) return text
-  throw new RegistryRefusal('identity-invalid', {
-    field: 'name',
-    reason: isReserved
-      ? `must not be ${text}, which is reserved for signing in with keys and tokens`
-      : 'must be 1 to 128 letters, digits and . _ @ + -, beginning with a letter or a digit',
-  })
-}
-
-export const rolesMax = 32
-export const rolePattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/
-
-export function parseRoles(given: readonly string[]): readonly string[] {
-  if (given.length > rolesMax) {
-    throw new RegistryRefusal('identity-invalid', { field: 'roles', reason: `must have at most ${rolesMax} entries` })
-  }
-  const bad = given.findIndex((role) => !rolePattern.test(role))
-  if (bad === -1) return [...new Set(given)]
-  throw new RegistryRefusal('identity-invalid', {
-    field: `roles[${bad}]`,
-    reason: 'must be 1 to 64 letters, digits and . _ : -, beginning with a letter or a digit',
-  })
-}
-
-export function parsePassword(given: string): string {
-  if (given.length >= passwordLengthMin && given.length <= passwordLengthMax) return given
-  throw new RegistryRefusal('identity-invalid', {
-    field: 'password',
-    reason: `must be ${passwordLengthMin} to ${passwordLengthMax} characters`,
-  })
 }
 
 /**

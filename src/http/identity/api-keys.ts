@@ -1,11 +1,5 @@
-import {
-  createApiKey,
-  limitToCreator,
-  listApiKeys,
-  parseKeyName,
-  revokeApiKey,
-  showApiKey,
-} from '../../identity/api-keys.ts'
+import { createApiKey, limitToCreator, listApiKeys, revokeApiKey, showApiKey } from '../../identity/api-keys.ts'
+import { parseKeyName } from '../../identity/names.ts'
 import { getUser } from '../../identity/users.ts'
 import { formatTime, parseTime } from '../../lib/quantities.ts'
 import { parseRepositoryPattern, type RepositoryPattern } from '../../oci/repository-pattern.ts'

@@ -1,3 +1,5 @@
+import { parseRoles, parseUserName } from '../../identity/names.ts'
+import { parsePassword } from '../../identity/passwords.ts'
 import { unlimitedRightsOf } from '../../identity/rights.ts'
 import {
   addUser,
@@ -5,9 +7,6 @@ import {
   checkMayManage,
   checkMaySetPassword,
   getUser as findUserOrRefuse,
-  parsePassword,
-  parseRoles,
-  parseUserName,
   showUser,
 } from '../../identity/users.ts'
 import { toPage } from '../../registry/pages.ts'

@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
-import { keyNamePattern } from '../../identity/api-keys.ts'
-import { rolePattern, userNamePattern } from '../../identity/users.ts'
+import { keyNamePattern, rolePattern, userNamePattern } from '../../identity/names.ts'
 import { digestLengthMax, hexLength, wellFormedDigestPattern } from '../../oci/digest.ts'
 import { nameLengthMax, namePattern, tagPattern } from '../../oci/names.ts'
 import { chunkRange } from '../ranges.ts'

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
+import { rolesMax } from '../../identity/names.ts'
 import { passwordLengthMax, passwordLengthMin } from '../../identity/passwords.ts'
 import { allRights } from '../../identity/rights.ts'
-import { rolesMax } from '../../identity/users.ts'
 import { dockerManifest, ociIndex, ociManifest } from '../../oci/media-types.ts'
 import { errorTable } from '../error-body.ts'
 import { anyDigest, keyName, roleName, userName } from './formats.ts'

@@ -1,6 +1,7 @@
 // The names of keys, and the record of their uses. Creation: test/api/identity/api-keys.test.ts.
 import { describe, expect, test } from 'bun:test'
-import { KeyUseRecorder, parseKeyName } from '../../../src/identity/api-keys.ts'
+import { KeyUseRecorder } from '../../../src/identity/api-keys.ts'
+import { parseKeyName } from '../../../src/identity/names.ts'
 import { errorOf, refusalOf } from '../../support/basics/outcomes.ts'
 
 describe('the name of a key', () => {

@@ -1,7 +1,8 @@
 // The texts of which users, roles and requested scopes consist.
 import { describe, expect, test } from 'bun:test'
+import { parseRoles, parseUserName } from '../../../src/identity/names.ts'
+import { parsePassword } from '../../../src/identity/passwords.ts'
 import { parseScopes } from '../../../src/identity/scopes.ts'
-import { parsePassword, parseRoles, parseUserName } from '../../../src/identity/users.ts'
 import { refusalOf } from '../../support/basics/outcomes.ts'
 
 describe('the name of a user', () => {
