@@ -1,11 +1,19 @@
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { keyNamePattern, rolePattern, userNamePattern } from '../../identity/names.ts'
 import { digestLengthMax, hexLength, wellFormedDigestPattern } from '../../oci/digest.ts'
 import { nameLengthMax, namePattern, tagPattern } from '../../oci/names.ts'
 import { chunkRange } from '../ranges.ts'
 
-// Schemas of single texts. They use the patterns of the parsers, so that the document describes what the server
+// Schemas of single values. They use the patterns of the parsers, so that the document describes what the server
 // accepts.
+
+export type Schema = TSchema
+
+export const text = Type.String()
+export const wholeNumber = Type.Integer({ minimum: 0 })
+export const reference = Type.String({ format: 'uri-reference' })
+export const uuid = Type.String({ format: 'uuid' })
+export const manyTexts = Type.Array(Type.String())
 
 function matching(pattern: RegExp, maxLength?: number) {
   return Type.String({ pattern: pattern.source, ...(maxLength === undefined ? {} : { maxLength }) })

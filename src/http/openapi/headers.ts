@@ -1,5 +1,4 @@
-import { digest } from './formats.ts'
-import { reference, type Schema, text, uuid, wholeNumber } from './schemas.ts'
+import { digest, reference, type Schema, text, uuid, wholeNumber } from './formats.ts'
 
 interface Header {
   readonly description: string

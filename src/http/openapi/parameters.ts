@@ -5,11 +5,15 @@ import {
   digestAlgorithm,
   imageName,
   keyName,
+  manyTexts,
+  type Schema,
   tagOrDigest,
   tags,
+  text,
   userName,
+  uuid,
+  wholeNumber,
 } from './formats.ts'
-import { manyTexts, type Schema, text, uuid, wholeNumber } from './schemas.ts'
 
 interface Parameter {
   readonly name: string

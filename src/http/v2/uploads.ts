@@ -1,5 +1,5 @@
 import { type Digest, parseDigest, parseDigestAlgorithm } from '../../oci/digest.ts'
-import { RegistryRefusal } from '../../oci/errors.ts'
+import { type Refusal, RegistryRefusal } from '../../oci/errors.ts'
 import { isRepositoryName } from '../../oci/names.ts'
 import type { UploadId, UploadOwner } from '../../ports/uploads.ts'
 import { mountBlob } from '../../registry/blobs.ts'
@@ -28,6 +28,15 @@ const blobStored: DocumentedAnswer = {
   headers: { Location: 'always', 'Docker-Content-Digest': 'always' },
 }
 
+const ofDigest: readonly Refusal[] = ['digest-invalid', 'digest-unsupported', 'digest-mismatch']
+const ofReceivedBytes: readonly Refusal[] = [
+  'disk-low',
+  'content-range-invalid',
+  'content-length-mismatch',
+  'blob-too-large',
+]
+const ofContinuedUpload: readonly Refusal[] = ['upload-unknown', 'upload-out-of-order', 'upload-busy']
+
 export const uploadRoutes: readonly Route[] = [
   {
     operationId: 'postUpload',
@@ -41,16 +50,7 @@ export const uploadRoutes: readonly Route[] = [
     parameters: ['mount', 'from', 'wholeBlob', 'digestAlgorithm', 'contentRange'],
     requestBody: documentedBytes,
     answers: { 201: blobStored, 202: { description: 'Continue at `Location`.', headers: documentedSession } },
-    refusals: [
-      'disk-low',
-      'digest-invalid',
-      'digest-unsupported',
-      'digest-mismatch',
-      'content-range-invalid',
-      'content-length-mismatch',
-      'blob-too-large',
-      'too-many-uploads',
-    ],
+    refusals: [...ofDigest, ...ofReceivedBytes, 'too-many-uploads'],
   },
   {
     operationId: 'postUploadWithoutSlash',
@@ -73,15 +73,7 @@ export const uploadRoutes: readonly Route[] = [
     parameters: ['contentRange'],
     requestBody: documentedBytes,
     answers: { 202: { description: 'The bytes are stored durably.', headers: documentedSession } },
-    refusals: [
-      'disk-low',
-      'content-range-invalid',
-      'content-length-mismatch',
-      'blob-too-large',
-      'upload-unknown',
-      'upload-out-of-order',
-      'upload-busy',
-    ],
+    refusals: [...ofReceivedBytes, ...ofContinuedUpload],
   },
   {
     operationId: 'putUpload',
@@ -95,18 +87,7 @@ export const uploadRoutes: readonly Route[] = [
     parameters: ['closingDigest', 'contentRange'],
     requestBody: documentedBytes,
     answers: { 201: blobStored },
-    refusals: [
-      'disk-low',
-      'digest-invalid',
-      'digest-unsupported',
-      'digest-mismatch',
-      'content-range-invalid',
-      'content-length-mismatch',
-      'blob-too-large',
-      'upload-unknown',
-      'upload-out-of-order',
-      'upload-busy',
-    ],
+    refusals: [...ofDigest, ...ofReceivedBytes, ...ofContinuedUpload],
   },
   {
     operationId: 'getUpload',
