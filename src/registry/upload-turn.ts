@@ -7,6 +7,7 @@ import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Upload, UploadOwner } from '../ports/uploads.ts'
 import { openContentWriter, type WriteNeeds } from './blob-content.ts'
 import type { RegistrySettings } from './settings.ts'
+import { TurnHeartbeat, turnMs } from './turn-heartbeat.ts'
 import { commitUpload, computeDigest } from './upload-commit.ts'
 import { endingOf, eventOf, type TurnState } from './upload-endings.ts'
 import type { UploadWriters, WriterHandle } from './upload-writers.ts'
@@ -32,9 +33,6 @@ export interface IncomingChunk {
   readonly signal?: AbortSignal
 }
 
-/** How long a turn lasts, by the clock of the metadata store. The heartbeat renews it every ten seconds. */
-export const turnMs = 30_000
-
 /**
  * A turn: the exclusive, time-limited right to write to an upload (a lease with a fencing token, its epoch). This
  * object owns one turn from the claim to the end: the writer, the running hash, and a heartbeat that renews the turn
@@ -46,15 +44,13 @@ export class UploadTurn implements AsyncDisposable {
   readonly #owner: UploadOwner
   readonly #upload: Upload
   readonly #handle: WriterHandle | undefined
-  readonly #heartbeat: Disposable
-  #renewal: Promise<void> | undefined
+  readonly #heartbeat: TurnHeartbeat
   #state: TurnState
   #chunk: IncomingChunk | undefined
   #writer: BlobWriter | undefined
   /** The hash of all bytes of the upload. Undefined if another process wrote some of them. */
   #hash: RunningHash | undefined
   #sizeBytes: number
-  #isLost = false
   /** True after the session was recorded, committed or aborted. */
   #hasEnded = false
 
@@ -65,7 +61,7 @@ export class UploadTurn implements AsyncDisposable {
     this.#handle = handle
     this.#state = handle === undefined ? 'single' : 'opening'
     this.#sizeBytes = upload.object.sizeBytes
-    this.#heartbeat = needs.clock.every(turnMs / 3, () => this.#beat())
+    this.#heartbeat = new TurnHeartbeat(needs, upload, (loss) => this.#chunk?.body.cancel(loss))
   }
 
   /** The turn at a session that this request has just created. No other request knows the session. */
@@ -130,13 +126,13 @@ export class UploadTurn implements AsyncDisposable {
       this.#enter('closing')
       await this.#receive(chunk)
       const object = await writer.complete()
-      this.#checkNotLost()
+      this.#heartbeat.checkNotLost()
       const written = { upload: this.#upload, hash: this.#hash, sizeBytes: this.#sizeBytes }
-      const actual = await computeDigest(this.#needs, written, object, digest, () => this.#checkNotLost())
+      const actual = await computeDigest(this.#needs, written, object, digest, () => this.#heartbeat.checkNotLost())
       if (actual !== digest) throw new RegistryRefusal('digest-mismatch', { digest, actual })
       this.#enter('committing')
-      await this.#stopHeartbeat()
-      this.#checkNotLost()
+      await this.#heartbeat.stop()
+      this.#heartbeat.checkNotLost()
       await commitUpload(this.#needs, { ...written, owner: this.#owner, digest, object })
       this.#hasEnded = true
     } catch (fault) {
@@ -150,7 +146,7 @@ export class UploadTurn implements AsyncDisposable {
    */
   async abort(fault: unknown, earlier?: unknown): Promise<unknown> {
     const ending = endingOf(this.#state, eventOf(fault))
-    await this.#stopHeartbeat()
+    await this.#heartbeat.stop()
     if (!this.#hasEnded && ending.session !== 'untouched') {
       this.#hasEnded = true
       const isRemoved = await this.#rollBack(ending.session === 'removed').catch(() => {
@@ -170,7 +166,7 @@ export class UploadTurn implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     try {
-      await this.#stopHeartbeat()
+      await this.#heartbeat.stop()
       // `flush` or `complete` made durable what was acknowledged, so a failing `close` changes nothing in the answer.
       await this.#writer?.close().catch(() => undefined)
     } finally {
@@ -201,7 +197,7 @@ export class UploadTurn implements AsyncDisposable {
     this.#handle?.markWaitingForClient()
     for await (const bytes of chunk.body) {
       this.#handle?.markWaitingForStore()
-      this.#checkNotLost()
+      this.#heartbeat.checkNotLost()
       this.#checkSize(bytes.length)
       // The writer comes first: bytes that it refuses must be in neither the hash nor the size.
       await this.#writer?.write(bytes)
@@ -225,7 +221,7 @@ export class UploadTurn implements AsyncDisposable {
   async #record(): Promise<void> {
     const upload = this.#upload
     const object = await this.#writer?.flush()
-    await this.#stopHeartbeat()
+    await this.#heartbeat.stop()
     // For a next writer on another server. Most uploads are committed with SHA-256, so only that hash is recorded.
     const digest = this.#hash?.algorithm === 'sha256' ? (`sha256:${this.#hash.hex()}` as Digest) : undefined
     if (object === undefined || !(await this.#needs.metadata.uploads.releaseTurn(upload, object, digest))) {
@@ -252,32 +248,6 @@ export class UploadTurn implements AsyncDisposable {
     }
     if (!(holdsTurn ?? this.#state === 'single')) return false
     return this.#needs.metadata.transaction((tables) => tables.uploads.remove(this.#owner, upload.id))
-  }
-
-  #beat(): void {
-    this.#renewal ??= this.#renew().finally(() => {
-      this.#renewal = undefined
-    })
-  }
-
-  /** If the metadata store fails, the next beat tries again. If the turn is lost, the body is cancelled. */
-  async #renew(): Promise<void> {
-    const isRenewed = await this.#needs.metadata.uploads.renewTurn(this.#upload, turnMs).catch(() => true)
-    if (isRenewed) return
-    this.#isLost = true
-    this.#chunk?.body.cancel(new RegistryRefusal('upload-unknown', { id: this.#upload.id }))
-  }
-
-  #checkNotLost(): void {
-    if (!this.#isLost) return
-    const reason = 'another request goes on with the upload'
-    throw new RegistryRefusal('upload-unknown', { id: this.#upload.id, reason })
-  }
-
-  /** Waits for a renewal that runs, because it must not renew the turn after its release. */
-  async #stopHeartbeat(): Promise<void> {
-    this.#heartbeat[Symbol.dispose]()
-    await this.#renewal
   }
 }
 

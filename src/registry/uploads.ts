@@ -16,13 +16,15 @@ import type {
 } from '../ports/uploads.ts'
 import { becomesInline } from './blob-content.ts'
 import type { RegistrySettings } from './settings.ts'
+import { turnMs } from './turn-heartbeat.ts'
 import { commitUpload } from './upload-commit.ts'
-import { type IncomingChunk, type TurnNeeds, turnMs, UploadTurn } from './upload-turn.ts'
+import { type IncomingChunk, type TurnNeeds, UploadTurn } from './upload-turn.ts'
 import type { WaitingSlot } from './upload-writers.ts'
 
 // Upload sessions, as docs/design/uploads.md describes them:
 // - This file contains the use cases.
 // - `upload-turn.ts` implements the turn, which is the right to write, as a state machine.
+// - `turn-heartbeat.ts` renews a turn while the request runs.
 // - `upload-endings.ts` contains the table of that state machine.
 // - `upload-commit.ts` verifies the digest of the bytes and turns the session into a blob.
 // - `upload-writers.ts` keeps track of the requests of this process that write or wait.

@@ -2,8 +2,9 @@
 // with the naive one in memory, which stands for it in other tests.
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { parseUserName } from '../../src/identity/names.ts'
 import { defaultRoles } from '../../src/identity/rights.ts'
-import { addUser, changeUser, parseUserName } from '../../src/identity/users.ts'
+import { addUser, changeUser } from '../../src/identity/users.ts'
 import { RegistryRefusal } from '../../src/oci/errors.ts'
 import type { ApiKey, ApiKeys } from '../../src/ports/api-keys.ts'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
