@@ -1,52 +1,42 @@
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildApplication } from '../../../src/app/build.ts'
 import { readConfig } from '../../../src/app/config.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 
-const temporaryFolder = useTemporaryFolders('owner')
+const newFolder = useTemporaryFolders('owner')
 
-function configOf(dataDir: string) {
-  return readConfig(undefined, { BERTH_DATA_DIR: dataDir, BERTH_LOG__LEVEL: 'silent' })
+/** Builds a server without its port, and closes it. Gives the error, if there is one. */
+async function serveOnce(dataDir: string): Promise<string> {
+  const config = readConfig(undefined, { BERTH_DATA_DIR: dataDir, BERTH_LOG__LEVEL: 'silent' })
+  try {
+    await (await buildApplication(config)).close()
+    return 'started'
+  } catch (error) {
+    return String(error)
+  }
 }
 
-/** Builds a server without its port, and closes it. */
-async function serveOnce(dataDir: string): Promise<void> {
-  const built = await buildApplication(configOf(dataDir))
-  await built.close()
-}
+test.each([
+  ['is accepted at the next start (control)', () => undefined, 'started'],
+  [
+    'is refused if its blob store is empty: the disk may not be mounted',
+    (blobs: string) => rmSync(blobs, { recursive: true }),
+    'are in another store',
+  ],
+  [
+    'is refused if its blob store belongs to another registry',
+    (blobs: string, others: string) => {
+      rmSync(blobs, { recursive: true })
+      renameSync(others, blobs)
+    },
+    'belongs to another registry',
+  ],
+])('a registry %s', async (_, damage, outcome) => {
+  const [one, other] = [newFolder(), newFolder()]
+  expect([await serveOnce(one), await serveOnce(other)]).toEqual(['started', 'started'])
+  damage(join(one, 'blobs'), join(other, 'blobs'))
 
-async function refusal(dataDir: string): Promise<string> {
-  return serveOnce(dataDir).then(
-    () => 'none',
-    (error: unknown) => String(error),
-  )
-}
-
-describe('a registry and its blob store', () => {
-  test('are accepted at the next start (control)', async () => {
-    const dataDir = temporaryFolder()
-    await serveOnce(dataDir)
-
-    expect(await refusal(dataDir)).toBe('none')
-  })
-
-  test('are refused if the blob store is empty: the disk may not be mounted', async () => {
-    const dataDir = temporaryFolder()
-    await serveOnce(dataDir)
-    rmSync(join(dataDir, 'blobs'), { recursive: true })
-
-    expect(await refusal(dataDir)).toContain('are in another store')
-  })
-
-  test('are refused if the blob store belongs to another registry, whose id is named', async () => {
-    const [one, other] = [temporaryFolder(), temporaryFolder()]
-    await serveOnce(one)
-    await serveOnce(other)
-    rmSync(join(one, 'blobs'), { recursive: true })
-    renameSync(join(other, 'blobs'), join(one, 'blobs'))
-
-    expect(await refusal(one)).toContain('belongs to another registry')
-  })
+  expect(await serveOnce(one)).toContain(outcome)
 })

@@ -7,6 +7,7 @@ import { settingsTable } from '../../../src/app/settings.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 
 const newFolder = useTemporaryFolders('config')
+type Environment = Readonly<Record<string, string>>
 
 function file(content: string): string {
   const path = join(newFolder(), 'berth.yaml')
@@ -14,7 +15,9 @@ function file(content: string): string {
   return path
 }
 
-function faultsOf(content: string, environment: Readonly<Record<string, string>> = {}): readonly string[] {
+const inEnvironment = (environment: Environment) => readConfig(undefined, environment)
+
+function faultsOf(content: string, environment: Environment = {}): readonly string[] {
   try {
     readConfig(file(content), environment)
     return []
@@ -25,170 +28,140 @@ function faultsOf(content: string, environment: Readonly<Record<string, string>>
 }
 
 describe('the settings in force', () => {
-  test('are the defaults where nothing is set', () => {
-    const config = readConfig(undefined, {})
+  test('are the defaults where nothing is set, and cannot be changed', () => {
+    const config = inEnvironment({})
     expect(config).toMatchObject({ host: '127.0.0.1', port: 5000, rootMount: true, manifestBytes: 4_194_304 })
-    expect(Object.keys(config).toSorted()).toEqual(Object.keys(settingsTable).toSorted())
-    for (const [key, { kind }] of Object.entries(settingsTable)) {
-      expect(config[key as keyof typeof config]).toEqual(kind.fallback as never)
-    }
+    const defaults = Object.entries(settingsTable).map(([key, { kind }]) => [key, kind.fallback])
+    expect(config as unknown).toEqual(Object.fromEntries(defaults))
+    expect(Object.isFrozen(config)).toBe(true)
   })
 
-  test('come from the file, and the environment has the last word', () => {
+  test('come from the file, and the environment overrides it', () => {
     const path = file('server:\n  port: 6000\n  host: 0.0.0.0\nlimits: { manifest_bytes: 8MiB }\n')
     const config = readConfig(path, { BERTH_SERVER__PORT: '7000', PORT: '1', HOME: '/x' })
     expect(config).toMatchObject({ port: 7000, host: '0.0.0.0', manifestBytes: 8_388_608 })
   })
 
-  test('may be written with a dot, in sections, or not at all', () => {
-    expect(readConfig(file('server.port: 6000'), {}).port).toBe(6000)
-    expect(readConfig(file('data_dir: /var/lib/berth'), {}).dataDir).toBe('/var/lib/berth')
-    for (const empty of ['', '# nothing\n', 'null', 'server:\n  port:\n', '{}']) {
-      expect(readConfig(file(empty), {}).port).toBe(5000)
-    }
-  })
-
-  test('cannot be changed by code that reads them', () => {
-    expect(Object.isFrozen(readConfig(undefined, {}))).toBe(true)
-  })
-
-  test('may be read once from a file that has lists and maps', () => {
-    const config = readConfig(
-      file('manifests: { additional_media_types: [a/b, c/d] }\nidentity: { roles: { ops: [operate, pull] } }'),
-      {},
-    )
-    expect([...config.additionalMediaTypes]).toEqual(['a/b', 'c/d'])
-    expect([...config.roles]).toEqual([['ops', ['operate', 'pull']]])
+  test.each([
+    ['server.port: 6000', { port: 6000 }],
+    ['data_dir: /var/lib/berth', { dataDir: '/var/lib/berth' }],
+    ...['', '# nothing\n', 'null', 'server:\n  port:\n', '{}'].map((empty) => [empty, { port: 5000 }] as const),
+    ['manifests: { additional_media_types: [a/b, c/d] }', { additionalMediaTypes: ['a/b', 'c/d'] }],
+    ['identity: { roles: { ops: [operate, pull] } }', { roles: new Map([['ops', ['operate', 'pull']]]) }],
+  ] as const)('may be written as %j', (content, expected) => {
+    expect(readConfig(file(content), {})).toMatchObject(expected)
   })
 })
 
 describe('invalid settings', () => {
-  test('is told all at once, each fault with the name that was used', () => {
+  test('are reported together, each with the name that was used', () => {
     const faults = faultsOf('server:\n  port: 70000\n  prot: 5\nlimits: { json_depth: deep }\nzzz: 1\n', {
       BERTH_SERVER__IDLE: 'soon',
       BERTH_SERVER__PROT: '5',
     })
-    expect(faults.length).toBe(6)
-    for (const words of [
+    const beginnings = [
       'server.prot (in the settings file) is not a setting',
       'zzz (in the settings file) is not a setting',
       'BERTH_SERVER__PROT (in the environment) is not a setting',
       'server.port: 70000 must be a whole number from 0 to 65535',
       'limits.json_depth: "deep" must be a whole number',
       'BERTH_SERVER__IDLE: "soon" must be a duration',
-    ]) {
-      expect(faults.some((fault) => fault.includes(words))).toBe(true)
-    }
+    ]
+    expect(faults.length).toBe(6)
+    for (const beginning of beginnings) expect(faults.some((fault) => fault.startsWith(beginning))).toBe(true)
   })
 
-  test('never shows a secret', () => {
-    for (const faults of [
-      faultsOf('identity: { admin_api_key: hush, admin_password: hush }'),
-      faultsOf('identity: { admin_api_key: [hush], admin_password: { a: hush } }'),
-      faultsOf('', { BERTH_IDENTITY__ADMIN_API_KEY: 'hush', BERTH_IDENTITY__ADMIN_PASSWORD: 'hush' }),
-      faultsOf('identity:\n  admin_api_key: "hush\n'),
-      faultsOf('identity: { admin_api_key: hush'),
-    ]) {
-      expect(faults.length).toBeGreaterThan(0)
-      expect(faults.join()).not.toContain('hush')
+  test('never show a secret, nor the password in an address', () => {
+    for (const [content, environment] of [
+      ['identity: { admin_api_key: hush, admin_password: hush }'],
+      ['identity: { admin_api_key: [hush], admin_password: { a: hush } }'],
+      ['', { BERTH_IDENTITY__ADMIN_API_KEY: 'hush', BERTH_IDENTITY__ADMIN_PASSWORD: 'hush' }],
+      ['identity:\n  admin_api_key: "hush\n'],
+      ['identity: { admin_api_key: hush'],
+      ...['AUTH__URL', 'AUTH__JWKS_URL', 'SERVER__PUBLIC_URL'].map(
+        (name) => ['', { [`BERTH_${name}`]: 'https://user:hush@id.example.com' }] as const,
+      ),
+    ] as const) {
+      const faults = faultsOf(content, environment)
+      expect([faults.length > 0, faults.join().includes('hush')]).toEqual([true, false])
     }
-    const [fault, ...others] = faultsOf('', { BERTH_IDENTITY__ADMIN_API_KEY: 'hush hush, hush hush' })
-    expect(others).toEqual([])
-    expect(fault).toStartWith('BERTH_IDENTITY__ADMIN_API_KEY: the value (not shown) must be 20 to 1024')
+    expect(faultsOf('', { BERTH_IDENTITY__ADMIN_API_KEY: 'hush hush, hush hush' })).toEqual([
+      expect.stringMatching(/^BERTH_IDENTITY__ADMIN_API_KEY: the value \(not shown\) must be 20 to 1024/),
+    ])
   })
 
-  test('is a memory of which one caller gets less than its largest request needs, with the name of the size', () => {
-    const words = (name: string) =>
+  test('are a memory that is too small for the largest request of one caller', () => {
+    const fault = (name: string) =>
       `limits.memory must be at least 4 times ${name}, because one caller gets at most 1/4 of limits.memory`
     const small = 'limits: { memory: 32MiB, referrers_bytes: '
     expect(faultsOf(`${small}8MiB }`)).toEqual([])
-    expect(faultsOf(`${small}9MiB }`)).toEqual([words('limits.referrers_bytes')])
+    expect(faultsOf(`${small}9MiB }`)).toEqual([fault('limits.referrers_bytes')])
     expect(faultsOf(`${small}9MiB, manifest_bytes: 9MiB }`)).toEqual(
-      ['limits.manifest_bytes', 'limits.referrers_bytes'].map(words),
+      ['limits.manifest_bytes', 'limits.referrers_bytes'].map(fault),
     )
   })
 
-  test('a file that was named and is not there', () => {
+  test('are keys with which tokens are checked, without service, issuer or audience', () => {
+    const checkedHere = {
+      BERTH_AUTH__URL: 'https://id.example.com',
+      BERTH_AUTH__JWKS_URL: 'https://id.example.com/keys',
+      BERTH_AUTH__ISSUER: 'https://id.example.com',
+      BERTH_AUTH__AUDIENCE: 'registry',
+    }
+    expect(faultsOf('', checkedHere)).toEqual([])
+    expect(faultsOf('', { BERTH_AUTH__URL: 'https://id.example.com' })).toEqual([])
+    for (const name of ['url', 'issuer', 'audience']) {
+      const faults = faultsOf('', { ...checkedHere, [`BERTH_AUTH__${name.toUpperCase()}`]: '' })
+      expect(faults).toEqual([`auth.jwks_url needs auth.${name}`])
+    }
+  })
+
+  test('are a file that was named and does not exist', () => {
     expect(() => readConfig(join(newFolder(), 'nowhere.yaml'), {})).toThrow(ConfigError)
   })
 
-  test.each(['- a\n- b', 'just text', '5', 'server: [', 'a: b: c', '\0'])('a file that holds %j', (content) => {
+  test.each([
+    ...['- a\n- b', 'just text', '5', 'server: [', 'a: b: c', '\0'],
+    // A section in the place of a value, or the other way round.
+    ...[
+      'server: 5',
+      'server: [1]',
+      'server: text',
+      'data_dir: { a: 1 }',
+      'server.port: [5000]',
+      'server: { port: {} }',
+    ],
+    // Names of the prototype of an object.
+    ...['constructor: 1', '__proto__: { port: 1 }', 'toString: 2'],
+  ])('are a file that contains %j', (content) => {
     expect(faultsOf(content).length).toBeGreaterThan(0)
   })
-
-  test.each([
-    'server: 5',
-    'server: [1]',
-    'server: text',
-    'data_dir: { a: 1 }',
-    'server.port: [5000]',
-    'server: { port: {} }',
-  ])('a section where a value is meant, or the other way round: %p', (content) => {
-    expect(faultsOf(content).length).toBeGreaterThan(0)
-  })
-
-  test('a name that is no own setting of the table', () => {
-    expect(faultsOf('constructor: 1\n__proto__: { port: 1 }\ntoString: 2').length).toBeGreaterThan(0)
-  })
 })
 
-describe('settings that are right each for itself', () => {
-  const checkedHere = {
-    BERTH_AUTH__URL: 'https://id.example.com',
-    BERTH_AUTH__JWKS_URL: 'https://id.example.com/keys',
-    BERTH_AUTH__ISSUER: 'https://id.example.com',
-    BERTH_AUTH__AUDIENCE: 'registry',
-  }
-
-  test('and together are no fault', () => {
-    expect(faultsOf('', checkedHere)).toEqual([])
-    expect(faultsOf('', { BERTH_AUTH__URL: 'https://id.example.com' })).toEqual([])
-  })
-
-  test.each([
-    ['BERTH_AUTH__URL', 'auth.url'],
-    ['BERTH_AUTH__ISSUER', 'auth.issuer'],
-    ['BERTH_AUTH__AUDIENCE', 'auth.audience'],
-  ])('may be wrong together: keys that tokens are checked with, without %s', (variable, name) => {
-    expect(faultsOf('', { ...checkedHere, [variable]: '' })).toEqual([`auth.jwks_url needs ${name}`])
-  })
-})
-
-test('a fault of an address does not show the password in it', () => {
-  for (const variable of ['BERTH_AUTH__URL', 'BERTH_AUTH__JWKS_URL', 'BERTH_SERVER__PUBLIC_URL']) {
-    const faults = faultsOf('', { [variable]: 'https://user:canary-word@id.example.com' })
-    expect([faults.length, faults.join().includes('canary')]).toEqual([1, false])
-  }
-})
-
-describe('the environment', () => {
-  test('of others is not ours to judge', () => {
-    expect(readConfig(undefined, { BERTHA: '1', berth_server__port: '1', XBERTH_A: '1' }).port).toBe(5000)
-  })
-
-  test('is written in capitals, with two underscores for the dot', () => {
+describe('the variables of the environment', () => {
+  test('are different for each setting, in capitals, with two underscores for the dot', () => {
     expect(settingsTable.bodyBytesPerSecond.variable).toBe('BERTH_LIMITS__BODY_BYTES_PER_SECOND')
     expect(settingsTable.dataDir.variable).toBe('BERTH_DATA_DIR')
     const variables = Object.values(settingsTable).map(({ variable }) => variable)
     expect(new Set(variables).size).toBe(variables.length)
   })
 
-  test('variables that say where a move goes stop nothing else', () => {
-    expect(faultsOf('', { BERTH_TO_METADATA__URL: 'postgres://new/berth', BERTH_TO_NONSENSE: '1' })).toEqual([])
-  })
-
-  test('the variables that Kubernetes adds for a service named berth are no faults', () => {
-    const ofKubernetes = {
-      BERTH_SERVICE_HOST: '10.0.0.1',
-      BERTH_SERVICE_PORT: '5000',
-      BERTH_SERVICE_PORT_HTTP: '5000',
-      BERTH_PORT: 'tcp://10.0.0.1:5000',
-      BERTH_PORT_5000_TCP: 'tcp://10.0.0.1:5000',
-      BERTH_PORT_5000_TCP_PROTO: 'tcp',
-      BERTH_PORT_5000_TCP_PORT: '5000',
-      BERTH_PORT_5000_TCP_ADDR: '10.0.0.1',
-    }
-    expect(faultsOf('', ofKubernetes)).toEqual([])
+  const ofKubernetes = {
+    BERTH_SERVICE_HOST: '10.0.0.1',
+    BERTH_SERVICE_PORT: '5000',
+    BERTH_SERVICE_PORT_HTTP: '5000',
+    BERTH_PORT: 'tcp://10.0.0.1:5000',
+    BERTH_PORT_5000_TCP: 'tcp://10.0.0.1:5000',
+    BERTH_PORT_5000_TCP_PROTO: 'tcp',
+    BERTH_PORT_5000_TCP_PORT: '5000',
+    BERTH_PORT_5000_TCP_ADDR: '10.0.0.1',
+  }
+  test.each([
+    ['of other programs', { BERTHA: '1', berth_server__port: '1', XBERTH_A: '1' }],
+    ['of the target of a move', { BERTH_TO_METADATA__URL: 'postgres://new/berth', BERTH_TO_NONSENSE: '1' }],
+    ['that Kubernetes adds for a service with the name berth', ofKubernetes],
+  ] as readonly (readonly [string, Environment])[])('%s are ignored', (_, environment) => {
+    expect(inEnvironment(environment)).toEqual(inEnvironment({}))
     expect(faultsOf('', { BERTH_PORTS: '1' }).length).toBe(1)
   })
 })
@@ -196,60 +169,63 @@ describe('the environment', () => {
 describe('the usual variables of S3 credentials', () => {
   const bucket = { BERTH_STORAGE__S3__BUCKET: 'b' }
   const usual = { AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 's', AWS_SESSION_TOKEN: 't', AWS_ROLE_ARN: 'r' }
-
-  test('count where none of our own is given', () => {
-    const config = readConfig(undefined, { ...bucket, ...usual, AWS_WEB_IDENTITY_TOKEN_FILE: '/token' })
-
-    expect([config.s3AccessKey, config.s3SecretKey, config.s3SessionToken]).toEqual(['a', 's', 't'])
-  })
-
-  test('are ignored where one of our own is: a foreign token would go to our store', () => {
-    const own = { BERTH_STORAGE__S3__ACCESS_KEY_ID: 'own', BERTH_STORAGE__S3__SECRET_ACCESS_KEY: 'secret' }
-    const config = readConfig(undefined, { ...bucket, ...own, ...usual, AWS_REGION: 'eu-west-1' })
-
-    expect([config.s3AccessKey, config.s3SecretKey]).toEqual(['own', 'secret'])
-    expect([config.s3SessionToken, config.s3RoleArn, config.s3Region]).toEqual([undefined, undefined, 'eu-west-1'])
-  })
-
-  test('are those of ECS and of EKS Pod Identity, too', () => {
-    const container = {
-      AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: '/v2/credentials/task',
-      AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://169.254.170.23/v1/credentials',
-      AWS_CONTAINER_AUTHORIZATION_TOKEN: 'Basic word',
-      AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: '/token',
-    }
-    const { s3CredentialsPath, s3CredentialsUri, s3CredentialsToken, s3CredentialsTokenFile } = readConfig(undefined, {
-      ...bucket,
-      ...container,
-    })
-
-    expect([s3CredentialsPath, s3CredentialsUri, s3CredentialsToken, s3CredentialsTokenFile]).toEqual(
-      Object.values(container),
-    )
-    const own = readConfig(undefined, { ...bucket, ...container, BERTH_STORAGE__S3__CREDENTIALS_URI: 'https://a/' })
-    expect([own.s3CredentialsPath, own.s3CredentialsToken]).toEqual([undefined, undefined])
-  })
-
   const foreign = { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://example.com/role' }
+  const container = {
+    AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: '/v2/credentials/task',
+    AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://169.254.170.23/v1/credentials',
+    AWS_CONTAINER_AUTHORIZATION_TOKEN: 'Basic word',
+    AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: '/token',
+  }
 
-  test('stop the start where they send us to another host without TLS', () => {
-    expect(faultsOf('', { ...bucket, ...foreign })).toEqual([
-      expect.stringMatching(
-        /^storage\.s3\.credentials_uri: "http:\/\/example\.com\/role" must be an https address, or /,
-      ),
-    ])
-    expect(faultsOf('', { ...bucket, AWS_CONTAINER_CREDENTIALS_FULL_URI: 'gopher://127.0.0.1/x' }).length).toBe(1)
+  test.each([
+    [
+      'count where none of our own is given',
+      { ...bucket, ...usual, AWS_WEB_IDENTITY_TOKEN_FILE: '/token' },
+      { s3AccessKey: 'a', s3SecretKey: 's', s3SessionToken: 't', s3RoleArn: 'r' },
+    ],
+    [
+      'are ignored where one of our own is: the session token of another service would go to our store',
+      {
+        ...{ ...bucket, ...usual, AWS_REGION: 'eu-west-1' },
+        ...{ BERTH_STORAGE__S3__ACCESS_KEY_ID: 'own', BERTH_STORAGE__S3__SECRET_ACCESS_KEY: 'secret' },
+      },
+      {
+        ...{ s3AccessKey: 'own', s3SecretKey: 'secret', s3Region: 'eu-west-1' },
+        ...{ s3SessionToken: undefined, s3RoleArn: undefined },
+      },
+    ],
+    [
+      'are those of ECS and of EKS Pod Identity, too',
+      { ...bucket, ...container },
+      {
+        s3CredentialsPath: '/v2/credentials/task',
+        s3CredentialsUri: 'http://169.254.170.23/v1/credentials',
+        s3CredentialsToken: 'Basic word',
+        s3CredentialsTokenFile: '/token',
+      },
+    ],
+    [
+      'of ECS and EKS are ignored where our own is given',
+      { ...bucket, ...container, BERTH_STORAGE__S3__CREDENTIALS_URI: 'https://a/' },
+      { s3CredentialsUri: 'https://a/', s3CredentialsPath: undefined, s3CredentialsToken: undefined },
+    ],
+    [
+      'are ignored where the blobs are files',
+      { ...usual, ...foreign },
+      { s3CredentialsUri: undefined, s3AccessKey: undefined },
+    ],
+  ] as readonly (readonly [string, Environment, object])[])('%s', (_, environment, expected) => {
+    expect(inEnvironment(environment)).toMatchObject(expected)
   })
 
-  test('are nothing to us where the blobs are files', () => {
-    const { s3CredentialsUri, s3AccessKey } = readConfig(undefined, { ...usual, ...foreign })
-
-    expect([s3CredentialsUri, s3AccessKey]).toEqual([undefined, undefined])
+  test('stop the start where they would send the token to another host without TLS', () => {
+    const fault = /^storage\.s3\.credentials_uri: "http:\/\/example\.com\/role" must be an https address, or /
+    expect(faultsOf('', { ...bucket, ...foreign })).toEqual([expect.stringMatching(fault)])
   })
 })
 
 test('garbage.finished_uploads decides how long finished uploads are remembered', () => {
-  const ages = (environment: Readonly<Record<string, string>>) => toGarbageAges(readConfig(undefined, environment))
+  const ages = (environment: Environment) => toGarbageAges(inEnvironment(environment))
   expect(ages({}).uploadDoneMs).toBe(3_600_000)
   expect(ages({ BERTH_GARBAGE__FINISHED_UPLOADS: '10m' }).uploadDoneMs).toBe(600_000)
 })

@@ -1,10 +1,11 @@
-// `berth config --output`: the settings in force as a file that gives the same configuration.
+// `berth config`: the settings in force, also as a file that gives the same configuration.
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../../../src/app/config.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import { runBerth } from '../../support/server/berth-command.ts'
+import { runBerthHere } from '../../support/server/berth-here.ts'
+import { toArguments } from './workplace.ts'
 
 const newFolder = useTemporaryFolders('written-settings')
 
@@ -14,10 +15,8 @@ const secrets = {
   BERTH_STORAGE__S3__SECRET_ACCESS_KEY: '123456789012345678901234567890hush',
   BERTH_STORAGE__S3__SESSION_TOKEN: '*hush',
 }
-const environment = {
-  ...secrets,
-  BERTH_METADATA__URL: 'postgres://berth:hush@db.example.com/berth?sslmode=require&password=hush',
-  BERTH_STORAGE__S3__ACCESS_KEY_ID: '0123',
+const open = {
+  BERTH_METADATA__URL: 'postgres://berth@db.example.com/berth?sslmode=require',
   BERTH_STORAGE__S3__BUCKET: 'true',
   BERTH_DATA_DIR: 'a folder: #1',
   BERTH_SERVER__PORT: '0',
@@ -32,43 +31,47 @@ const environment = {
   BERTH_SERVER__TRUSTED_PROXIES: '10.0.0.0/8,::1',
   BERTH_ACCOUNTS__AUTO_ENABLE: 'false',
 }
-
-/** What the command prints, as a file. */
-async function writtenBy(format: string, ...args: readonly string[]) {
-  const { exitCode, stdout, stderr } = await runBerth(['config', '--output', format, ...args], environment)
-  const path = join(newFolder(), `berth.${format}`)
-  writeFileSync(path, stdout)
-  return { exitCode, stdout, stderr, path }
+const environment = {
+  ...open,
+  ...secrets,
+  BERTH_STORAGE__S3__ACCESS_KEY_ID: '0123',
+  BERTH_METADATA__URL: 'postgres://berth:hush@db.example.com/berth?sslmode=require&password=hush',
 }
 
-test.each(['yaml', 'json'])('%s with the secrets gives the same configuration when it is read', async (format) => {
-  const { exitCode, stderr, path } = await writtenBy(format, '--show-secrets')
+test.each(['yaml', 'json'])(
+  '%s gives the same configuration, and without secrets names what it omits',
+  async (format) => {
+    for (const [words, given, expected] of [
+      ['--show-secrets', environment, environment],
+      ['', environment, open],
+      ['', {}, {}],
+    ] as const) {
+      const folder = newFolder()
+      const args = toArguments([`config --output ${format} ${words}`.trim()])
+      const { exitCode, stdout, stderr } = await runBerthHere(args, given, folder)
+      const path = join(folder, `written.${format}`)
+      writeFileSync(path, stdout)
 
-  expect([exitCode, stderr]).toEqual([0, ''])
-  expect(readConfig(path, {})).toEqual(readConfig(undefined, environment))
-})
+      expect([exitCode, stdout.includes('hush')]).toEqual([0, words !== ''])
+      expect(readConfig(path, {})).toEqual(readConfig(undefined, expected))
+      if (expected !== open) expect(stderr).toBe('')
+      else {
+        for (const name of [
+          ...['identity.admin_api_key', 'identity.admin_password', 'the password of metadata.url'],
+          ...['storage.s3.access_key_id', 'storage.s3.secret_access_key', 'storage.s3.session_token'],
+        ]) {
+          expect(stderr).toContain(name)
+        }
+      }
+    }
+  },
+)
 
-test.each(['yaml', 'json'])('%s without them is a valid file, and names what it leaves out', async (format) => {
-  const { exitCode, stdout, stderr, path } = await writtenBy(format)
-
-  expect([exitCode, stdout.includes('hush')]).toEqual([0, false])
-  for (const name of [
-    ...['identity.admin_api_key', 'identity.admin_password', 'the password of metadata.url'],
-    ...['storage.s3.access_key_id', 'storage.s3.secret_access_key', 'storage.s3.session_token'],
-  ]) {
-    expect(stderr).toContain(name)
-  }
-  const { BERTH_STORAGE__S3__ACCESS_KEY_ID: _id, ...rest } = environment
-  const open = Object.fromEntries(Object.entries(rest).filter(([name]) => !(name in secrets)))
-  const url = 'postgres://berth@db.example.com/berth?sslmode=require'
-  expect(readConfig(path, {})).toEqual(readConfig(undefined, { ...open, BERTH_METADATA__URL: url }))
-})
-
-test('the defaults are written so that they are read again', async () => {
-  const { exitCode, stdout } = await runBerth(['config', '--output', 'yaml'])
-  const path = join(newFolder(), 'berth.yaml')
-  writeFileSync(path, stdout)
+test('the settings for people have masked secrets', async () => {
+  const { exitCode, stdout, stderr } = await runBerthHere(['config'], environment, newFolder())
 
   expect(exitCode).toBe(0)
-  expect(readConfig(path, {})).toEqual(readConfig(undefined, {}))
+  expect(stdout).toContain('server.port: 0\n')
+  expect(stdout).toContain('identity.admin_api_key: [secret]')
+  expect(stdout + stderr).not.toContain('hush')
 })

@@ -1,54 +1,39 @@
-import { describe, expect, test } from 'bun:test'
-import { type PeerSettings, Peers } from '../../../src/http/peers.ts'
+// The origin of this server, from which the addresses in challenges and the check of cookies follow.
+import { expect, test } from 'bun:test'
+import { Peers } from '../../../src/http/peers.ts'
 
 const proxy = '10.0.0.1'
 const outside = '203.0.113.9'
+const origin = 'registry.example.com'
 
-/** What is believed of a request with these headers, from this address. */
-function seen(
-  fields: Readonly<Record<string, string>>,
-  from: string | undefined,
-  settings: Partial<PeerSettings> = {},
-) {
-  const peers = new Peers({ publicUrl: undefined, trustedProxies: ['10.0.0.0/8'], ...settings }, () => from)
-  const request = new Request('http://x/', { headers: fields })
-  return {
-    origin: peers.originOf(request),
-    networks: peers.networksOf(request).map(({ name, share }) => `${share} x ${name}`),
+test.each([
+  ['https', proxy, 'https://registry.example.com'],
+  ['http', proxy, 'http://registry.example.com'],
+  ['https', outside, 'http://registry.example.com'],
+  ['https', undefined, 'http://registry.example.com'],
+  ['gopher', proxy, 'http://registry.example.com'],
+  ['https, http', proxy, 'http://registry.example.com'],
+  ['', proxy, 'http://registry.example.com'],
+])('with the forwarded scheme %p from %p is %p', (scheme, from, expected) => {
+  const peers = new Peers({ publicUrl: undefined, trustedProxies: ['10.0.0.0/8'] }, () => from)
+  const request = new Request('http://x/', { headers: { host: origin, 'x-forwarded-proto': scheme } })
+  expect(peers.originOf(request)).toBe(expected)
+})
+
+test.each([
+  [
+    'the configured one, whatever the request says',
+    'https://registry.example.com',
+    'evil.example',
+    'https://registry.example.com',
+  ],
+  ['otherwise the Host, and never a forwarded host', undefined, '127.0.0.1:5000', 'http://127.0.0.1:5000'],
+  ['localhost without a Host', undefined, undefined, 'http://localhost'],
+])('is %s', (_, publicUrl, host, expected) => {
+  for (const from of [proxy, outside]) {
+    const peers = new Peers({ publicUrl, trustedProxies: ['10.0.0.0/8'] }, () => from)
+    const forwarded = { 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' }
+    const request = new Request('http://x/', { headers: { ...forwarded, ...(host === undefined ? {} : { host }) } })
+    expect([from, peers.originOf(request)]).toEqual([from, expected])
   }
-}
-
-describe('the origin of this server', () => {
-  test('is the configured origin, whatever the request says', () => {
-    const settings = { publicUrl: 'https://registry.example.com' }
-    const fields = { host: 'evil.example', 'x-forwarded-proto': 'http', 'x-forwarded-host': 'evil.example' }
-
-    expect(seen(fields, proxy, settings).origin).toBe('https://registry.example.com')
-  })
-
-  test('is otherwise the Host of the request, and never a forwarded host', () => {
-    const fields = { host: '127.0.0.1:5000', 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' }
-
-    expect(seen(fields, outside).origin).toBe('http://127.0.0.1:5000')
-    expect(seen(fields, proxy).origin).toBe('http://127.0.0.1:5000')
-    expect(seen({ 'x-forwarded-host': 'evil.example' }, proxy).origin).toBe('http://localhost')
-  })
-
-  test.each([
-    ['https', proxy, 'https://registry.example.com'],
-    ['http', proxy, 'http://registry.example.com'],
-    ['https', outside, 'http://registry.example.com'],
-    ['https', undefined, 'http://registry.example.com'],
-    ['gopher', proxy, 'http://registry.example.com'],
-    ['https, http', proxy, 'http://registry.example.com'],
-    ['', proxy, 'http://registry.example.com'],
-  ])('has the scheme %p from %p as %p', (scheme, from, origin) => {
-    expect(seen({ host: 'registry.example.com', 'x-forwarded-proto': scheme }, from).origin).toBe(origin)
-  })
-
-  test('ignores a forwarded scheme unless the proxy is trusted', () => {
-    const fields = { host: 'registry.example.com', 'x-forwarded-proto': 'https' }
-
-    expect(seen(fields, '127.0.0.1', { trustedProxies: [] }).origin).toBe('http://registry.example.com')
-  })
 })

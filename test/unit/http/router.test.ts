@@ -1,65 +1,33 @@
+// Which route a path finds. Paths that are built from a route and any name: test/fuzz/request-target.test.ts.
 import { describe, expect, test } from 'bun:test'
-import { type Area, apiPrefix, areaOf } from '../../../src/http/mounts.ts'
+import { apiPrefix, areaOf } from '../../../src/http/mounts.ts'
+import { parseTarget } from '../../../src/http/request-target.ts'
 import { Router } from '../../../src/http/router.ts'
 import { registryRoutes, serviceRoutes } from '../../../src/http/routes.ts'
 import { catchRefusal, refusalOf } from '../../support/basics/outcomes.ts'
 
 const router = new Router(registryRoutes, serviceRoutes)
-const mounts = ['/v2', `${apiPrefix}/v2`] as const
 const digest = `sha256:${'0'.repeat(64)}`
-const id = '01234567-89ab-cdef-0123-456789abcdef'
 
 function find(method: string, path: string): Readonly<Record<string, unknown>> {
   const { route, values } = router.find(areaOf(path, true), path, method)
   return { operationId: route.operationId, ...values }
 }
 
-/** Names made of the words that routes are made of. */
-const oddNames = [
-  'a',
-  'blobs',
-  'manifests',
-  'tags',
-  'uploads',
-  'referrers',
-  'a/tags/list',
-  'a/blobs/uploads',
-  'a/manifests/x',
-  'tags/list/tags/list',
-  'v2/a',
-  'a/blobs/sha256/manifests/latest/tags/list',
-]
-
-describe.each(mounts)('under %s', (mount) => {
-  test.each(oddNames)('the repository %p is found by every route', (name) => {
-    const at = `${mount}/${name}`
-    expect(find('GET', `${at}/manifests/x`)).toEqual({ operationId: 'getImageTagManifest', name, reference: 'x' })
-    expect(find('PUT', `${at}/manifests/${digest}`)).toEqual({
-      operationId: 'putImageTagManifest',
-      name,
-      reference: digest,
-    })
-    expect(find('DELETE', `${at}/manifests/list`)).toEqual({ operationId: 'deleteManifest', name, reference: 'list' })
-    expect(find('GET', `${at}/tags/list`)).toEqual({ operationId: 'getImageTagsList', name })
-    expect(find('GET', `${at}/referrers/${digest}`)).toEqual({ operationId: 'getImageDigestReferrers', name, digest })
-    expect(find('GET', `${at}/blobs/${digest}`)).toEqual({ operationId: 'getBlob', name, digest })
-    expect(find('DELETE', `${at}/blobs/${digest}`)).toEqual({ operationId: 'deleteBlob', name, digest })
-    expect(find('POST', `${at}/blobs/uploads/`)).toEqual({ operationId: 'postUpload', name })
-    expect(find('POST', `${at}/blobs/uploads`)).toEqual({ operationId: 'postUploadWithoutSlash', name })
-    for (const method of ['PATCH', 'PUT', 'GET', 'DELETE']) {
-      const operationId = `${method.toLowerCase()}Upload`
-      expect(find(method, `${at}/blobs/uploads/${id}`)).toEqual({ operationId, name, id })
-    }
-  })
-
-  test('the authentication check has a path with and one without a slash', () => {
-    expect(find('GET', mount)).toEqual({ operationId: 'checkAuthentication' })
-    expect(find('GET', `${mount}/`)).toEqual({ operationId: 'checkAuthentication' })
-  })
-
-  test('HEAD finds the route of GET', () => {
-    expect(find('HEAD', `${mount}/a/manifests/x`)['operationId']).toBe('getImageTagManifest')
-    expect(refusalOf(() => find('HEAD', `${mount}/a/blobs/uploads/`))).toBe('method-unsupported')
+describe.each(['/v2', `${apiPrefix}/v2`])('under %s', (mount) => {
+  test.each([
+    ['GET', '', { operationId: 'checkAuthentication' }],
+    ['GET', '/', { operationId: 'checkAuthentication' }],
+    ['HEAD', '/a/manifests/x', { operationId: 'getImageTagManifest', name: 'a', reference: 'x' }],
+    ['POST', '/a/blobs/uploads', { operationId: 'postUploadWithoutSlash', name: 'a' }],
+    // A name that is made of the words of routes.
+    [
+      'GET',
+      '/a/blobs/sha256/manifests/latest/tags/list/tags/list',
+      { operationId: 'getImageTagsList', name: 'a/blobs/sha256/manifests/latest/tags/list' },
+    ],
+  ])('%s %s is found', (method, path, found) => {
+    expect(find(method, mount + path)).toEqual(found)
   })
 
   test.each([
@@ -72,49 +40,35 @@ describe.each(mounts)('under %s', (mount) => {
     '/a/blobs/',
     '/tags/list',
     '/_Catalog',
-  ])('there is nothing at %p', (path) => {
-    expect(refusalOf(() => find('GET', mount + path))).toBe('route-unknown')
-  })
+  ])('there is nothing at %p', (path) => expect(refusalOf(() => find('GET', mount + path))).toBe('route-unknown'))
 
-  test('an unsupported method is refused with a list of the supported methods', () => {
-    const allowed = (method: string, path: string) => {
-      const refusal = catchRefusal(() => find(method, mount + path))
-      expect(refusal?.refusal).toBe('method-unsupported')
-      return refusal?.details[0]?.['allow']
-    }
-    expect(allowed('POST', '/a/manifests/x')).toBe('GET, HEAD, PUT, DELETE')
-    expect(allowed('GET', '/a/blobs/uploads/')).toBe('POST')
-    expect(allowed('PUT', `/a/blobs/${digest}`)).toBe('GET, HEAD, DELETE')
-    expect(allowed('TRACE', '/_catalog')).toBe('GET, HEAD')
-    expect(allowed('get', '/_catalog')).toBe('GET, HEAD')
-    expect(allowed('toString', '/')).toBe('GET, HEAD')
+  test.each([
+    ['POST', '/a/manifests/x', 'GET, HEAD, PUT, DELETE'],
+    ['GET', '/a/blobs/uploads/', 'POST'],
+    ['HEAD', '/a/blobs/uploads/', 'POST'],
+    ['PUT', `/a/blobs/${digest}`, 'GET, HEAD, DELETE'],
+    ['TRACE', '/_catalog', 'GET, HEAD'],
+    ['get', '/_catalog', 'GET, HEAD'],
+    ['toString', '/', 'GET, HEAD'],
+  ])('%s %s is refused with the list of the supported methods', (method, path, allow) => {
+    const refusal = catchRefusal(() => find(method, mount + path))
+    expect([refusal?.refusal, refusal?.details[0]?.['allow']]).toEqual(['method-unsupported', allow])
   })
 })
 
 describe('the area of a path', () => {
-  const kinds = (path: string, hasRootMount: boolean): Area => areaOf(path, hasRootMount)
+  const service = { kind: 'service' } as const
+  const registryAt = (mount: string) => ({ kind: 'registry', mount }) as never
 
-  test('is one of the two mounts, or the service', () => {
-    expect(kinds('/v2/a', true)).toEqual({ kind: 'registry', mount: '/v2' })
-    expect(kinds(`${apiPrefix}/v2/a`, true)).toEqual({ kind: 'registry', mount: `${apiPrefix}/v2` })
-    for (const path of [
-      '/',
-      '/v2x',
-      '/V2/',
-      '/v1/',
-      `${apiPrefix}/v2x`,
-      `${apiPrefix}/stats`,
-      '/api/2024-01-01/v2/a',
-      '',
-    ]) {
-      expect(kinds(path, true)).toEqual({ kind: 'service' })
-    }
-  })
-
-  test('is the service at /v2/ if the root mount is off', () => {
-    expect(kinds('/v2/', false)).toEqual({ kind: 'service' })
-    expect(kinds('/v2', false)).toEqual({ kind: 'service' })
-    expect(kinds(`${apiPrefix}/v2/`, false)).toEqual({ kind: 'registry', mount: `${apiPrefix}/v2` })
+  test.each([
+    ['/v2/a', true, registryAt('/v2')],
+    [`${apiPrefix}/v2/a`, true, registryAt(`${apiPrefix}/v2`)],
+    [`${apiPrefix}/v2/a`, false, registryAt(`${apiPrefix}/v2`)],
+    ...['/v2/', '/v2'].map((path) => [path, false, service] as const),
+    ...['/', '', '/v2x', '/V2/', '/v1/'].map((path) => [path, true, service] as const),
+    ...[`${apiPrefix}/v2x`, `${apiPrefix}/stats`, '/api/2024-01-01/v2/a'].map((path) => [path, true, service] as const),
+  ] as const)('%s, where the root mount is %p', (path, hasRootMount, area) => {
+    expect(areaOf(path, hasRootMount)).toEqual(area)
   })
 })
 
@@ -135,4 +89,13 @@ test('operation ids are unique, and so are pairs of method and pattern', () => {
   for (const table of [registryRoutes, serviceRoutes]) {
     expect(new Set(table.map((row) => `${row.method} ${row.pattern}`)).size).toBe(table.length)
   }
+})
+
+// Over HTTP: test/bad-input/paths.test.ts. Here they arrive as they are, because no URL resolves their dots before.
+test.each([
+  ...['/v2//a', '//v2/a', '/v2/a//', '/v2/a%2fb', '/v2/a%2Fb', '/v2/a%5cb', '/v2/a%5Cb', '/v2/%2e%2e/a', '/v2/%2E/a'],
+  ...['/v2/a%00', '/v2/a%0d%0aX', '/v2/a%09', '/v2/a%1F', '/v2/a%7f', '/v2/a%', '/v2/a%2', '/v2/a%zz', '/v2/%c0%af'],
+  ...['/v2/%e0%80%af', '/v2/%ff', '/v2/%ed%a0%80', '/v2/a%C2%9B31m', '/v2/a%C2%85', '/v2/a%E2%80%AE', '/v2/a%C3%A9'],
+])('%p is refused, because two readers could read it differently', (path) => {
+  expect(refusalOf(() => parseTarget(`http://127.0.0.1:5000${path}`))).toBe('path-invalid')
 })

@@ -1,5 +1,5 @@
 // The settings of both ends of a move, and the environment variables of each.
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError, readConfig, readMoveConfigs } from '../../../../src/app/config.ts'
@@ -14,80 +14,60 @@ function fileWith(text: string): string {
   return file
 }
 
-describe('the settings of both ends of a move', () => {
-  test('come from two files', () => {
-    const { source, target } = readMoveConfigs(fileWith('data_dir: /old'), fileWith('data_dir: /new'), {})
+function placesOf(environment: Readonly<Record<string, string>>): readonly string[] {
+  const config = readConfig(fileWith(''), environment)
+  return [describeMetadata(config), describeBlobs(config)]
+}
 
-    expect([source.dataDir, target.dataDir]).toEqual(['/old', '/new'])
-  })
-
-  test('come from the environment, with a prefix for each end, before the files', () => {
-    const environment = {
+test('come from the environment, with a prefix for each end, and then from two files', () => {
+  const { source, target } = readMoveConfigs(
+    fileWith('data_dir: /file\nserver: { host: 10.0.0.1 }'),
+    fileWith('data_dir: /new\nstorage: { s3: { bucket: new-bucket, region: us-9 } }'),
+    {
       BERTH_DATA_DIR: '/old',
       BERTH_STORAGE__S3__BUCKET: 'old-bucket',
       BERTH_TO_METADATA__URL: 'postgres://berth:secret@new/berth',
       BERTH_TO_STORAGE__S3__REGION: 'eu-1',
-    }
-    const { source, target } = readMoveConfigs(
-      fileWith('data_dir: /file'),
-      fileWith('data_dir: /new\nstorage: { s3: { bucket: new-bucket, region: us-9 } }'),
-      environment,
-    )
-
-    expect([source.dataDir, source.bucket, source.databaseUrl]).toEqual(['/old', 'old-bucket', undefined])
-    expect([target.dataDir, target.bucket, target.s3Region]).toEqual(['/new', 'new-bucket', 'eu-1'])
-    expect(target.databaseUrl).toBe('postgres://berth:secret@new/berth')
-  })
-
-  test('share the variables of other programs', () => {
-    const { source, target } = readMoveConfigs(fileWith(''), fileWith(''), {
+      // A variable of other programs is for both.
       AWS_REGION: 'mars-1',
-      BERTH_TO_DATA_DIR: '/n',
-    })
+    },
+  )
 
-    expect([source.s3Region, target.s3Region]).toEqual(['mars-1', 'mars-1'])
-  })
-
-  test('are refused with the name of each wrong setting and its end', () => {
-    const read = () =>
-      readMoveConfigs(fileWith(''), fileWith('zzz: 1'), { BERTH_TO_SERVER__PORT: 'x', BERTH_TO_NOTHING: '1' })
-
-    expect(read).toThrow(ConfigError)
-    for (const words of [
-      'target of the move: zzz',
-      'target of the move: BERTH_TO_SERVER__PORT: "x"',
-      'target of the move: BERTH_TO_NOTHING',
-    ]) {
-      expect(read).toThrow(words)
-    }
+  const old = { dataDir: '/old', host: '10.0.0.1', bucket: 'old-bucket', databaseUrl: undefined, s3Region: 'mars-1' }
+  expect(source).toMatchObject(old)
+  expect(target).toMatchObject({
+    ...{ dataDir: '/new', host: '127.0.0.1', bucket: 'new-bucket', s3Region: 'eu-1' },
+    databaseUrl: 'postgres://berth:secret@new/berth',
   })
 })
 
-describe('the place of a store', () => {
-  const described = (environment: Readonly<Record<string, string>>) => {
-    const config = readConfig(fileWith(''), environment)
-    return [describeMetadata(config), describeBlobs(config)]
+test('are refused with the name of each wrong setting and its end', () => {
+  const wrong = { BERTH_TO_SERVER__PORT: 'x', BERTH_TO_NOTHING: '1' }
+  const read = () => readMoveConfigs(fileWith(''), fileWith('zzz: 1'), wrong)
+
+  expect(read).toThrow(ConfigError)
+  for (const words of ['zzz', 'BERTH_TO_SERVER__PORT: "x"', 'BERTH_TO_NOTHING']) {
+    expect(read).toThrow(`target of the move: ${words}`)
   }
+})
 
-  test('is described without secrets', () => {
-    const secrets = {
-      BERTH_METADATA__URL: 'postgres://berth:canary@db.example.com:5433/berth?password=canary',
-      BERTH_STORAGE__S3__BUCKET: 'images',
-      BERTH_STORAGE__S3__PREFIX: 'berth/',
-      BERTH_STORAGE__S3__ACCESS_KEY_ID: 'canary',
-      BERTH_STORAGE__S3__SECRET_ACCESS_KEY: 'canary-canary',
-    }
-    expect(described(secrets)).toEqual([
-      'postgres://db.example.com:5433/berth',
-      'https://s3.us-east-1.amazonaws.com/images/berth/',
-    ])
-  })
+test('the place of a store is described without secrets', () => {
+  const secrets = {
+    BERTH_METADATA__URL: 'postgres://berth:canary@db.example.com:5433/berth?password=canary',
+    BERTH_STORAGE__S3__BUCKET: 'images',
+    BERTH_STORAGE__S3__PREFIX: 'berth/',
+    BERTH_STORAGE__S3__ACCESS_KEY_ID: 'canary',
+    BERTH_STORAGE__S3__SECRET_ACCESS_KEY: 'canary-canary',
+  }
+  expect(placesOf(secrets)).toEqual([
+    'postgres://db.example.com:5433/berth',
+    'https://s3.us-east-1.amazonaws.com/images/berth/',
+  ])
+})
 
-  test('is the same for two names of one folder', () => {
-    const folder = newFolder()
-    expect(described({ BERTH_DATA_DIR: folder })).toEqual(
-      described({ BERTH_DATA_DIR: `${folder}/../${folder.split('/').at(-1)}` }),
-    )
-    expect(described({ BERTH_DATA_DIR: folder })).not.toEqual(described({ BERTH_DATA_DIR: `${folder}/other` }))
-  })
+test('the place of a store is the same for two names of one folder', () => {
+  const folder = newFolder()
+  const places = placesOf({ BERTH_DATA_DIR: folder })
+  expect(placesOf({ BERTH_DATA_DIR: `${folder}/../${folder.split('/').at(-1)}` })).toEqual(places)
+  expect(placesOf({ BERTH_DATA_DIR: `${folder}/other` })).not.toEqual(places)
 })
