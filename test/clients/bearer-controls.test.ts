@@ -1,11 +1,10 @@
 // Bearer mode can go wrong in ways that a client must notice. Each is provoked here, and then a push must fail: so a push
 // that succeeds elsewhere has got a token that was worth something.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type CommandResult, Workspace } from '../support/basics/command.ts'
+import type { CommandResult } from '../support/basics/command.ts'
 import type { BerthProcess } from '../support/server/berth-process.ts'
 import { hasTools, hookTimeoutMs } from './client-suite.ts'
 import { ContainerdRun } from './containerd.ts'
-import { type Daemon, startContainerd, startDockerEngine } from './daemons.ts'
 import { DockerRun } from './docker-run.ts'
 import { Servers } from './servers.ts'
 import { SkopeoRun } from './skopeo-run.ts'
@@ -26,43 +25,33 @@ async function skopeo(): Promise<Pusher> {
       const flags = ['--dest-tls-verify=false', '--dest-creds', `apikey:${berth.apiKey}`]
       return run.attempt('copy', ...flags, run.local('single'), run.remote('controls/app:1'))
     },
-    stop: async () => run.workspace.remove(),
+    stop: () => run.stop(),
   }
 }
 
 async function containerd(): Promise<Pusher> {
-  const { shared } = servers
-  const run = new ContainerdRun(shared(), '')
-  const daemon: Daemon = await startContainerd(run.workspace)
-  await run.prepare()
+  const run = await ContainerdRun.start(servers.shared(), '')
   return {
     async push(berth) {
       await run.nameServer(berth)
       return run.push(run.access(berth.apiKey), `${berth.host}/controls/app:1`, 'made:single')
     },
-    async stop() {
-      await daemon.stop()
-      run.workspace.remove()
-    },
+    stop: () => run.stop(),
   }
 }
 
 async function docker(): Promise<Pusher> {
-  const workspace = new Workspace('docker-control')
-  const daemon = await startDockerEngine(workspace)
+  const engine = await DockerRun.start(() => servers.shared())
   return {
     async push(berth) {
-      const run = new DockerRun(() => berth, workspace)
+      const run = engine.at(berth)
       // By hand, because a login would fail first.
       const auths = { [berth.host]: { auth: btoa(`apikey:${berth.apiKey}`) } }
-      await Bun.write(workspace.path('docker-config/config.json'), JSON.stringify({ auths }))
+      await Bun.write(run.workspace.path('docker-config/config.json'), JSON.stringify({ auths }))
       await run.load(run.remote('controls/app:1'))
-      return workspace.run(run.argv('push', run.remote('controls/app:1')), { mayFail: true })
+      return run.workspace.run(run.argv('push', run.remote('controls/app:1')), { mayFail: true })
     },
-    async stop() {
-      await daemon.stop()
-      workspace.remove()
-    },
+    stop: () => engine.stop(),
   }
 }
 

@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, expect } from 'bun:test'
+import { expect } from 'bun:test'
 import { type CommandResult, Workspace } from '../support/basics/command.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { compareContent, layoutSource, readContent, registrySource } from '../support/clients/image-content.ts'
 import { makeImage, OciLayout } from '../support/clients/oci-layout.ts'
 import type { BerthProcess } from '../support/server/berth-process.ts'
 import { type AnonymousClient, expectRefused, withOpenServer } from './anonymous.ts'
-import type { ClientMatrix } from './client-matrix.ts'
-import { clientSuite, hookTimeoutMs, type Prove } from './client-suite.ts'
-import { type Daemon, startContainerd } from './daemons.ts'
+import { describeClient, prove } from './client-suite.ts'
+import { startContainerd } from './daemons.ts'
 import { bearerToken, type Servers, wrongKey } from './servers.ts'
 
 const prefix = '/api/2023-12-28'
 const tools = ['containerd', 'ctr', 'tar'] as const
-/** `ctr` takes its credentials with each command; there is no login to keep them. */
-const verbs = ['push', 'pull', 'multi-arch', 'anonymous'] as const
 
 const attemptsMax = 3
 /** Of the connection between the two on this machine: a registry speaks no gRPC. */
@@ -27,11 +25,35 @@ export class ContainerdRun {
   readonly layout = new OciLayout(this.workspace.path('layout'))
   readonly source = layoutSource(this.layout.folder)
 
-  constructor(berth: BerthProcess, mount: string) {
+  readonly #toStop: (() => Promise<unknown>)[]
+
+  private constructor(berth: BerthProcess, mount: string, toStop: (() => Promise<unknown>)[]) {
     this.berth = berth
     this.mount = mount
+    this.#toStop = toStop
     this.layout.addImage('single', makeImage(3))
     this.layout.addIndex('multi', [makeImage(2), makeImage(2, 'arm64')])
+  }
+
+  /** Imports the layout as `made:single` and `made:multi`, and names the server under its mount. */
+  static async start(
+    berth: BerthProcess,
+    mount: string,
+    ...toStop: (() => Promise<unknown>)[]
+  ): Promise<ContainerdRun> {
+    const run = new ContainerdRun(berth, mount, toStop)
+    const daemon = await startContainerd(run.workspace)
+    toStop.unshift(() => daemon.stop())
+    await run.nameServer(berth)
+    const archive = run.workspace.path('layout.tar')
+    await run.workspace.run(['tar', '-C', run.layout.folder, '-cf', archive, '.'])
+    await run.ctr('images', 'import', '--no-unpack', '--all-platforms', '--base-name', 'made', archive)
+    return run
+  }
+
+  async stop(): Promise<void> {
+    for (const stop of this.#toStop) await stop()
+    this.workspace.remove()
   }
 
   ctr(...args: string[]) {
@@ -71,14 +93,6 @@ export class ContainerdRun {
     return registrySource(this.berth.url + this.mount, this.berth.apiKey, repository)
   }
 
-  /** Imports the layout as `made:single` and `made:multi`, and names the server under its mount. */
-  async prepare(): Promise<void> {
-    await this.nameServer(this.berth)
-    const archive = this.workspace.path('layout.tar')
-    await this.workspace.run(['tar', '-C', this.layout.folder, '-cf', archive, '.'])
-    await this.ctr('images', 'import', '--no-unpack', '--all-platforms', '--base-name', 'made', archive)
-  }
-
   async nameServer({ url, host }: BerthProcess): Promise<void> {
     const address = url + this.mount
     const hosts = `server = '${address}'\n[host.'${address}']\n  capabilities = ['pull', 'resolve', 'push']\n`
@@ -107,65 +121,35 @@ export class ContainerdRun {
 }
 
 /** The same proofs at the root, and under the prefix of a server that has no root mount: so the prefix was used. */
-export function containerdSuites(matrix: ClientMatrix, servers: Servers): void {
-  containerdSuite(matrix, 'containerd at the root', servers, '', async () => ({
-    berth: servers.shared(),
-    stop: async () => {},
-  }))
-  containerdSuite(matrix, `containerd under ${prefix}`, servers, prefix, async () => {
-    const own = await servers.startOther({ BERTH_REGISTRY__ROOT_MOUNT: 'false' })
-    return { berth: own, stop: async () => void (await own.stop()) }
-  })
-}
-
-interface Server {
-  readonly berth: BerthProcess
-  stop(): Promise<void>
-}
-
-function containerdSuite(
-  matrix: ClientMatrix,
-  client: string,
-  servers: Servers,
-  mount: string,
-  start: () => Promise<Server>,
-): void {
-  let started: ContainerdRun | undefined
-  const run = (): ContainerdRun => {
-    if (started === undefined) throw new Error('containerd did not start')
-    return started
+export function containerdTests(servers: Servers): void {
+  const { challenge } = servers
+  for (const mount of ['', prefix]) {
+    const start = async () => {
+      if (mount === '') return ContainerdRun.start(servers.shared(), mount)
+      const own = await servers.startOther({ BERTH_REGISTRY__ROOT_MOUNT: 'false' })
+      return ContainerdRun.start(own, mount, () => own.stop())
+    }
+    const client = `containerd ${mount === '' ? 'at the root' : `under ${prefix}`}`
+    let run: ContainerdRun
+    describeClient({ client, tools, challenge, berth: () => run.berth }, () => {
+      run = useRunning(start)
+      proveRefusals(run)
+      proveCopies(run)
+      proveAnonymous(run, servers)
+    })
   }
-  const spec = { client, tools, verbs, challenge: servers.challenge, berth: () => run().berth }
-  clientSuite(matrix, spec, (prove) => {
-    let server: Server | undefined
-    let daemon: Daemon | undefined
-    beforeAll(async () => {
-      server = await start()
-      started = new ContainerdRun(server.berth, mount)
-      daemon = await startContainerd(started.workspace)
-      await started.prepare()
-    }, hookTimeoutMs)
-    afterAll(async () => {
-      await daemon?.stop()
-      started?.workspace.remove()
-      await server?.stop()
-    }, hookTimeoutMs)
-    proveRefusals(prove, run)
-    proveCopies(prove, run)
-    proveAnonymous(prove, run, servers)
-  })
 }
 
-function proveRefusals(prove: Prove, run: () => ContainerdRun): void {
-  prove('push', 'a push with a wrong key is refused as unauthorized', async () => {
-    const { code, output } = await run().push(run().access(wrongKey()), run().remote('ctr/wrong-key:1'), 'made:single')
+function proveRefusals(run: ContainerdRun): void {
+  prove('a push with a wrong key is refused as unauthorized', async () => {
+    const { code, output } = await run.push(run.access(wrongKey()), run.remote('ctr/wrong-key:1'), 'made:single')
     expect(code).not.toBe(0)
     expect(output).toContain('401 Unauthorized')
   })
 
-  prove('pull', 'a pull with a wrong key is refused as unauthorized', async () => {
-    const pull = run().argv('images', 'pull', ...run().access(wrongKey()), run().remote('ctr/wrong-key:1'))
-    const { code, output } = await run().workspace.run(pull, { mayFail: true })
+  prove('a pull with a wrong key is refused as unauthorized', async () => {
+    const pull = run.argv('images', 'pull', ...run.access(wrongKey()), run.remote('ctr/wrong-key:1'))
+    const { code, output } = await run.workspace.run(pull, { mayFail: true })
     expect(code).not.toBe(0)
     expect(output).toContain('401 Unauthorized')
   })
@@ -175,52 +159,48 @@ function expectPushed({ code, output }: CommandResult): void {
   if (code !== 0) throw new Error(`the push ended with ${code}:\n${output}`)
 }
 
-function proveCopies(prove: Prove, run: () => ContainerdRun): void {
-  prove(['push', 'pull'], 'an image goes up and comes back byte for byte', async () => {
-    const access = run().access(run().berth.apiKey)
-    expectPushed(await run().push(access, run().remote('ctr/single:1'), 'made:single'))
-    const expected = await readContent(run().source, 'single')
-    compareContent(expected, await readContent(run().pushed('ctr/single'), '1'))
-    compareContent(expected, await run().pullAndExport(run().remote('ctr/single:1'), access))
+function proveCopies(run: ContainerdRun): void {
+  prove('an image goes up and comes back byte for byte', async () => {
+    const access = run.access(run.berth.apiKey)
+    expectPushed(await run.push(access, run.remote('ctr/single:1'), 'made:single'))
+    const expected = await readContent(run.source, 'single')
+    compareContent(expected, await readContent(run.pushed('ctr/single'), '1'))
+    compareContent(expected, await run.pullAndExport(run.remote('ctr/single:1'), access))
   })
 
-  prove(['push', 'pull'], 'an image is pushed and pulled with an access token', async () => {
-    const access = run().access(await bearerToken(run().berth), 'bearer')
-    expectPushed(await run().push(access, run().remote('ctr/bearer:1'), 'made:single'))
-    const expected = await readContent(run().source, 'single')
-    compareContent(expected, await run().pullAndExport(run().remote('ctr/bearer:1'), access))
+  prove('an image is pushed and pulled with an access token', async () => {
+    const access = run.access(await bearerToken(run.berth), 'bearer')
+    expectPushed(await run.push(access, run.remote('ctr/bearer:1'), 'made:single'))
+    const expected = await readContent(run.source, 'single')
+    compareContent(expected, await run.pullAndExport(run.remote('ctr/bearer:1'), access))
   })
 
-  prove(
-    ['push', 'pull', 'multi-arch'],
-    'an index over two platforms goes up and comes back byte for byte',
-    async () => {
-      const access = run().access(run().berth.apiKey)
-      expectPushed(await run().push(access, run().remote('ctr/multi:1'), 'made:multi'))
-      const expected = await readContent(run().source, 'multi')
-      compareContent(expected, await readContent(run().pushed('ctr/multi'), '1'))
-      compareContent(expected, await run().pullAndExport(run().remote('ctr/multi:1'), access))
-    },
-  )
+  prove('an index over two platforms goes up and comes back byte for byte', async () => {
+    const access = run.access(run.berth.apiKey)
+    expectPushed(await run.push(access, run.remote('ctr/multi:1'), 'made:multi'))
+    const expected = await readContent(run.source, 'multi')
+    compareContent(expected, await readContent(run.pushed('ctr/multi'), '1'))
+    compareContent(expected, await run.pullAndExport(run.remote('ctr/multi:1'), access))
+  })
 
-  prove('push', 'a second push of the same image succeeds', async () => {
-    const access = run().access(run().berth.apiKey)
-    expectPushed(await run().push(access, run().remote('ctr/single:1'), 'made:single'))
-    compareContent(await readContent(run().source, 'single'), await readContent(run().pushed('ctr/single'), '1'))
+  prove('a second push of the same image succeeds', async () => {
+    const access = run.access(run.berth.apiKey)
+    expectPushed(await run.push(access, run.remote('ctr/single:1'), 'made:single'))
+    compareContent(await readContent(run.source, 'single'), await readContent(run.pushed('ctr/single'), '1'))
   })
 }
 
-function proveAnonymous(prove: Prove, run: () => ContainerdRun, servers: Servers): void {
-  prove('anonymous', 'an anonymous client pulls only public repositories, and pushes nothing', async () => {
-    const [image, folder] = [makeImage(2), run().workspace.path('open')]
-    const pullOf = (name: string) => run().argv('images', 'pull', ...run().anonymous(), '--snapshotter', 'native', name)
+function proveAnonymous(run: ContainerdRun, servers: Servers): void {
+  prove('an anonymous client pulls only public repositories, and pushes nothing', async () => {
+    const [image, folder] = [makeImage(2), run.workspace.path('open')]
+    const pullOf = (name: string) => run.argv('images', 'pull', ...run.anonymous(), '--snapshotter', 'native', name)
     const anonymous: AnonymousClient = {
-      pull: (name) => run().workspace.run(pullOf(name), { mayFail: true }),
-      push: (name) => run().push(run().anonymous(), name, 'made:single'),
+      pull: (name) => run.workspace.run(pullOf(name), { mayFail: true }),
+      push: (name) => run.push(run.anonymous(), name, 'made:single'),
     }
     await withOpenServer(servers, { folder, image }, async (berth) => {
-      await run().nameServer(berth)
-      const pulled = await run().pullAndExport(`${berth.host}/public/x:1`, run().anonymous())
+      await run.nameServer(berth)
+      const pulled = await run.pullAndExport(`${berth.host}/public/x:1`, run.anonymous())
       compareContent(await readContent(layoutSource(folder), '1'), pulled)
       await expectRefused(anonymous, berth, /authoriz|401 Unauthorized/)
     })

@@ -5,7 +5,6 @@ import { Workspace } from '../support/basics/command.ts'
 import { compareContent, layoutSource, readContent } from '../support/clients/image-content.ts'
 import { makeImage, OciLayout } from '../support/clients/oci-layout.ts'
 import { startBerth } from '../support/server/berth-process.ts'
-import { ClientMatrix } from './client-matrix.ts'
 import { hasTools } from './client-suite.ts'
 
 describe('control runs', () => {
@@ -47,18 +46,6 @@ describe('control runs', () => {
   test('an empty image is never taken for the same', () => {
     const nothing = { root: 'sha256:none', parts: new Map() }
     expect(() => compareContent(nothing, nothing)).toThrow('no content')
-  })
-
-  test('one failure spoils its cell of the matrix for good', () => {
-    const matrix = new ClientMatrix()
-    matrix.addRow('client', 'bearer', ['push'])
-    matrix.addRow('client', 'basic', ['push'])
-    expect(matrix.toString()).toContain('not run')
-    matrix.record('client', 'bearer', 'push', false)
-    matrix.record('client', 'bearer', 'push', true)
-    expect(matrix.toString()).toMatch(/client +bearer +- +FAILED/)
-    expect(matrix.toString()).toMatch(/client +basic +- +not run/)
-    expect(() => matrix.record('client', 'basic', 'delete', true)).toThrow("client has no 'delete'")
   })
 
   if (!hasTools({ client: 'the control run', tools: ['skopeo'] })) return

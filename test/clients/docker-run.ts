@@ -4,6 +4,7 @@ import { makeDockerArchive, readDockerArchive } from '../support/clients/docker-
 import { registrySource, type UnpackedImage } from '../support/clients/image-content.ts'
 import { type Image, makeImage } from '../support/clients/oci-layout.ts'
 import type { BerthProcess } from '../support/server/berth-process.ts'
+import { type Daemon, startDockerEngine } from './daemons.ts'
 import type { BerthOf } from './servers.ts'
 
 /** The docker command, its engine in the same workspace, and the server that it talks to. */
@@ -12,9 +13,22 @@ export class DockerRun {
   readonly workspace: Workspace
   readonly image: Image = makeImage(3)
 
-  constructor(berth: BerthOf, workspace = new Workspace('docker')) {
+  readonly #engine: Daemon | undefined
+
+  private constructor(berth: BerthOf, workspace: Workspace, engine?: Daemon) {
     this.berth = berth
     this.workspace = workspace
+    this.#engine = engine
+  }
+
+  static async start(berth: BerthOf): Promise<DockerRun> {
+    const workspace = new Workspace('docker')
+    return new DockerRun(berth, workspace, await startDockerEngine(workspace))
+  }
+
+  async stop(): Promise<void> {
+    await this.#engine?.stop()
+    this.workspace.remove()
   }
 
   /** The same docker, talking to another server. */

@@ -1,6 +1,7 @@
 // Podman and buildah share their storage and most of their commands, and so most of their proofs.
-import { afterAll, beforeAll, expect } from 'bun:test'
+import { expect } from 'bun:test'
 import { Workspace } from '../support/basics/command.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { makeDockerArchive, unpackedImage } from '../support/clients/docker-archive.ts'
 import {
   checkContent,
@@ -13,8 +14,7 @@ import {
 } from '../support/clients/image-content.ts'
 import { type Image, imageMediaTypes, makeImage, makeLayer, OciLayout } from '../support/clients/oci-layout.ts'
 import { type AnonymousClient, expectRefused, withOpenServer } from './anonymous.ts'
-import type { ClientMatrix } from './client-matrix.ts'
-import { clientSuite, type Prove } from './client-suite.ts'
+import { describeClient, prove } from './client-suite.ts'
 import { type BerthOf, logins, type Servers, wrongKey } from './servers.ts'
 
 type Program = 'podman' | 'buildah'
@@ -34,6 +34,10 @@ class StorageRun {
     for (const image of this.images) this.layout.addImage(image.platform.architecture, image)
   }
 
+  async stop(): Promise<void> {
+    this.workspace.remove()
+  }
+
   /** The program with its storage, and nothing else of it, in the workspace. */
   argv(...args: string[]): string[] {
     const { workspace } = this
@@ -50,7 +54,7 @@ class StorageRun {
     return [this.program, ...storage, ...(this.program === 'podman' ? [...engine, ...cgroups] : []), ...args]
   }
 
-  run(...args: string[]) {
+  command(...args: string[]) {
     return this.workspace.run(this.argv(...args))
   }
 
@@ -69,21 +73,27 @@ class StorageRun {
 
   /** Brings a made image into the storage and gives its id. */
   async take(architecture: string): Promise<string> {
-    const { stdout } = await this.run('pull', '-q', '--arch', architecture, `oci:${this.layout.folder}:${architecture}`)
+    const { stdout } = await this.command(
+      'pull',
+      '-q',
+      '--arch',
+      architecture,
+      `oci:${this.layout.folder}:${architecture}`,
+    )
     return stdout.trim()
   }
 
   /** Gives the digest that the program says it has pushed. */
   async push(id: string, image: string, ...flags: string[]): Promise<string> {
     const digestFile = this.workspace.path('pushed-digest')
-    await this.run('push', '--tls-verify=false', '--digestfile', digestFile, ...flags, id, this.remote(image))
+    await this.command('push', '--tls-verify=false', '--digestfile', digestFile, ...flags, id, this.remote(image))
     return await Bun.file(digestFile).text()
   }
 
   /** Leaves the storage with no image at all, so that a pull must bring everything. */
   async forgetImages(): Promise<void> {
-    await this.run('rmi', '--all', '--force')
-    expect((await this.run('images', '-q', '-a')).stdout).toBe('')
+    await this.command('rmi', '--all', '--force')
+    expect((await this.command('images', '-q', '-a')).stdout).toBe('')
   }
 
   /** Pulls into the empty storage, and gives what the program itself writes out from there. */
@@ -93,173 +103,148 @@ class StorageRun {
 
   async pullAndExportFrom(address: string, ...flags: string[]): Promise<UnpackedImage> {
     await this.forgetImages()
-    const { stdout } = await this.run('pull', '-q', '--tls-verify=false', ...flags, address)
+    const { stdout } = await this.command('pull', '-q', '--tls-verify=false', ...flags, address)
     const folder = this.workspace.path(`export-${crypto.randomUUID()}`)
-    await this.run('push', stdout.trim(), `oci:${folder}:back`)
+    await this.command('push', stdout.trim(), `oci:${folder}:back`)
     return await readUnpacked(layoutSource(folder), 'back')
   }
 }
 
-export function podmanSuite(matrix: ClientMatrix, servers: Servers): void {
-  storageSuite(matrix, 'podman', servers, proveDockerFormat)
-}
-
-export function buildahSuite(matrix: ClientMatrix, servers: Servers): void {
-  storageSuite(matrix, 'buildah', servers, proveBuild)
-}
-
-type Proofs = (prove: Prove, run: () => StorageRun) => void
-
-const verbs = ['login', 'push', 'pull', 'multi-arch', 'anonymous'] as const
-
-function storageSuite(matrix: ClientMatrix, program: Program, servers: Servers, proveOwn: Proofs): void {
+export function storageTests(program: Program, servers: Servers): void {
   const { challenge, shared: berth } = servers
-  const spec = { client: program, tools: [program, 'tar'], verbs, challenge, berth }
-  clientSuite(matrix, spec, (prove) => {
-    let started: StorageRun | undefined
-    const run = (): StorageRun => {
-      if (started === undefined) throw new Error('the workspace was not made')
-      return started
-    }
-    beforeAll(() => {
-      started = new StorageRun(program, berth)
-    })
-    afterAll(() => started?.workspace.remove())
-
-    proveRefusals(prove, run)
-    proveLogins(prove, run)
-    provePushAndPull(prove, run)
-    proveOwn(prove, run)
-    proveMultiArch(prove, run)
-    proveAnonymous(prove, run, servers)
+  describeClient({ client: program, tools: [program, 'tar'], challenge, berth }, () => {
+    const run = useRunning(async () => new StorageRun(program, berth))
+    proveRefusals(run)
+    proveLogins(run)
+    provePushAndPull(run)
+    if (program === 'podman') proveDockerFormat(run)
+    else proveBuild(run)
+    proveMultiArch(run)
+    proveAnonymous(run, servers)
   })
 }
 
-function proveRefusals(prove: Prove, run: () => StorageRun): void {
-  prove('login', 'a wrong key is refused as unauthorized', async () => {
-    const { code, output } = await run().login('apikey', wrongKey(), true)
+function proveRefusals(run: StorageRun): void {
+  prove('a wrong key is refused as unauthorized', async () => {
+    const { code, output } = await run.login('apikey', wrongKey(), true)
     expect(code).not.toBe(0)
     expect(output).toContain('invalid username/password')
-    const id = await run().take('amd64')
-    const push = ['push', '--tls-verify=false', '--creds', `apikey:${wrongKey()}`, id, run().remote('wrong-key:1')]
-    const refused = await run().workspace.run(run().argv(...push), { mayFail: true })
+    const id = await run.take('amd64')
+    const push = ['push', '--tls-verify=false', '--creds', `apikey:${wrongKey()}`, id, run.remote('wrong-key:1')]
+    const refused = await run.workspace.run(run.argv(...push), { mayFail: true })
     expect(refused.code).not.toBe(0)
     expect(refused.output).toContain('unauthorized')
   })
 }
 
-function proveLogins(prove: Prove, run: () => StorageRun): void {
+function proveLogins(run: StorageRun): void {
   for (const [user, secretOf, title] of logins) {
-    prove(['login', 'push', 'pull'], `logs in as ${title}, and may then push and pull`, async () => {
-      await run().run('logout', '--all')
-      expect((await run().login(user, await secretOf(run().berth()))).output).toContain('Login Succeeded')
-      const digest = await run().push(await run().take('amd64'), `${user}:1`)
-      expect((await readContent(run().pushed(user), '1')).root).toBe(digest)
-      expect(await run().pullAndExport(`${user}:1`)).toEqual(unpackedImage(run().images[0]))
+    prove(`logs in as ${title}, and may then push and pull`, async () => {
+      await run.command('logout', '--all')
+      expect((await run.login(user, await secretOf(run.berth()))).output).toContain('Login Succeeded')
+      const digest = await run.push(await run.take('amd64'), `${user}:1`)
+      expect((await readContent(run.pushed(user), '1')).root).toBe(digest)
+      expect(await run.pullAndExport(`${user}:1`)).toEqual(unpackedImage(run.images[0]))
     })
   }
 }
 
-function provePushAndPull(prove: Prove, run: () => StorageRun): void {
-  prove(['push', 'pull'], 'an image goes up and comes back with the same config and layers', async () => {
-    const digest = await run().push(await run().take('amd64'), 'single:1')
-    const pushed = await readContent(run().pushed('single'), '1')
+function provePushAndPull(run: StorageRun): void {
+  prove('an image goes up and comes back with the same config and layers', async () => {
+    const digest = await run.push(await run.take('amd64'), 'single:1')
+    const pushed = await readContent(run.pushed('single'), '1')
     checkContent(pushed)
     expect(pushed.root).toBe(digest)
-    expect(await readUnpacked(run().pushed('single'), '1')).toEqual(unpackedImage(run().images[0]))
-    expect(await run().pullAndExport('single:1')).toEqual(unpackedImage(run().images[0]))
+    expect(await readUnpacked(run.pushed('single'), '1')).toEqual(unpackedImage(run.images[0]))
+    expect(await run.pullAndExport('single:1')).toEqual(unpackedImage(run.images[0]))
   })
 
-  prove(['push', 'pull'], 'a second push changes nothing, and the image comes by its digest too', async () => {
-    const before = await readContent(run().pushed('single'), '1')
-    const digest = await run().push(await run().take('amd64'), 'single:1')
-    expect(await readUnpacked(run().pushed('single'), '1')).toEqual(unpackedImage(run().images[0]))
+  prove('a second push changes nothing, and the image comes by its digest too', async () => {
+    const before = await readContent(run.pushed('single'), '1')
+    const digest = await run.push(await run.take('amd64'), 'single:1')
+    expect(await readUnpacked(run.pushed('single'), '1')).toEqual(unpackedImage(run.images[0]))
     expect(digest).toBe(before.root)
-    expect(await run().pullAndExport(`single@${digest}`)).toEqual(unpackedImage(run().images[0]))
+    expect(await run.pullAndExport(`single@${digest}`)).toEqual(unpackedImage(run.images[0]))
   })
 }
 
-function proveDockerFormat(prove: Prove, run: () => StorageRun): void {
-  prove(['push', 'pull'], 'an image in the docker schema 2 format goes up and comes back', async () => {
-    const archive = run().workspace.path('docker.tar')
-    const image = run().remote('schema2:1')
-    await Bun.write(archive, makeDockerArchive(image, run().images[0]))
-    await run().run('load', '-i', archive)
-    await run().push(image, 'schema2:1')
-    const manifest = parseManifest(await run().pushed('schema2').readManifest('1'))
+function proveDockerFormat(run: StorageRun): void {
+  prove('an image in the docker schema 2 format goes up and comes back', async () => {
+    const archive = run.workspace.path('docker.tar')
+    const image = run.remote('schema2:1')
+    await Bun.write(archive, makeDockerArchive(image, run.images[0]))
+    await run.command('load', '-i', archive)
+    await run.push(image, 'schema2:1')
+    const manifest = parseManifest(await run.pushed('schema2').readManifest('1'))
     expect(manifest.mediaType).toBe('application/vnd.docker.distribution.manifest.v2+json')
-    const back = await run().pullAndExport('schema2:1')
-    expect(back.diffIds).toEqual(unpackedImage(run().images[0]).diffIds)
+    const back = await run.pullAndExport('schema2:1')
+    expect(back.diffIds).toEqual(unpackedImage(run.images[0]).diffIds)
   })
 }
 
-function proveBuild(prove: Prove, run: () => StorageRun): void {
-  prove(['push', 'pull'], 'an image that it has built itself goes up and comes back', async () => {
-    const file = run().workspace.path('built.txt')
+function proveBuild(run: StorageRun): void {
+  prove('an image that it has built itself goes up and comes back', async () => {
+    const file = run.workspace.path('built.txt')
     await Bun.write(file, makeLayer('built').tar)
-    const container = (await run().run('from', 'scratch')).stdout.trim()
-    await run().run('copy', container, file, '/built.txt')
-    await run().run('commit', container, run().remote('built:1'))
-    await run().run('rm', container)
-    const digest = await run().push(run().remote('built:1'), 'built:1')
-    const pushed = await readContent(run().pushed('built'), '1')
+    const container = (await run.command('from', 'scratch')).stdout.trim()
+    await run.command('copy', container, file, '/built.txt')
+    await run.command('commit', container, run.remote('built:1'))
+    await run.command('rm', container)
+    const digest = await run.push(run.remote('built:1'), 'built:1')
+    const pushed = await readContent(run.pushed('built'), '1')
     checkContent(pushed)
     expect(pushed.root).toBe(digest)
-    expect(await run().pullAndExport('built:1')).toEqual(await readUnpacked(run().pushed('built'), '1'))
+    expect(await run.pullAndExport('built:1')).toEqual(await readUnpacked(run.pushed('built'), '1'))
   })
 }
 
-function proveMultiArch(prove: Prove, run: () => StorageRun): void {
-  prove(
-    ['multi-arch', 'push', 'pull'],
-    'an index that it has put together serves each platform its image',
-    async () => {
-      const list = `${run().program}-list`
-      await run().run('manifest', 'create', list)
-      for (const { platform } of run().images) {
-        await run().push(await run().take(platform.architecture), `multi:${platform.architecture}`)
-        await run().run(
-          'manifest',
-          'add',
-          '--tls-verify=false',
-          list,
-          `docker://${run().remote(`multi:${platform.architecture}`)}`,
-        )
-      }
-      await run().run(
+function proveMultiArch(run: StorageRun): void {
+  prove('an index that it has put together serves each platform its image', async () => {
+    const list = `${run.program}-list`
+    await run.command('manifest', 'create', list)
+    for (const { platform } of run.images) {
+      await run.push(await run.take(platform.architecture), `multi:${platform.architecture}`)
+      await run.command(
         'manifest',
-        'push',
-        '--all',
-        '--format',
-        'oci',
+        'add',
         '--tls-verify=false',
         list,
-        `docker://${run().remote('multi:1')}`,
+        `docker://${run.remote(`multi:${platform.architecture}`)}`,
       )
-      const pushed = await readContent(run().pushed('multi'), '1')
-      checkContent(pushed)
-      expect(pushed.parts.get(pushed.root)?.mediaType).toBe(imageMediaTypes.index)
-      expect([...pushed.parts.values()].filter((part) => part.kind === 'manifest')).toHaveLength(2)
-      await run().run('manifest', 'rm', list)
-      for (const image of run().images) {
-        const back = await run().pullAndExport('multi:1', '--arch', image.platform.architecture)
-        expect(back).toEqual(unpackedImage(image))
-      }
-    },
-  )
+    }
+    await run.command(
+      'manifest',
+      'push',
+      '--all',
+      '--format',
+      'oci',
+      '--tls-verify=false',
+      list,
+      `docker://${run.remote('multi:1')}`,
+    )
+    const pushed = await readContent(run.pushed('multi'), '1')
+    checkContent(pushed)
+    expect(pushed.parts.get(pushed.root)?.mediaType).toBe(imageMediaTypes.index)
+    expect([...pushed.parts.values()].filter((part) => part.kind === 'manifest')).toHaveLength(2)
+    await run.command('manifest', 'rm', list)
+    for (const image of run.images) {
+      const back = await run.pullAndExport('multi:1', '--arch', image.platform.architecture)
+      expect(back).toEqual(unpackedImage(image))
+    }
+  })
 }
 
-function proveAnonymous(prove: Prove, run: () => StorageRun, servers: Servers): void {
-  prove('anonymous', 'an anonymous client pulls only public repositories, and pushes nothing', async () => {
-    const attempt = (...args: string[]) => run().workspace.run(run().argv(...args), { mayFail: true })
+function proveAnonymous(run: StorageRun, servers: Servers): void {
+  prove('an anonymous client pulls only public repositories, and pushes nothing', async () => {
+    const attempt = (...args: string[]) => run.workspace.run(run.argv(...args), { mayFail: true })
     const anonymous: AnonymousClient = {
       pull: (name) => attempt('pull', '--tls-verify=false', name),
-      push: async (name) => attempt('push', '--tls-verify=false', await run().take('amd64'), name),
+      push: async (name) => attempt('push', '--tls-verify=false', await run.take('amd64'), name),
     }
-    const place = { folder: run().workspace.path('open'), image: run().images[0] }
+    const place = { folder: run.workspace.path('open'), image: run.images[0] }
     await withOpenServer(servers, place, async (berth) => {
-      const pulled = await run().pullAndExportFrom(`${berth.host}/public/x:1`)
-      expect(pulled).toEqual(unpackedImage(run().images[0]))
+      const pulled = await run.pullAndExportFrom(`${berth.host}/public/x:1`)
+      expect(pulled).toEqual(unpackedImage(run.images[0]))
       await expectRefused(anonymous, berth, /unauthorized|authentication required/)
     })
   })

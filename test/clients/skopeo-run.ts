@@ -17,6 +17,10 @@ export class SkopeoRun {
     this.berth = berth
   }
 
+  async stop(): Promise<void> {
+    this.workspace.remove()
+  }
+
   skopeo(...args: string[]) {
     return this.workspace.run(['skopeo', '--insecure-policy', ...args])
   }
