@@ -138,7 +138,9 @@ async function expectSame(one: Target, other: Target, path: string): Promise<voi
 }
 
 describe('a registry under load is moved', () => {
-  test('from one data folder to another', () => moveUnderLoad(placeIn(newFolder()), placeIn(newFolder())), 60_000)
+  // The adapters of both ends are in the other directions too. CI tries all three (MATRIX=all).
+  if (process.env['MATRIX'] === 'all')
+    test('from one data folder to another', () => moveUnderLoad(placeIn(newFolder()), placeIn(newFolder())), 60_000)
 
   testNeeding(
     postgres,

@@ -1,11 +1,10 @@
 // Two replicas that collect all the time, an operator's `berth gc` beside them, and clients that push: what is garbage is
 // collected once, and what is not stays.
-import { describe, expect } from 'bun:test'
+import { expect } from 'bun:test'
 import { testNeeding } from '../support/basics/needs.ts'
 import { PushingClients } from '../support/clients/pushing-clients.ts'
-import { ask, checkBlob, expectStatus, openSession, patch, pushBlob } from '../support/clients/registry-client.ts'
+import { pushBlob } from '../support/clients/registry-client.ts'
 import { until } from '../support/clocks/until.ts'
-import { useGatedPair } from '../support/replicas/gated-replica.ts'
 import { startReplicas } from '../support/replicas/replicas.ts'
 import { growBlob, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { auditShared } from '../support/replicas/shared-stores-audit.ts'
@@ -79,50 +78,3 @@ testNeeding(
     }
   },
 )
-
-describe('two collectors', () => {
-  const { pair, race } = useGatedPair()
-
-  async function oldBlobs(name: string, count: number): Promise<string[]> {
-    const digests: string[] = []
-    for (let at = 0; at < count; at += 1) digests.push(await pushBlob(pair.a, name, encode(`${name} ${at}`)))
-    for (const digest of digests) await growBlob(pair.stores, digest)
-    return digests
-  }
-
-  race('share the work: what one is busy with, the other passes over', async () => {
-    await oldBlobs('shared', 10)
-    const hold = await pair.a.hold('before garbage.moveToTrash')
-    const slow = pair.a.collect()
-    await hold.reached
-
-    expect(await pair.b.collect()).toMatchObject({ blobs: 9, purged: 9 })
-    hold.letGo()
-    expect(await slow).toMatchObject({ blobs: 1, purged: 1 })
-  })
-
-  race('share the removal too: what one has taken, the other does not take', async () => {
-    await oldBlobs('removed', 10)
-    const hold = await pair.a.hold('before store.remove')
-    const slow = pair.a.collect()
-    await hold.reached
-
-    expect(await pair.b.collect()).toMatchObject({ blobs: 0, purged: 0 })
-    hold.letGo()
-    expect(await slow).toMatchObject({ blobs: 10, purged: 10 })
-  })
-
-  race('leave an account alone that was disabled at another replica, until it is enabled', async () => {
-    const [digest = ''] = await oldBlobs('disabled', 1)
-    const session = await openSession(pair.b, 'disabled')
-    await expectStatus(202, patch(pair.b, session, encode('unfinished')))
-    await expectStatus(200, ask(pair.b, 'POST', '/api/2023-12-28/disable'))
-
-    expect(await pair.a.collect({ uploadIdleMs: 0 })).toMatchObject({ blobs: 0, uploads: 0, purged: 0 })
-    await expectStatus(200, ask(pair.a, 'POST', '/api/2023-12-28/enable'))
-    expect(await checkBlob(pair.b, 'disabled', digest)).toBe('whole')
-    // It was sent to the queue's end, and is met again when a lease is over.
-    await growBlob(pair.stores, digest)
-    expect(await pair.b.collect({ uploadIdleMs: 0 })).toMatchObject({ blobs: 1, uploads: 1, purged: 2 })
-  })
-})

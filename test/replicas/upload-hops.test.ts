@@ -4,10 +4,8 @@ import { describe, expect } from 'bun:test'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { testNeeding } from '../support/basics/needs.ts'
 import { useRunning } from '../support/basics/running.ts'
-import { openRaw } from '../support/clients/raw-http.ts'
 import {
   ask,
-  authorization,
   checkBlob,
   completeUpload,
   expectStatus,
@@ -16,6 +14,7 @@ import {
   patch,
   receivedBytes,
 } from '../support/clients/registry-client.ts'
+import { beginRequest } from '../support/clients/slow-request.ts'
 import { until } from '../support/clocks/until.ts'
 import { type Replica, startReplicas } from '../support/replicas/replicas.ts'
 import { endTurns, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
@@ -121,19 +120,14 @@ describe('what is read back from S3 when the replica that closes is not the one 
   })
 })
 
-/** A PATCH whose client is gone in the middle of its body. */
-async function cutPatch({ url }: Replica, session: string, first: number, bytes: Uint8Array, sent: number) {
-  const connection = await openRaw(Number(new URL(url).port))
-  const head = [
-    `PATCH ${session} HTTP/1.1`,
-    `Host: ${new URL(url).host}`,
-    `Authorization: ${authorization}`,
-    `Content-Range: ${first}-${first + bytes.length - 1}`,
-    `Content-Length: ${bytes.length}`,
-  ]
-  connection.send([...head, '', Buffer.from(bytes.subarray(0, sent)).toString('latin1')].join('\r\n'))
-  await Bun.sleep(50)
-  connection.close()
+/** A PATCH that has sent some of its bytes. */
+async function beginPatch(replica: Replica, session: string, bytes: Uint8Array, sentBytes: number) {
+  const request = await beginRequest(replica, 'PATCH', session, 'content-length', bytes.length)
+  const claimed = `SELECT 1 FROM uploads WHERE id = '${session.split('/').at(-1)}' AND turn_until > 0`
+  await until('it is being written', async () => (await replicas.stores.ask(claimed)).length > 0)
+  await Promise.race([request.send(bytes.subarray(0, sentBytes)), Bun.sleep(1_000)])
+  await Bun.sleep(100)
+  return request
 }
 
 describe('a client that is gone in the middle of a PATCH', () => {
@@ -142,7 +136,7 @@ describe('a client that is gone in the middle of a PATCH', () => {
       const bytes = fresh(sizeBytes + 10)
       const session = await openSession(replicas.a, repository)
       await expectStatus(202, patch(replicas.a, session, bytes.subarray(0, 10), 0))
-      await cutPatch(replicas.a, session, 10, bytes.subarray(10), sizeBytes / 2)
+      ;(await beginPatch(replicas.a, session, bytes.subarray(10), sizeBytes / 2)).vanish()
 
       await until('the bytes that came are noted', async () => (await receivedBytes(replicas.b, session)) > 10)
       await completeUpload(replicas.b, session, bytes)
@@ -176,13 +170,7 @@ describe('a replica that is killed', () => {
       const bytes = fresh(16 * mebi)
       const session = await openSession(replicas.a, repository)
       await expectStatus(202, patch(replicas.a, session, bytes.subarray(0, mebi), 0))
-      const connection = await openRaw(Number(new URL(replicas.a.url).port))
-      const head = [`PATCH ${session} HTTP/1.1`, 'Host: a', `Authorization: ${authorization}`]
-      const body = Buffer.from(bytes.subarray(mebi, mebi + sent)).toString('latin1')
-      connection.send([...head, `Content-Length: ${15 * mebi}`, '', body].join('\r\n'))
-      const claimed = `SELECT 1 FROM uploads WHERE id = '${session.split('/').at(-1)}' AND turn_until > 0`
-      await until('it is being written', async () => (await replicas.stores.ask(claimed)).length > 0)
-      await Bun.sleep(100)
+      await beginPatch(replicas.a, session, bytes.subarray(mebi), sent)
       await replicas.a.kill()
 
       expect(await receivedBytes(replicas.b, session)).toBe(mebi)
