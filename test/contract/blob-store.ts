@@ -26,68 +26,45 @@ export function blobStoreContract(name: string, open: () => Promise<OpenedBlobSt
 function reading(open: () => Promise<OpenedBlobStore>): void {
   const bytes = generatedBytes(1_000)
 
-  test('gives a complete object back byte for byte', async () => {
+  test('gives objects and their parts byte for byte, also after it was opened again', async () => {
+    const opened = await open()
+    const [key, empty] = [await storeWhole(opened.store, bytes), await storeWhole(opened.store, new Uint8Array())]
+    for (const store of [opened.store, await opened.reopen()]) {
+      expect(await readAll(await store.open(key, 1_000))).toEqual(bytes)
+      expect(await readAll(await store.read(key, 1_000))).toEqual(bytes)
+      expect(await readAll(await store.open(empty, 0))).toEqual(new Uint8Array())
+      expect(await readAll(await store.read(empty, 0))).toEqual(new Uint8Array())
+      for (const [first, last] of [
+        [0, 0],
+        [0, 999],
+        [10, 19],
+        [999, 999],
+      ] as const) {
+        expect(await readAll(await store.open(key, 1_000, { first, last }))).toEqual(bytes.slice(first, last + 1))
+      }
+    }
+  })
+
+  test('has only objects of the size that was promised', async () => {
     const { store } = await open()
     const key = await storeWhole(store, bytes)
 
-    expect(await readAll(await store.open(key, 1_000))).toEqual(bytes)
-    expect(await readAll(await store.read(key, 1_000))).toEqual(bytes)
-  })
-
-  test('gives a complete object back after it was opened again', async () => {
-    const { store, reopen } = await open()
-    const key = await storeWhole(store, bytes)
-
-    expect(await readAll(await (await reopen()).open(key, 1_000))).toEqual(bytes)
-  })
-
-  test.each([
-    [0, 0],
-    [0, 999],
-    [1, 1],
-    [10, 19],
-    [999, 999],
-  ])('gives the part %d-%d, both ends included', async (first, last) => {
-    const { store } = await open()
-    const key = await storeWhole(store, bytes)
-
-    expect(await readAll(await store.open(key, 1_000, { first, last }))).toEqual(bytes.slice(first, last + 1))
-  })
-
-  test('keeps an empty object', async () => {
-    const { store } = await open()
-    const key = await storeWhole(store, new Uint8Array())
-
-    expect(await readAll(await store.open(key, 0))).toEqual(new Uint8Array())
-    expect(await readAll(await store.read(key, 0))).toEqual(new Uint8Array())
-  })
-
-  test('does not give an object that is shorter or longer than was promised', async () => {
-    const { store } = await open()
-    const key = await storeWhole(store, bytes)
-
-    expect(await store.open(key, 999)).toBeUndefined()
-    expect(await store.open(key, 1_001)).toBeUndefined()
-    expect(await store.read(key, 999)).toBeUndefined()
-    expect(await store.read(key, 1_001)).toBeUndefined()
+    for (const size of [999, 1_001]) {
+      expect([await store.open(key, size), await store.read(key, size), await store.has(key, size)]).toEqual([
+        undefined,
+        undefined,
+        false,
+      ])
+    }
     expect(await store.open(key, 1_001, { first: 0, last: 9 })).toBeUndefined()
-  })
-
-  test('says whether an object of so many bytes is there', async () => {
-    const { store } = await open()
-    const [key, empty] = [await storeWhole(store, bytes), await storeWhole(store, new Uint8Array())]
-
-    const asked = [store.has(key, 1_000), store.has(empty, 0), store.has(key, 999), store.has(key, 1_001)]
-    expect(await Promise.all(asked)).toEqual([true, true, false, false])
-    await store.remove(key, undefined)
-    expect([await store.has(key, 1_000), await store.has(freshKey(), 0)]).toEqual([false, false])
-  })
-
-  test('returns nothing for a key that was never used', async () => {
-    const { store } = await open()
-
-    expect(await store.open(freshKey(), 0)).toBeUndefined()
-    expect(await store.read(freshKey(), 0)).toBeUndefined()
+    expect(await store.has(key, 1_000)).toBe(true)
+    const unknown = freshKey()
+    expect([await store.open(unknown, 0), await store.read(unknown, 0), await store.has(unknown, 0)]).toEqual([
+      undefined,
+      undefined,
+      false,
+    ])
+    await store.probe()
   })
 
   test('lets go of a reading that is given up in its middle', async () => {
@@ -114,12 +91,6 @@ function reading(open: () => Promise<OpenedBlobStore>): void {
 
     expect(await store.open(one, 1_000)).toBeUndefined()
     expect(await readAll(await store.open(other, 1_000))).toEqual(bytes)
-  })
-
-  test('says that it can be used', async () => {
-    const { store } = await open()
-
-    await store.probe()
   })
 }
 
@@ -214,33 +185,18 @@ function keepingOrder(open: () => Promise<OpenedBlobStore>): void {
 }
 
 function removing(open: () => Promise<OpenedBlobStore>): void {
-  test('removes an object once and for all, and removing it again is a success', async () => {
+  test('removes objects, complete or not, and succeeds if there is nothing to remove', async () => {
     const { store } = await open()
-    const key = await storeWhole(store, generatedBytes(100))
+    const [key, unfinished] = [await storeWhole(store, generatedBytes(100)), freshKey()]
+    const { notes } = await append(store, unfinished, emptyObject, generatedBytes(100))
 
-    await store.remove(key, undefined)
-    await store.remove(key, undefined)
-
-    expect(await store.open(key, 100)).toBeUndefined()
-  })
-
-  test('removes what was never there', async () => {
-    const { store } = await open()
-
+    for (let time = 0; time < 2; time += 1) {
+      await store.remove(key, undefined)
+      await store.remove(unfinished, notes)
+    }
     await store.remove(freshKey(), undefined)
-  })
 
-  test('removes an object that was never finished', async () => {
-    const { store } = await open()
-    const key = freshKey()
-    const writer = await store.openWriter(key, emptyObject)
-    await writer.write(generatedBytes(100))
-    const { notes } = await writer.flush()
-    await writer.close()
-
-    await store.remove(key, notes)
-
-    expect(await store.open(key, 100)).toBeUndefined()
+    expect([await store.open(key, 100), await store.open(unfinished, 100)]).toEqual([undefined, undefined])
   })
 
   test('lets a reader that has begun come to its end', async () => {

@@ -133,57 +133,13 @@ describe('identity, embedded', () => {
     expect((await identity.authenticate(bearer(token)))?.grants).toEqual([{ rights: new Set(['pull']) }])
   })
 
-  test('a disabled user is refused from then on', async () => {
-    const { identity, users, user, good } = await openForContract()
-    await users.change(user.id, { isDisabled: true })
-
-    for (const credential of Object.values(good)) expect(await identity.authenticate(credential)).toBeUndefined()
-  })
-
-  test('a user who is enabled again can use the old keys, but not the old tokens', async () => {
+  test('a disabled user is refused, and after being enabled again can use the old keys, but not the old tokens', async () => {
     const { identity, users, user, good, token } = await openForContract()
     await users.change(user.id, { isDisabled: true })
-    await users.change(user.id, { isDisabled: false })
+    for (const credential of Object.values(good)) expect(await identity.authenticate(credential)).toBeUndefined()
 
+    await users.change(user.id, { isDisabled: false })
     expect((await identity.authenticate(good['an API key']))?.subject).toBe('alice')
     expect(await identity.authenticate(bearer(token))).toBeUndefined()
-  })
-})
-
-describe('identity, embedded and remembered', () => {
-  test('is remembered no longer than may be, nor longer than the credential lives', async () => {
-    const { identity: inner, users, user, clock } = await openEmbedded()
-    const identity = new CachedIdentity(inner, clock, policy)
-    const [lasting, ending] = [apiKey('a key of alice for her laptop'), apiKey('another key of alice for a robot')]
-    await Promise.all([identity.authenticate(lasting), identity.authenticate(ending)])
-    await users.change(user.id, { isDisabled: true })
-
-    expect(await identity.authenticate(lasting)).toBeDefined()
-    clock.at = noon + 1
-    expect(await identity.authenticate(ending)).toBeUndefined()
-    clock.at = noon + 10_001
-    expect(await identity.authenticate(lasting)).toBeUndefined()
-  })
-
-  test('is removed from the cache on demand', async () => {
-    const { identity: inner, users, user, clock } = await openEmbedded()
-    const identity = new CachedIdentity(inner, clock, policy)
-    const lasting = apiKey('a key of alice for her laptop')
-    await identity.authenticate(lasting)
-    await users.change(user.id, { isDisabled: true })
-    identity.clear()
-
-    expect([identity.findCached(lasting), await identity.authenticate(lasting)]).toEqual([undefined, undefined])
-  })
-
-  test('one that is good again after it was refused is let in at once', async () => {
-    const { identity: inner, users, user, clock } = await openEmbedded()
-    const identity = new CachedIdentity(inner, clock, policy)
-    await users.change(user.id, { isDisabled: true })
-    expect(await identity.authenticate(apiKey('a key of alice for her laptop'))).toBeUndefined()
-
-    await users.change(user.id, { isDisabled: false })
-
-    expect(await identity.authenticate(apiKey('a key of alice for her laptop'))).toBeDefined()
   })
 })

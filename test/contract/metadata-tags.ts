@@ -56,37 +56,24 @@ export function tagsContract(open: OpenMetadataStore): void {
     expect(await tags.list(shelf.repository, 'b', 5)).toEqual([])
   })
 
-  test('are removed alone, and only once', async () => {
+  test('are removed alone or with all of their manifest, and only in their repository', async () => {
     const shelf = await openShelf(await open())
-    const { digest } = await addManifest(shelf, 'one', { tag: 'latest' })
-    const { metadata, scope } = shelf
+    const { metadata, scope, repository } = shelf
+    const other = await openShelf(metadata, 'acme', 'other')
+    const { id, digest } = await addManifest(shelf, 'one', { tag: 'a' })
+    for (const tag of ['b', 'c']) await addManifest(shelf, 'one', { tag })
+    await addManifest(shelf, 'two', { tag: 'd' })
+    const list = (of: typeof repository) => metadata.tags.list(of, undefined, undefined)
 
-    expect(await metadata.tags.remove(scope, tagged('latest'))).toBe(true)
-    expect(await metadata.tags.remove(scope, tagged('latest'))).toBe(false)
-
-    expect(await metadata.manifests.find(scope, { tag: tagged('latest') })).toBeUndefined()
+    expect(await metadata.tags.remove(other.scope, tagged('a'))).toBe(false)
+    expect(await list(other.repository)).toEqual([])
+    expect(await metadata.tags.remove(scope, tagged('a'))).toBe(true)
+    expect(await metadata.tags.remove(scope, tagged('a'))).toBe(false)
+    expect(await metadata.manifests.find(scope, { tag: tagged('a') })).toBeUndefined()
     expect(await metadata.manifests.find(scope, { digest })).toBeDefined()
-  })
-
-  test('of one repository are not those of another', async () => {
-    const shelf = await openShelf(await open())
-    const other = await openShelf(shelf.metadata, 'acme', 'other')
-    await addManifest(shelf, 'one', { tag: 'latest' })
-
-    expect(await shelf.metadata.tags.remove(other.scope, tagged('latest'))).toBe(false)
-    expect(await shelf.metadata.tags.list(other.repository, undefined, undefined)).toEqual([])
-    expect(await shelf.metadata.tags.list(shelf.repository, undefined, undefined)).toEqual([tagged('latest')])
-  })
-
-  test('of one manifest are removed together, others stay', async () => {
-    const shelf = await openShelf(await open())
-    const one = await addManifest(shelf, 'one', { tag: 'a' })
-    await addManifest(shelf, 'one', { tag: 'b' })
-    await addManifest(shelf, 'two', { tag: 'c' })
-
-    await shelf.metadata.transaction((tables) => tables.tags.removeAllOf(shelf.repository, one.id))
-
-    expect(await shelf.metadata.tags.list(shelf.repository, undefined, undefined)).toEqual([tagged('c')])
+    expect(await list(repository)).toEqual(['b', 'c', 'd'].map(tagged))
+    await metadata.transaction((tables) => tables.tags.removeAllOf(repository, id))
+    expect(await list(repository)).toEqual([tagged('d')])
   })
 
   test('cannot point to a manifest that is not there', async () => {

@@ -7,13 +7,7 @@ import type { OpenMetadataStore } from './metadata-store.ts'
 class ChangedOurMind extends Error {}
 
 export function transactionsContract(open: OpenMetadataStore): void {
-  test('give what their work gives', async () => {
-    const metadata = await open()
-
-    expect(await metadata.transaction(async () => 42)).toBe(42)
-  })
-
-  test('see their own writes', async () => {
+  test('give what their work gives, and see their own writes', async () => {
     const shelf = await openShelf(await open())
 
     const found = await shelf.metadata.transaction(async (tables) => {
@@ -52,15 +46,6 @@ export function transactionsContract(open: OpenMetadataStore): void {
 
     expect(await outcomeOf(work)).toBe('refused')
     expect(await shelf.metadata.tags.list(shelf.repository, undefined, undefined)).toEqual([])
-  })
-
-  test('can be used again after one failed', async () => {
-    const shelf = await openShelf(await open())
-    await shelf.metadata.transaction(() => Promise.reject(new ChangedOurMind())).catch(() => undefined)
-
-    await addManifest(shelf, 'one', { tag: 'latest' })
-
-    expect(await shelf.metadata.tags.list(shelf.repository, undefined, undefined)).toEqual([tagged('latest')])
   })
 
   test('are not seen by readers outside before their end, and are seen right after it', async () => {

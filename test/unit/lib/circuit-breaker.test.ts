@@ -13,141 +13,116 @@ beforeEach(() => {
   breaker = new CircuitBreaker(() => now)
 })
 
-function fail(origin?: string): Promise<unknown> {
-  return errorOf(
-    breaker.run(async () => {
+/** So much later, a call of this origin whose work fails or succeeds, and its result. */
+type Step = readonly [
+  laterMs: number,
+  call: 'fail' | 'succeed',
+  result: 'down' | 'fine' | 'open',
+  origin?: string | undefined,
+]
+
+const failures = (count: number, origin?: string): readonly Step[] =>
+  Array.from({ length: count }, () => [0, 'fail', 'down', origin] as const)
+const open = failures(5)
+
+async function follow(steps: readonly Step[]): Promise<void> {
+  for (const [index, [laterMs, call, result, origin]] of steps.entries()) {
+    now += laterMs
+    const ended = breaker.run(async () => {
       asked += 1
-      throw fault
-    }, origin),
-  )
+      if (call === 'fail') throw fault
+      return 'fine'
+    }, origin)
+    const found = await ended.catch((error: unknown) => (error instanceof CircuitOpen ? 'open' : 'down'))
+    expect([index, found]).toEqual([index, result])
+  }
 }
 
-function succeed(): Promise<string> {
-  return breaker.run(async () => {
-    asked += 1
-    return 'fine'
-  })
-}
-
-async function open(): Promise<void> {
-  for (let failures = 0; failures < 5; failures += 1) expect(await fail()).toBe(fault)
-}
+const lives: readonly (readonly [words: string, steps: readonly Step[], asked: number])[] = [
+  ['opens after the fifth failure in a row, and then no call passes', [...open, [0, 'succeed', 'open']], 5],
+  [
+    'stays closed as long as a call succeeds between four failures',
+    [...failures(4), [0, 'succeed', 'fine'], ...failures(4), [0, 'succeed', 'fine']],
+    10,
+  ],
+  [
+    'is not opened by one origin, however often it fails, but by five',
+    [
+      ...failures(20, 'one'),
+      ...['two', 'three', 'four', 'five'].flatMap((origin) => failures(1, origin)),
+      [0, 'fail', 'open', 'six'],
+    ],
+    24,
+  ],
+  [
+    'gives the trial to an origin that has not failed, and to the others two seconds later',
+    [
+      ...['one', 'two', 'three', 'four', 'five'].flatMap((origin) => failures(1, origin)),
+      [2_000, 'fail', 'open', 'one'],
+      [0, 'fail', 'down', 'six'],
+      [4_000, 'fail', 'down', 'one'],
+    ],
+    7,
+  ],
+  [
+    'lets one call pass as a trial after exactly two seconds, and starts again if it succeeds',
+    [
+      ...open,
+      [1_999, 'succeed', 'open'],
+      [1, 'succeed', 'fine'],
+      ...failures(4),
+      [0, 'succeed', 'fine'],
+      ...open,
+      [0, 'succeed', 'open'],
+    ],
+    16,
+  ],
+  [
+    'stays open for two more seconds after a trial that fails',
+    [...open, [2_000, 'fail', 'down'], [0, 'succeed', 'open'], [1_999, 'succeed', 'open'], [1, 'succeed', 'fine']],
+    7,
+  ],
+]
 
 describe('a circuit breaker', () => {
-  test('opens after the fifth failure in a row, and then nothing goes through', async () => {
-    await open()
-
-    expect(await errorOf(succeed())).toBeInstanceOf(CircuitOpen)
-    expect(asked).toBe(5)
+  test.each(lives)('%s', async (_, steps, calls) => {
+    await follow(steps)
+    expect(asked).toBe(calls)
   })
 
-  test('stays closed as long as something succeeds between four failures', async () => {
-    for (let round = 0; round < 5; round += 1) {
-      for (let failures = 0; failures < 4; failures += 1) await fail()
-      expect(await succeed()).toBe('fine')
-    }
-
-    expect(asked).toBe(25)
-  })
-
-  test('is not opened by one origin, however often it fails, and is by five', async () => {
-    for (let failures = 0; failures < 20; failures += 1) expect(await fail('one')).toBe(fault)
-    for (const origin of ['two', 'three', 'four', 'five']) expect(await fail(origin)).toBe(fault)
-
-    expect(await fail('six')).toBeInstanceOf(CircuitOpen)
-  })
-
-  test('gives the trial to an origin that has not failed, and to the others two seconds later', async () => {
-    for (const origin of ['one', 'two', 'three', 'four', 'five']) await fail(origin)
-    now += 2_000
-    expect(await fail('one')).toBeInstanceOf(CircuitOpen)
-    expect(await fail('six')).toBe(fault)
-    now += 4_000
-    expect(await fail('one')).toBe(fault)
-  })
-
-  test('lets one call through on trial after two seconds, to the millisecond', async () => {
-    await open()
-    now += 1_999
-    expect(await errorOf(succeed())).toBeInstanceOf(CircuitOpen)
-    now += 1
-
-    expect(await succeed()).toBe('fine')
-    expect(asked).toBe(6)
-  })
-
-  test('lets nothing else through while the trial runs', async () => {
-    await open()
+  test('lets no other call pass while the trial runs', async () => {
+    await follow(open)
     now += 2_000
     const answer = Promise.withResolvers<string>()
     const trial = breaker.run(() => answer.promise)
 
-    expect(await errorOf(succeed())).toBeInstanceOf(CircuitOpen)
-    now += 60_000
-    expect(await errorOf(succeed())).toBeInstanceOf(CircuitOpen)
+    await follow([
+      [0, 'succeed', 'open'],
+      [60_000, 'succeed', 'open'],
+    ])
     answer.resolve('back')
 
     expect(await trial).toBe('back')
-    expect(await succeed()).toBe('fine')
+    await follow([[0, 'succeed', 'fine']])
   })
 
-  test('is as new after a trial that succeeds: it takes five failures again', async () => {
-    await open()
-    now += 2_000
-    await succeed()
-    for (let failures = 0; failures < 4; failures += 1) expect(await fail()).toBe(fault)
-
-    expect(await succeed()).toBe('fine')
-  })
-
-  test('stays open for two more seconds after a trial that fails', async () => {
-    await open()
-    now += 2_000
-    expect(await fail()).toBe(fault)
-    expect(await errorOf(succeed())).toBeInstanceOf(CircuitOpen)
-    now += 1_999
-    expect(await errorOf(succeed())).toBeInstanceOf(CircuitOpen)
-    now += 1
-
-    expect(await succeed()).toBe('fine')
-  })
-
-  test('ignores calls that began before it opened', async () => {
+  test('ignores the results of calls that began before it opened', async () => {
     const early = [Promise.withResolvers<string>(), Promise.withResolvers<string>()] as const
     const [late, later] = [breaker.run(() => early[0].promise), errorOf(breaker.run(() => early[1].promise))]
-    await open()
+    await follow(open)
     early[0].resolve('fine')
     expect(await late).toBe('fine')
-    expect(await errorOf(succeed())).toBeInstanceOf(CircuitOpen)
-
-    now += 1_999
+    await follow([[1_999, 'succeed', 'open']])
     early[1].reject(fault)
     expect(await later).toBe(fault)
-    now += 1
-    expect(await succeed()).toBe('fine')
-  })
-
-  test('is not kept open longer by calls that fail late', async () => {
-    const late = Promise.withResolvers<string>()
-    const failing = errorOf(breaker.run(() => late.promise))
-    await open()
-    now += 1_999
-    late.reject(fault)
-    await failing
-    now += 1
-
-    expect(await succeed()).toBe('fine')
+    await follow([[1, 'succeed', 'fine']])
   })
 
   test('counts work that throws before it returns a promise', async () => {
-    for (let failures = 0; failures < 5; failures += 1) {
-      await errorOf(
-        breaker.run(() => {
-          throw fault
-        }),
-      )
+    const throwAtOnce = () => {
+      throw fault
     }
-
-    expect(await errorOf(succeed())).toBeInstanceOf(CircuitOpen)
+    for (let count = 0; count < 5; count += 1) await errorOf(breaker.run(throwAtOnce))
+    await follow([[0, 'succeed', 'open']])
   })
 })

@@ -65,29 +65,25 @@ describe('trusted proxies', () => {
     },
   )
 
-  test.each(['11.0.0.0', '192.0.2.8', 'fe00::1', '::ffff:11.1.2.3', '', '10.1', 'unix:', '10.0.0.1.evil'])(
-    'do not include %p',
-    (address) => {
-      expect(proxies.has(address)).toBe(false)
-    },
-  )
-
-  test('given as mapped addresses are the same proxies', () => {
-    const mapped = new TrustedProxies(['::ffff:10.0.0.0/104', '::ffff:192.0.2.7'])
-
-    expect(['10.9.8.7', '192.0.2.7', '::ffff:10.1.1.1', '11.0.0.1'].map((one) => mapped.has(one))).toEqual([
-      true,
-      true,
-      true,
-      false,
-    ])
+  test.each([
+    '11.0.0.0',
+    '192.0.2.8',
+    'fe00::1',
+    '::ffff:11.1.2.3',
+    '::10.1.2.3',
+    '',
+    '10.1',
+    'unix:',
+    '10.0.0.1.evil',
+  ])('do not include %p', (address) => {
+    expect(proxies.has(address)).toBe(false)
   })
 
-  test('are empty where none are named', () => {
-    const nobody = new TrustedProxies([])
-
-    expect(nobody.has('127.0.0.1')).toBe(false)
-    expect(nobody.clientOf('127.0.0.1', '203.0.113.9')).toBe('127.0.0.1')
+  test('may be given as mapped addresses, or be none', () => {
+    const mapped = new TrustedProxies(['::ffff:10.0.0.0/104', '::ffff:192.0.2.7'])
+    const known = ['10.9.8.7', '192.0.2.7', '::ffff:10.1.1.1', '11.0.0.1'].map((one) => mapped.has(one))
+    expect(known).toEqual([true, true, true, false])
+    expect(new TrustedProxies([]).clientOf('127.0.0.1', '203.0.113.9')).toBe('127.0.0.1')
   })
 
   describe('the client', () => {

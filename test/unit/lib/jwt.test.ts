@@ -58,7 +58,7 @@ describe('a token', () => {
     expect(await verdictOn(nameless)).toBe('invalid')
   })
 
-  test('must have our audience, where one is configured', async () => {
+  test('must have our issuer, audience and type, if they are configured', async () => {
     const ours = await sign({ ...good, iss: 'issuer', aud: ['x', 'us'] })
     const mine = { issuer: 'issuer', audience: 'us' }
 
@@ -66,13 +66,8 @@ describe('a token', () => {
     expect(await verdictOn(ours, { ...mine, issuer: 'another' })).toBe('invalid')
     expect(await verdictOn(ours, { ...mine, audience: 'u' })).toBe('invalid')
     expect(await verdictOn(await sign(), mine)).toBe('invalid')
-  })
-
-  test('must be of the kind that is asked for', async () => {
-    const token = await sign()
-
-    expect(await verdictOn(token, { type: 'JWT' })).toBe('good')
-    expect(await verdictOn(token, { type: 'at+jwt' })).toBe('invalid')
+    expect(await verdictOn(ours, { type: 'JWT' })).toBe('good')
+    expect(await verdictOn(ours, { type: 'at+jwt' })).toBe('invalid')
   })
 
   test.each<[string, object, number, string]>([
@@ -105,22 +100,17 @@ describe('a token', () => {
     expect(await verdictOn(await sign({ ...good, ...claims }))).toBe('invalid')
   })
 
-  test('with an end beyond all numbers has none', async () => {
-    const key = await importJWK({ ...privateJwk }, 'EdDSA')
-    const signed = `${encode({ alg: 'EdDSA', kid: 'one', typ: 'JWT' })}.${Buffer.from('{"exp":1e999}').toString('base64url')}`
-    const signature = await crypto.subtle.sign('Ed25519', key as CryptoKey, Buffer.from(signed))
+  test.each(['{"exp":1e999}', 'null', '[]', '"text"', '1', '{', ''])(
+    'whose claims are %j is invalid',
+    async (claims) => {
+      const key = await importJWK({ ...privateJwk }, 'EdDSA')
+      const header = encode({ alg: 'EdDSA', kid: 'one', typ: 'JWT' })
+      const signed = `${header}.${Buffer.from(claims).toString('base64url')}`
+      const signature = await crypto.subtle.sign('Ed25519', key as CryptoKey, Buffer.from(signed))
 
-    expect(await verdictOn(`${signed}.${Buffer.from(signature).toString('base64url')}`)).toBe('invalid')
-  })
-
-  test.each(['null', '[]', '"text"', '1', '{', ''])('whose claims are %j is none', async (claims) => {
-    const key = await importJWK({ ...privateJwk }, 'EdDSA')
-    const header = encode({ alg: 'EdDSA', kid: 'one', typ: 'JWT' })
-    const signed = `${header}.${Buffer.from(claims).toString('base64url')}`
-    const signature = await crypto.subtle.sign('Ed25519', key as CryptoKey, Buffer.from(signed))
-
-    expect(await verdictOn(`${signed}.${Buffer.from(signature).toString('base64url')}`)).toBe('invalid')
-  })
+      expect(await verdictOn(`${signed}.${Buffer.from(signature).toString('base64url')}`)).toBe('invalid')
+    },
+  )
 })
 
 describe('the algorithm', () => {
@@ -159,33 +149,6 @@ describe('the algorithm', () => {
   })
 })
 
-describe('a token in other letters', () => {
-  test.each([
-    ['a space', ' '],
-    ['a line break', '\n'],
-    ['a tab', '\t'],
-    ['padding', '='],
-    ['a null byte', '\0'],
-    ['a letter that is no ASCII', 'é'],
-  ])('with %s in any of its parts is none', async (_, extra) => {
-    const token = await sign()
-    expect(await verdictOn(token)).toBe('good')
-    const places = [0, 5, token.indexOf('.'), token.indexOf('.') + 1, token.lastIndexOf('.') + 1, token.length]
-    for (const at of places) {
-      expect([at, await verdictOn(token.slice(0, at) + extra + token.slice(at))]).toEqual([at, 'invalid'])
-    }
-  })
-
-  test('of the other base64 is none', async () => {
-    const tokens = await Promise.all(Array.from({ length: 8 }, (_, index) => sign({ ...good, index })))
-    const written = tokens.map((token) => token.replaceAll('-', '+').replaceAll('_', '/'))
-    const changed = written.filter((token, index) => token !== tokens[index])
-
-    expect(changed.length).toBeGreaterThan(0)
-    for (const token of changed) expect(await verdictOn(token)).toBe('invalid')
-  })
-})
-
 describe('a set of keys', () => {
   test.each([[null], [['key']], [{}]])('that is none (%j) is refused at once', (set) => {
     expect(() => new JwtKeys(set as unknown as Jwk[])).toThrow()
@@ -208,17 +171,10 @@ describe('a set of keys', () => {
   })
 })
 
-describe('a key that is made here', () => {
-  test('is another one each time', async () => {
-    expect(privateJwk['d']).not.toBe(other['d'])
-    expect(privateJwk).toMatchObject({ kty: 'OKP', crv: 'Ed25519' })
-  })
-
-  test('is published without its secret, whatever else it holds', () => {
-    const published = toPublicJwk({ ...privateJwk, more: 'x', p: 'y' }, 'one')
-
-    expect(published).toEqual({ kty: 'OKP', crv: 'Ed25519', x: privateJwk['x'], kid: 'one', alg: 'EdDSA', use: 'sig' })
-  })
+test('each new key is another one, and is published without its secret', async () => {
+  expect(privateJwk['d']).not.toBe(other['d'])
+  const published = toPublicJwk({ ...privateJwk, more: 'x', p: 'y' }, 'one')
+  expect(published).toEqual({ kty: 'OKP', crv: 'Ed25519', x: privateJwk['x'], kid: 'one', alg: 'EdDSA', use: 'sig' })
 })
 
 describe('what a token says of itself, unproved', () => {
