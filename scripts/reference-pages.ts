@@ -49,9 +49,13 @@ ${notice}
 Berth reads settings from the file \`berth.yaml\` in its working folder, or from the file that
 \`--config <file>\` names. Environment variables override the file. No setting is required.
 
-The working folder is the folder of the checkout for \`npm start\` and \`npm run berth\`, from wherever
-you run them. It is \`/etc/berth\` in the Docker image and in the systemd unit. Relative paths, such as
-\`./data\`, begin at the working folder.
+The working folder is the folder of the checkout for \`npm start\`, \`npm run berth\` and
+\`node scripts/berth.mjs\`, from wherever you run them. It is \`/etc/berth\` in the Docker image and in the
+systemd unit. Relative paths in settings, such as \`./data\`, begin at the working folder.
+
+These commands of a checkout search for the settings file in the folder from which you call them first,
+and then in the working folder. This applies to \`berth.yaml\` and to a relative path after \`--config\` or
+\`--to\`.
 
 The Docker image sets \`BERTH_DATA_DIR\`, \`BERTH_SERVER__HOST\` and \`BERTH_SERVER__PORT\`. These
 variables override the file, so change these three settings with variables of the container.

@@ -1,6 +1,19 @@
 // Runs the Bun of the lockfile as a child process on the same terminal, passes signals on, and exits with its status.
 import { spawn } from 'node:child_process'
+import { join } from 'node:path'
 import { bunPath, root } from './install.mjs'
+
+/**
+ * Runs a command of Berth in the folder of the checkout, so that it uses the same data folder from wherever it is called.
+ * `src/app/config.ts` searches for the settings file in the folder of the caller first. npm changes to the checkout before
+ * it runs a script, and keeps the folder of the caller in `INIT_CWD`.
+ */
+export function runBerth(args) {
+  const { env } = process
+  const isRunByNpm = env.npm_package_json === join(root, 'package.json')
+  const caller = (isRunByNpm && env.INIT_CWD) || process.cwd()
+  return runBun(['src/main.ts', ...args], { env: { ...env, BERTH_CALLER_FOLDER: caller } })
+}
 
 export function runBun(args, { cwd = root, env = process.env } = {}) {
   return new Promise((resolve) => {

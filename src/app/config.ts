@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { findMemoryContradictions } from './memory-settings.ts'
 import type { Setting } from './setting-kinds.ts'
 import { type Config, settingsTable } from './settings.ts'
@@ -20,6 +21,8 @@ export class ConfigError extends Error {
 const defaultFile = 'berth.yaml'
 const prefix = 'BERTH_'
 const targetPrefix = 'BERTH_TO_'
+/** The folder in which the caller of `scripts/berth.mjs` or `npm start` is. The script sets it; it is no setting. */
+const callerVariable = 'BERTH_CALLER_FOLDER'
 
 /** Kubernetes sets these variables in every pod of a namespace with a Service named `berth`. No setting has such a name. */
 const fromKubernetes =
@@ -30,7 +33,7 @@ const settings: readonly [string, Setting<unknown>][] = Object.entries(settingsT
 
 export function readConfig(file: string | undefined, environment: Environment = process.env): Config {
   const problems: string[] = []
-  const fromFile = readSettingsFile(file, problems)
+  const fromFile = readSettingsFile(file, environment[callerVariable], problems)
   const known = new Set(settings.map(([, { name }]) => name))
   for (const name of fromFile.keys()) {
     if (!known.has(name)) problems.push(`${name} (in the settings file) is not a setting`)
@@ -38,7 +41,7 @@ export function readConfig(file: string | undefined, environment: Environment = 
   const variables = new Set(settings.map(([, { variable }]) => variable))
   for (const variable of Object.keys(environment)) {
     // Variables of the target of a move may be set while a server starts or while a move is aborted.
-    if (variable.startsWith(targetPrefix) || fromKubernetes.test(variable)) continue
+    if (variable === callerVariable || variable.startsWith(targetPrefix) || fromKubernetes.test(variable)) continue
     if (variable.startsWith(prefix) && !variables.has(variable)) {
       problems.push(`${variable} (in the environment) is not a setting`)
     }
@@ -71,7 +74,7 @@ export function readMoveConfigs(
   const own = variables.filter(([name]) => !name.startsWith(targetPrefix))
   const others = variables.flatMap(([name, value]): [string, string | undefined][] => {
     if (name.startsWith(targetPrefix)) return [[prefix + name.slice(targetPrefix.length), value]]
-    return name.startsWith(prefix) ? [] : [[name, value]]
+    return name.startsWith(prefix) && name !== callerVariable ? [] : [[name, value]]
   })
   const source = readConfig(file, Object.fromEntries(own))
   try {
@@ -175,8 +178,12 @@ function readSetting(
 }
 
 /** `server: { port: 5000 }` -> `server.port`. A file that was given explicitly must exist; the default file may be absent. */
-function readSettingsFile(file: string | undefined, problems: string[]): ReadonlyMap<string, unknown> {
-  const path = file ?? defaultFile
+function readSettingsFile(
+  file: string | undefined,
+  callerFolder: string | undefined,
+  problems: string[],
+): ReadonlyMap<string, unknown> {
+  const path = locate(file ?? defaultFile, callerFolder)
   if (file === undefined && !existsSync(path)) return new Map()
   let content: unknown
   try {
@@ -191,6 +198,12 @@ function readSettingsFile(file: string | undefined, problems: string[]): Readonl
     return new Map()
   }
   return new Map(Object.entries(content).flatMap(([name, value]) => flatten(name, value)))
+}
+
+/** A relative path begins at the folder of the caller, if the file exists there. Otherwise it begins at the working folder. */
+function locate(file: string, callerFolder: string | undefined): string {
+  const besideCaller = callerFolder === undefined ? file : resolve(callerFolder, file)
+  return existsSync(besideCaller) ? besideCaller : file
 }
 
 export function formatSettingsFile(tree: object): string {

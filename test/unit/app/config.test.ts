@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { ConfigError, readConfig } from '../../../src/app/config.ts'
+import { basename, dirname, join } from 'node:path'
+import { ConfigError, readConfig, readMoveConfigs } from '../../../src/app/config.ts'
 import { toGarbageAges } from '../../../src/app/registry-settings.ts'
 import { settingsTable } from '../../../src/app/settings.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
@@ -34,6 +34,16 @@ describe('the settings in force', () => {
     const defaults = Object.entries(settingsTable).map(([key, { kind }]) => [key, kind.fallback])
     expect(config as unknown).toEqual(Object.fromEntries(defaults))
     expect(Object.isFrozen(config)).toBe(true)
+  })
+
+  test('come from a file in the folder of the caller, and otherwise from one in the working folder', () => {
+    const path = file('server: { port: 6000 }')
+    const folders = { BERTH_CALLER_FOLDER: dirname(path) }
+    expect(readConfig(undefined, folders).port).toBe(6000)
+    expect(readConfig(basename(path), folders).port).toBe(6000)
+    expect(readConfig(path, { BERTH_CALLER_FOLDER: newFolder() }).port).toBe(6000)
+    expect(readConfig(undefined, { BERTH_CALLER_FOLDER: newFolder() }).port).toBe(5000)
+    expect(readMoveConfigs(undefined, 'berth.yaml', folders).target.port).toBe(6000)
   })
 
   test('come from the file, and the environment overrides it', () => {
