@@ -6,6 +6,7 @@ import { type Need, testNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { projectRoot } from '../support/basics/test-project.ts'
 import { runBerth } from '../support/server/berth-command.ts'
+import { type BerthOptions, startBerth } from '../support/server/berth-process.ts'
 import { canMount, makeSmallDisk } from '../support/stores/small-disk.ts'
 
 const newFolder = useTemporaryFolders('start-errors')
@@ -67,6 +68,23 @@ describe('the address', () => {
       expect.stringMatching(/cannot listen on 127\.0\.0\.1:81: .* below 1024; set server\.port .*CAP_NET_BIND_SERVICE/),
     ])
   })
+})
+
+// Two registries on one port would share its requests: half of a push would reach the wrong registry.
+test('a second server on a used port, or on a used data folder, does not start, and the first one continues', async () => {
+  const first = await startBerth()
+  const { port } = new URL(first.url)
+  const start = (options: BerthOptions) => startBerth(options).then(() => 'it started', String)
+
+  const outcome = await start({ settings: { BERTH_SERVER__PORT: port } })
+  for (const words of ['Berth ended with 1 before it was ready', `127.0.0.1:${port}`, 'server.port']) {
+    expect(outcome).toContain(words)
+  }
+  expect(await start({ dataDir: first.dataDir })).toContain('another Berth is serving this data folder')
+  const headers = { 'x-api-key': first.apiKey, connection: 'close' }
+  const answers = await Promise.all(Array.from({ length: 20 }, () => fetch(`${first.url}/v2/`, { headers })))
+  expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+  await first.stop()
 })
 
 describe('the data folder', () => {
