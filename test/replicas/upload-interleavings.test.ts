@@ -129,38 +129,29 @@ describe('I23: a writer that has lost its turn goes on', () => {
 })
 
 describe('I24: PATCH, PUT and DELETE at once', () => {
-  race('PATCH and PUT: the PUT is refused until the PATCH is done', async () => {
-    const bytes = fresh(1_000)
-    const session = await openSession(pair.a, repository)
-    const goOn = await held(pair.a, 'before writer.flush', () => patch(pair.a, session, bytes, 0))
+  const bytes = fresh(1_000)
+  const sendPatch = (session: string) => patch(pair.a, session, bytes, 0)
+  const sendPut = (session: string) => finish(pair.a, session, digestOf(bytes), bytes)
+  /** The held request, the other one with its status, the status of the held one, and what is there in the end. */
+  const rivals = [
+    ['PATCH and PUT: the PUT is refused until the PATCH is done', sendPatch, 'PUT', 416, 202, 204],
+    ['PATCH and DELETE: the upload is gone, and the PATCH is told so', sendPatch, 'DELETE', 204, 404, 404],
+    ['PUT and DELETE: the DELETE comes first, and the PUT is told so', sendPut, 'DELETE', 204, 404, 404],
+  ] as const
+  for (const [title, send, method, otherStatus, heldStatus, sessionStatus] of rivals) {
+    race(title, async () => {
+      const session = await openSession(pair.a, repository)
+      const step = send === sendPatch ? 'before writer.flush' : 'before uploads.commit'
+      const goOn = await held(pair.a, step, () => send(session))
+      const path = method === 'PUT' ? `${session}?digest=${digestOf(bytes)}` : session
 
-    expect(await statusOf(finish(pair.b, session, digestOf(bytes)))).toBe(416)
-    expect(await goOn()).toBe(202)
+      expect(await statusOf(ask(pair.b, method, path))).toBe(otherStatus)
+      expect(await goOn()).toBe(heldStatus)
 
-    expect(await statusOf(finish(pair.b, session, digestOf(bytes)))).toBe(201)
-    await wholeAtBoth(bytes)
-  })
-
-  race('PATCH and DELETE: the upload is gone, and the PATCH is told so', async () => {
-    const session = await openSession(pair.a, repository)
-    const goOn = await held(pair.a, 'before writer.flush', () => patch(pair.a, session, fresh(1_000), 0))
-
-    expect(await statusOf(ask(pair.b, 'DELETE', session))).toBe(204)
-    expect(await goOn()).toBe(404)
-
-    expect(await statusOf(ask(pair.a, 'GET', session))).toBe(404)
-  })
-
-  race('PUT and DELETE: the DELETE comes first, and the PUT is told so', async () => {
-    const bytes = fresh(1_000)
-    const session = await openSession(pair.a, repository)
-    const goOn = await held(pair.a, 'before uploads.commit', () => finish(pair.a, session, digestOf(bytes), bytes))
-
-    expect(await statusOf(ask(pair.b, 'DELETE', session))).toBe(204)
-    expect(await goOn()).toBe(404)
-
-    expect(await checkBlob(pair.b, repository, digestOf(bytes))).toBe('status 404')
-  })
+      expect(await statusOf(ask(pair.b, 'GET', session))).toBe(sessionStatus)
+      expect(await checkBlob(pair.b, repository, digestOf(bytes))).toBe('status 404')
+    })
+  }
 
   race('PUT and PUT: the second waits while the first is at work, and is told the same when it is done', async () => {
     const bytes = fresh(1_000)
