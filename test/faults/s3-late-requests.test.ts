@@ -12,10 +12,10 @@ import { appendToUpload, finishUpload, startUpload } from '../../src/registry/up
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { errorOf } from '../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
-import { type HoldingProxy, startHoldingProxy } from '../support/clocks/holding-proxy.ts'
 import { openS3Store, s3StoreSettings } from '../support/s3/s3-store.ts'
 import { startS3Stub } from '../support/s3/s3-stub.ts'
 import { auditObjects, auditPromises, listThere } from '../support/s3-faults/s3-audit.ts'
+import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
 import { tinyPlan } from '../support/s3-faults/s3-world.ts'
 import { damageMetadata } from '../support/stores/store-damage.ts'
 import { readAll } from '../support/stores/stored-objects.ts'
@@ -29,12 +29,12 @@ const opened: S3BlobStore[] = []
 /** Two replicas on one pair of stores; only the first one's requests can be held. */
 let zombie: World
 let other: World
-let proxy: HoldingProxy
+let proxy: S3FaultProxy
 let owner: UploadOwner
 let id: UploadId
 
 beforeEach(async () => {
-  proxy = await startHoldingProxy(stub.url)
+  proxy = await startS3FaultProxy(stub.url)
   const dataDir = temporaryFolder()
   const settings = s3StoreSettings(stub, dataDir, { plan: tinyPlan, triesMax: 1 })
   const open = (more: Partial<S3BlobStoreSettings>): S3BlobStore => {

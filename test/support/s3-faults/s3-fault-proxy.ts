@@ -1,5 +1,6 @@
 // A proxy in front of any S3 server. It relays requests byte by byte, and breaks the requests that a rule selects.
 import { createServer, type Server, type Socket } from 'node:net'
+import { Gate } from '../clocks/gates.ts'
 import { parseS3Target, type S3Operation, type S3Target } from '../s3/s3-operation.ts'
 import { framingOfRequest, type Head, parseHead, WireEnd, WireReader } from './http-wire.ts'
 import { type Ending, type FaultDetails, type FaultName, faultPlaces, faults, relay } from './s3-faults.ts'
@@ -23,11 +24,26 @@ export interface S3FaultProxy {
   readonly url: string
   /** If several rules select a request, the first one breaks it. */
   inject(rule: FaultRule): { hits(): number }
+  /** Holds the next request whose first line is such, even if the client is gone by then. */
+  hold(matches: (firstLine: string) => boolean): HeldRequest
   /** Forgets the rules and the requests. Requests that wait for a response continue to wait. */
   clear(): void
   /** The operations of all requests in order, also of failed ones; undefined for an unknown operation. */
   seen(): readonly (S3Operation | undefined)[]
   stop(): Promise<void>
+}
+
+export interface HeldRequest {
+  /** Resolves when such a request has come. */
+  readonly reached: Promise<void>
+  /** Lets it go on; resolves when the server has answered it. */
+  letGo(): Promise<void>
+}
+
+interface Hold {
+  readonly matches: (firstLine: string) => boolean
+  readonly gate: Gate
+  readonly answered: PromiseWithResolvers<void>
 }
 
 interface ActiveRule extends FaultRule {
@@ -38,6 +54,7 @@ interface ActiveRule extends FaultRule {
 interface ProxyState {
   readonly upstream: { readonly host: string; readonly port: number }
   readonly sockets: Set<Socket>
+  readonly holds: Hold[]
   rules: ActiveRule[]
   seen: (S3Operation | undefined)[]
 }
@@ -45,7 +62,7 @@ interface ProxyState {
 export async function startS3FaultProxy(targetUrl: string): Promise<S3FaultProxy> {
   const { hostname, port } = new URL(targetUrl)
   const upstream = { host: hostname === 'localhost' ? '127.0.0.1' : hostname, port: Number(port) }
-  const state: ProxyState = { upstream, sockets: new Set(), rules: [], seen: [] }
+  const state: ProxyState = { upstream, sockets: new Set(), holds: [], rules: [], seen: [] }
   const server = createServer((socket) => {
     adopt(state, socket)
     void serve(state, new WireReader(socket))
@@ -57,6 +74,17 @@ export async function startS3FaultProxy(targetUrl: string): Promise<S3FaultProxy
       const active: ActiveRule = { ...rule, matched: 0, hits: 0 }
       state.rules.push(active)
       return { hits: () => active.hits }
+    },
+    hold(matches) {
+      const hold = { matches, gate: new Gate(), answered: Promise.withResolvers<void>() }
+      state.holds.push(hold)
+      return {
+        reached: hold.gate.reached,
+        letGo() {
+          hold.gate.open()
+          return hold.answered.promise
+        },
+      }
     },
     clear() {
       state.rules = []
@@ -106,13 +134,20 @@ async function serve(state: ProxyState, client: WireReader): Promise<void> {
   }
 }
 
-function answer(state: ProxyState, client: WireReader, head: Head): Promise<Ending> {
+async function answer(state: ProxyState, client: WireReader, head: Head): Promise<Ending> {
   const request = describe(head)
   state.seen.push(request.operation)
   const rule = takeRule(state.rules, request, head)
   const adoptNext = (socket: Socket) => adopt(state, socket)
   const exchange = { client, head, method: request.method, upstream: state.upstream, adopt: adoptNext }
-  return rule === undefined ? relay(exchange) : faults[rule.fault](exchange, rule)
+  const at = state.holds.findIndex(({ matches }) => matches(head.text.slice(0, head.text.indexOf('\r'))))
+  const [hold] = at === -1 ? [] : state.holds.splice(at, 1)
+  await hold?.gate.pass()
+  try {
+    return await (rule === undefined ? relay(exchange) : faults[rule.fault](exchange, rule))
+  } finally {
+    hold?.answered.resolve()
+  }
 }
 
 function describe(head: Head): SeenRequest {

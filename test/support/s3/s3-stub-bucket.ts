@@ -60,7 +60,7 @@ export class StubBucket {
 
   get(name: string): StoredObject {
     const object = this.objects.get(name)
-    if (object === undefined) throw new S3Refusal(404, 'NoSuchKey', 'The specified key does not exist.')
+    if (object === undefined) throw new S3Refusal(404, 'NoSuchKey')
     return object
   }
 
@@ -74,22 +74,14 @@ export class StubBucket {
 
   getUpload(name: string, id: string): Upload {
     const upload = this.uploads.get(id)
-    if (upload === undefined || upload.name !== name)
-      throw new S3Refusal(404, 'NoSuchUpload', 'The specified multipart upload does not exist.')
+    if (upload === undefined || upload.name !== name) throw new S3Refusal(404, 'NoSuchUpload')
     return upload
   }
 
   putPart(upload: Upload, number: string, bytes: Uint8Array, crc32: string | undefined, nowMs: number): StoredPart {
     if (!/^\d{1,5}$/.test(number) || Number(number) < 1 || Number(number) > partsMax)
-      throw new S3Refusal(400, 'InvalidArgument', 'Part number must be an integer between 1 and 10000, inclusive')
-    const declared = upload.checksums === undefined ? 'null' : 'crc32'
-    const given = crc32 === undefined ? 'null' : 'crc32'
-    if (declared !== given)
-      throw new S3Refusal(
-        400,
-        'InvalidRequest',
-        `Checksum Type mismatch occurred, expected checksum Type: ${declared}, actual checksum Type: ${given}`,
-      )
+      throw new S3Refusal(400, 'InvalidArgument')
+    if ((upload.checksums === undefined) !== (crc32 === undefined)) throw new S3Refusal(400, 'InvalidRequest')
     const part = { bytes, etag: md5(bytes).toString('hex'), crc32, modifiedAt: nowMs }
     upload.parts.set(Number(number), part)
     return part
@@ -97,17 +89,15 @@ export class StubBucket {
 
   complete(upload: Upload, wanted: readonly PartToJoin[], nowMs: number): StoredObject {
     const parts = wanted.map(({ number, etag, crc32 }, index) => {
-      if (index > 0 && number <= (wanted[index - 1]?.number ?? 0))
-        throw new S3Refusal(400, 'InvalidPartOrder', 'The list of parts was not in ascending order.')
+      if (index > 0 && number <= (wanted[index - 1]?.number ?? 0)) throw new S3Refusal(400, 'InvalidPartOrder')
       const part = upload.parts.get(number)
       if (part === undefined || part.etag !== etag || (crc32 !== undefined && crc32 !== part.crc32))
-        throw new S3Refusal(400, 'InvalidPart', `Part ${number} could not be found, or its entity tag is another.`)
-      if (upload.checksums?.type === 'COMPOSITE' && crc32 === undefined)
-        throw new S3Refusal(400, 'InvalidRequest', `The complete request must include the checksum of part ${number}.`)
+        throw new S3Refusal(400, 'InvalidPart')
+      if (upload.checksums?.type === 'COMPOSITE' && crc32 === undefined) throw new S3Refusal(400, 'InvalidRequest')
       return part
     })
     if (parts.slice(0, -1).some(({ bytes }) => bytes.length < this.#partBytesMin))
-      throw new S3Refusal(400, 'EntityTooSmall', 'Your proposed upload is smaller than the minimum allowed size')
+      throw new S3Refusal(400, 'EntityTooSmall')
     const { name, contentType, encryption } = upload
     const tags = md5(Buffer.concat(parts.map(({ bytes }) => md5(bytes)))).toString('hex')
     const object: StoredObject = {
@@ -125,17 +115,4 @@ export class StubBucket {
 
 export function md5(bytes: Uint8Array): Buffer {
   return createHash('md5').update(bytes).digest()
-}
-
-export interface Page<T> {
-  readonly entries: readonly T[]
-  /** The last entry, where more follow it. */
-  readonly last: T | undefined
-}
-
-/** The first `size` of `entries` that stand behind `isBehind`'s mark. */
-export function pageOf<T>(entries: readonly T[], isBehind: (entry: T) => boolean, size: number): Page<T> {
-  const rest = entries.filter(isBehind)
-  const page = rest.slice(0, size)
-  return { entries: page, last: rest.length > size ? page.at(-1) : undefined }
 }

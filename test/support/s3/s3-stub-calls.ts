@@ -28,9 +28,9 @@ const parameters: Readonly<Record<S3Operation, readonly string[]>> = {
   UploadPart: ['partNumber', 'uploadId'],
   CompleteMultipartUpload: ['uploadId'],
   AbortMultipartUpload: ['uploadId'],
-  ListMultipartUploads: ['uploads', 'prefix', 'key-marker', 'upload-id-marker', 'max-uploads', 'encoding-type'],
-  ListParts: ['uploadId', 'part-number-marker', 'max-parts'],
-  ListObjects: ['list-type', 'prefix', 'continuation-token', 'start-after', 'max-keys', 'encoding-type', 'fetch-owner'],
+  ListMultipartUploads: ['uploads', 'prefix', 'key-marker', 'upload-id-marker', 'max-uploads'],
+  ListParts: ['uploadId'],
+  ListObjects: ['list-type', 'prefix', 'continuation-token', 'max-keys'],
   HeadBucket: [],
   CreateBucket: [],
 }
@@ -49,26 +49,20 @@ const headerNames: Readonly<Partial<Record<S3Operation, readonly string[]>>> = {
 }
 
 export function answerCall(bucket: StubBucket, operation: S3Operation, call: Call): Response {
-  const unknown = [...call.query.keys()].filter(
-    (name) => !name.startsWith('X-Amz-') && name !== 'x-id' && !parameters[operation].includes(name),
-  )
   const known = [...everywhere, ...(headerNames[operation] ?? [])]
-  const strangeHeaders = [...call.headers.keys()].filter((name) => name.startsWith('x-amz-') && !known.includes(name))
-  if (strangeHeaders.includes(sse))
-    throw new S3Refusal(400, 'InvalidArgument', `${sse} header is not supported for this operation.`)
-  const strange = [...unknown, ...strangeHeaders]
-  if (strange.length > 0)
-    throw new S3Refusal(501, 'NotImplemented', `What this asks for is not there: ${strange.join(', ')}`)
+  const headers = [...call.headers.keys()].filter((name) => name.startsWith('x-amz-') && !known.includes(name))
+  if (headers.includes(sse)) throw new S3Refusal(400, 'InvalidArgument', `${sse} is not supported for this operation`)
+  const names = [...call.query.keys()].filter((name) => !name.startsWith('X-Amz-') && name !== 'x-id')
+  const strange = [...headers, ...names.filter((name) => !parameters[operation].includes(name))]
+  if (strange.length > 0) throw new S3Refusal(501, 'NotImplemented', `not implemented: ${strange.join(', ')}`)
   return handlers[operation](bucket, call)
 }
 
 const handlers: Readonly<Record<S3Operation, Handler>> = {
   PutObject(bucket, { name, headers, body, nowMs, mustEncrypt }) {
     const condition = headers.get('if-none-match')
-    if (condition !== null && condition !== '*')
-      throw new S3Refusal(501, 'NotImplemented', 'If-None-Match knows nothing but *')
-    if (condition === '*' && bucket.objects.has(name))
-      throw new S3Refusal(412, 'PreconditionFailed', 'At least one of the pre-conditions you specified did not hold')
+    if (condition !== null && condition !== '*') throw new S3Refusal(501, 'NotImplemented')
+    if (condition === '*' && bucket.objects.has(name)) throw new S3Refusal(412, 'PreconditionFailed')
     const encryption = readEncryption(headers, mustEncrypt)
     const contentType = readContentType(headers)
     const { etag } = bucket.put(name, { bytes: body, modifiedAt: nowMs, contentType, encryption })
@@ -109,12 +103,12 @@ const handlers: Readonly<Record<S3Operation, Handler>> = {
     bucket.uploads.delete(bucket.getUpload(name, query.get('uploadId') ?? '').id)
     return empty(204)
   },
-  ListMultipartUploads: (bucket, call) => xml(listUploads(bucket, { ...call, bucketName: call.bucket })),
-  ListParts: (bucket, call) => xml(listParts(bucket, { ...call, bucketName: call.bucket })),
-  ListObjects: (bucket, call) => xml(listObjects(bucket, { ...call, bucketName: call.bucket })),
+  ListMultipartUploads: (bucket, call) => xml(listUploads(bucket, call)),
+  ListParts: (bucket, call) => xml(listParts(bucket, call)),
+  ListObjects: (bucket, call) => xml(listObjects(bucket, call)),
   HeadBucket: () => empty(200),
   CreateBucket() {
-    throw new S3Refusal(409, 'BucketAlreadyOwnedByYou', 'The bucket is there, and yours')
+    throw new S3Refusal(409, 'BucketAlreadyOwnedByYou')
   },
 }
 
@@ -138,7 +132,7 @@ function readRange(header: string | null, size: number): { first: number; last: 
   const first = from === '' ? Math.max(0, size - Number(to)) : Number(from)
   const last = from === '' || to === '' ? size - 1 : Math.min(Number(to), size - 1)
   if (first >= size || (from === '' && Number(to) === 0))
-    throw new S3Refusal(416, 'InvalidRange', 'The requested range is not satisfiable', {
+    throw new S3Refusal(416, 'InvalidRange', undefined, {
       'content-range': `bytes */${size}`,
     })
   return { first, last }
@@ -148,15 +142,13 @@ function readRange(header: string | null, size: number): { first: number; last: 
 export function checkBody(headers: Headers, body: Uint8Array): void {
   const given = headers.get('x-amz-content-sha256') ?? 'UNSIGNED-PAYLOAD'
   if (given.startsWith('STREAMING-') || headers.get('content-encoding')?.includes('aws-chunked') === true)
-    throw new S3Refusal(501, 'NotImplemented', 'A body in signed chunks is not implemented')
+    throw new S3Refusal(501, 'NotImplemented')
   if (given !== 'UNSIGNED-PAYLOAD' && given !== new Bun.CryptoHasher('sha256').update(body).digest('hex'))
-    throw new S3Refusal(400, 'XAmzContentSHA256Mismatch', 'x-amz-content-sha256 does not match what was computed.')
+    throw new S3Refusal(400, 'XAmzContentSHA256Mismatch')
   const sum = headers.get('content-md5')
-  if (sum !== null && sum !== md5(body).toString('base64'))
-    throw new S3Refusal(400, 'BadDigest', 'The Content-MD5 you specified did not match what we received.')
+  if (sum !== null && sum !== md5(body).toString('base64')) throw new S3Refusal(400, 'BadDigest', 'Content-MD5')
   const crc32 = headers.get('x-amz-checksum-crc32')
-  if (crc32 !== null && crc32 !== crc32Of(body))
-    throw new S3Refusal(400, 'BadDigest', 'The CRC32 you specified did not match the calculated checksum.')
+  if (crc32 !== null && crc32 !== crc32Of(body)) throw new S3Refusal(400, 'BadDigest', 'CRC32')
 }
 
 /** As S3 writes it: four bytes, the highest first, in base64. */
@@ -171,17 +163,17 @@ function readPartChecksums(headers: Headers): PartChecksums | undefined {
   const type = headers.get('x-amz-checksum-type') ?? 'COMPOSITE'
   if (algorithm === null) return undefined
   if (algorithm !== 'CRC32' || (type !== 'COMPOSITE' && type !== 'FULL_OBJECT'))
-    throw new S3Refusal(501, 'NotImplemented', 'Of the checksums only CRC32 is there')
+    throw new S3Refusal(501, 'NotImplemented')
   return { algorithm, type }
 }
 
 function readEncryption(headers: Headers, mustEncrypt: boolean): Encryption | undefined {
   const algorithm = headers.get(sse)
   const kmsKeyId = headers.get(sseKey) ?? undefined
-  if (algorithm === null && mustEncrypt) throw new S3Refusal(403, 'AccessDenied', 'This bucket wants encryption')
+  if (algorithm === null && mustEncrypt) throw new S3Refusal(403, 'AccessDenied')
   if (algorithm === null && kmsKeyId === undefined) return undefined
   if (algorithm === null || !['AES256', 'aws:kms'].includes(algorithm) || (kmsKeyId && algorithm !== 'aws:kms'))
-    throw new S3Refusal(400, 'InvalidArgument', 'The encryption method specified is not supported')
+    throw new S3Refusal(400, 'InvalidArgument')
   return { algorithm, kmsKeyId }
 }
 

@@ -36,8 +36,7 @@ export async function checkSignature({ method, target, headers }: SignedRequest,
   const pairs = parseS3Query(search.slice(1))
   const query = new Map(pairs)
   const isPresigned = query.has('X-Amz-Signature') || query.has('X-Amz-Algorithm')
-  if (isPresigned && headers.has('authorization'))
-    throw new S3Refusal(400, 'InvalidArgument', 'Only one auth mechanism allowed')
+  if (isPresigned && headers.has('authorization')) throw new S3Refusal(400, 'InvalidArgument', 'two signatures')
   const claim = isPresigned ? readQuery(query, gate.nowMs) : readHeaders(headers, gate.nowMs)
   checkKeys(claim, gate)
   checkSignedNames(claim.signedNames, headers)
@@ -52,8 +51,7 @@ export async function checkSignature({ method, target, headers }: SignedRequest,
         'X-Amz-Signature'
       ]
     : headerForm.exec((await signHeaders({ ...request, headers: signed }, gate.keys))['authorization'] ?? '')?.[3]
-  if (claim.signature !== expected)
-    throw new S3Refusal(403, 'SignatureDoesNotMatch', 'The signature does not match the one that was calculated')
+  if (claim.signature !== expected) throw new S3Refusal(403, 'SignatureDoesNotMatch')
 }
 
 function readHeaders(headers: Headers, nowMs: number): Claim {
@@ -61,12 +59,10 @@ function readHeaders(headers: Headers, nowMs: number): Claim {
   if (authorization === null) throw denied('There is no signature')
   const [, credential, names, signature] = headerForm.exec(authorization) ?? []
   if (credential === undefined || names === undefined || signature === undefined)
-    throw new S3Refusal(400, 'AuthorizationHeaderMalformed', 'The authorization header cannot be read')
+    throw new S3Refusal(400, 'AuthorizationHeaderMalformed')
   const timeMs = parseStamp(headers.get('x-amz-date') ?? '')
-  if (Math.abs(nowMs - timeMs) > skewMaxMs)
-    throw new S3Refusal(403, 'RequestTimeTooSkewed', 'The difference between the request time and ours is too large')
-  if (!headers.has(payloadHeader))
-    throw new S3Refusal(400, 'InvalidRequest', `Missing required header for this request: ${payloadHeader}`)
+  if (Math.abs(nowMs - timeMs) > skewMaxMs) throw new S3Refusal(403, 'RequestTimeTooSkewed')
+  if (!headers.has(payloadHeader)) throw new S3Refusal(400, 'InvalidRequest', `${payloadHeader} is missing`)
   const sessionToken = headers.get('x-amz-security-token') ?? undefined
   return { credential, signedNames: names.split(';'), signature, timeMs, sessionToken }
 }
@@ -99,10 +95,10 @@ function checkKeys({ credential, sessionToken, timeMs }: Claim, { keys, region, 
   const day = new Date(timeMs).toISOString().slice(0, 10).replaceAll('-', '')
   if (scope.join('/') !== `${day}/${region}/s3/aws4_request`)
     throw new S3Refusal(400, 'AuthorizationHeaderMalformed', `The scope must be ${day}/${region}/s3/aws4_request`)
-  if (expiredAccessKeys.has(accessKey)) throw new S3Refusal(400, 'ExpiredToken', 'The provided token has expired')
+  if (expiredAccessKeys.has(accessKey)) throw new S3Refusal(400, 'ExpiredToken')
   if (accessKey !== keys.accessKey || (keys.sessionToken !== undefined && sessionToken === undefined))
-    throw new S3Refusal(403, 'InvalidAccessKeyId', 'The access key does not exist in our records')
-  if (sessionToken !== keys.sessionToken) throw new S3Refusal(400, 'InvalidToken', 'The provided token is malformed')
+    throw new S3Refusal(403, 'InvalidAccessKeyId')
+  if (sessionToken !== keys.sessionToken) throw new S3Refusal(400, 'InvalidToken')
 }
 
 function checkSignedNames(names: readonly string[], headers: Headers): void {

@@ -1,12 +1,12 @@
 // What the S3 stub says in XML, and the one document that it is told in XML.
 
-/** An answer of no: S3's own words for it, and the status that belongs to them. */
+/** An error of S3. */
 export class S3Refusal extends Error {
   readonly status: number
   readonly code: string
   readonly headers: Readonly<Record<string, string>>
 
-  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(status: number, code: string, message = code, headers: Readonly<Record<string, string>> = {}) {
     super(message)
     this.status = status
     this.code = code
@@ -26,14 +26,8 @@ export function writeXml(root: string, elements: XmlElements): string {
 
 function writeElements(elements: XmlElements): string {
   return Object.entries(elements)
-    .flatMap(([name, content]) =>
-      (isList(content) ? content : [content]).map((one) => `<${name}>${writeContent(one)}</${name}>`),
-    )
+    .flatMap(([name, content]) => [content].flat().map((one) => `<${name}>${writeContent(one)}</${name}>`))
     .join('')
-}
-
-function isList(content: XmlContent | readonly XmlContent[]): content is readonly XmlContent[] {
-  return Array.isArray(content)
 }
 
 const entities: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }
@@ -50,31 +44,19 @@ export interface PartToJoin {
   readonly crc32: string | undefined
 }
 
-const badDocument = () =>
-  new S3Refusal(400, 'MalformedXML', 'The XML you provided was not well-formed or did not validate against our schema')
-
-/** The body of CompleteMultipartUpload, taken strictly: nothing but parts, each with its number and its ETag. */
+/** The body of CompleteMultipartUpload. It may contain only parts, each with its number and its ETag. */
 export function parsePartsToJoin(text: string): PartToJoin[] {
-  const inner = /^\s*(?:<\?xml[^>]*\?>)?\s*<CompleteMultipartUpload(?:\s[^>]*)?>(.*)<\/CompleteMultipartUpload>\s*$/s
-  const body = inner.exec(text)?.[1]
-  if (body === undefined) throw badDocument()
-  const parts: PartToJoin[] = []
-  const rest = body.replace(/<Part>(.*?)<\/Part>/gs, (_, part: string) => {
-    parts.push(parsePart(part))
-    return ''
-  })
-  if (rest.trim() !== '' || parts.length === 0) throw badDocument()
-  return parts
+  const form =
+    /^\s*(?:<\?xml[^>]*\?>)?\s*<CompleteMultipartUpload(?: [^>]*)?>((?:<Part>.*?<\/Part>)+)<\/Complete\w+>\s*$/s
+  const [, parts = ''] = form.exec(text) ?? []
+  if (parts === '') throw new S3Refusal(400, 'MalformedXML')
+  return parts.split('</Part>').slice(0, -1).map(parsePart)
 }
 
 function parsePart(text: string): PartToJoin {
-  const fields = new Map<string, string>()
-  const rest = text.replace(/<(\w+)>([^<]*)<\/\1>/g, (_, name: string, value: string) => {
-    fields.set(name, value.replaceAll('&quot;', '"').replaceAll('&#34;', '"').trim())
-    return ''
-  })
+  const fields = new Map([...text.matchAll(/<(\w+)>([^<]*)<\/\1>/g)].map(([, name = '', value = '']) => [name, value]))
   const number = fields.get('PartNumber') ?? ''
-  const etag = /^(?:"([^"<>&]+)"|([^"<>&]+))$/.exec(fields.get('ETag') ?? '')
-  if (rest.trim() !== '' || !/^\d+$/.test(number) || etag === null) throw badDocument()
-  return { number: Number(number), etag: etag[1] ?? etag[2] ?? '', crc32: fields.get('ChecksumCRC32') }
+  const etag = /^"?([^"<>&]+)"?$/.exec((fields.get('ETag') ?? '').replaceAll(/&quot;|&#34;/g, '"').trim())?.[1]
+  if (!/^\d+$/.test(number) || etag === undefined) throw new S3Refusal(400, 'MalformedXML')
+  return { number: Number(number), etag, crc32: fields.get('ChecksumCRC32') }
 }

@@ -128,24 +128,21 @@ function parse(method: string, host: string, target: string): S3Target {
   try {
     return parseS3Target(method, host, target)
   } catch {
-    throw new S3Refusal(400, 'InvalidURI', "Couldn't parse the specified URI.")
+    throw new S3Refusal(400, 'InvalidURI')
   }
 }
 
 async function settle(state: StubState, request: Request, target: string, parsed: S3Target): Promise<Response> {
   const { method, headers } = request
-  if (method === 'PUT' && !headers.has('content-length'))
-    throw new S3Refusal(411, 'MissingContentLength', 'You must provide the Content-Length HTTP header.')
+  if (method === 'PUT' && !headers.has('content-length')) throw new S3Refusal(411, 'MissingContentLength')
   // A body that never arrives completely has no client waiting for an answer; it must have no effect.
   const body = await request.bytes().catch((cause) => {
     throw new S3Refusal(400, 'IncompleteBody', `The body broke off: ${String(cause)}`)
   })
   await checkSignature({ method, target, headers }, { ...state.gate, nowMs: now(state) })
   checkBody(headers, body)
-  if (parsed.bucket !== state.bucketName)
-    throw new S3Refusal(404, 'NoSuchBucket', 'The specified bucket does not exist')
-  if (parsed.operation === undefined)
-    throw new S3Refusal(405, 'MethodNotAllowed', 'The specified method is not allowed against this resource.')
+  if (parsed.bucket !== state.bucketName) throw new S3Refusal(404, 'NoSuchBucket')
+  if (parsed.operation === undefined) throw new S3Refusal(405, 'MethodNotAllowed')
   return answerCall(state.bucket, parsed.operation, {
     ...parsed,
     headers,

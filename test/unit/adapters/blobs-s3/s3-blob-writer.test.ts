@@ -9,7 +9,6 @@ import { Spoiled, Unavailable } from '../../../../src/oci/errors.ts'
 import { generatedBytes } from '../../../support/basics/generated-bytes.ts'
 import { errorOf } from '../../../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
-import { startHoldingProxy } from '../../../support/clocks/holding-proxy.ts'
 import { openS3Store, s3StoreSettings } from '../../../support/s3/s3-store.ts'
 import { startS3Stub } from '../../../support/s3/s3-stub.ts'
 import { auditWrites, listThere } from '../../../support/s3-faults/s3-audit.ts'
@@ -147,7 +146,7 @@ describe('a writer that is closed', () => {
     ['the removal of old tails', 'DELETE'],
     ['a part that is no longer needed', 'partNumber=1&'],
   ])('does not wait for %s; the store does when it is closed', async (_, words) => {
-    const holding = await startHoldingProxy(stub.url)
+    const holding = await startS3FaultProxy(stub.url)
     const behind = openS3Store({ ...settings, endpoint: holding.url })
     const key = freshKey()
     const once = await append(behind, key, emptyObject, generatedBytes(1_000, 0))
