@@ -4,7 +4,7 @@ import type { Route } from '../../src/http/route.ts'
 import { registryRoutes, serviceRoutes } from '../../src/http/routes.ts'
 import { pushApiImage, startUpload } from '../support/api/api-images.ts'
 import { mounts, startApi } from '../support/api/api-server.ts'
-import { askRaw } from '../support/clients/raw-http.ts'
+import { askRaw } from '../support/clients/raw-socket.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())

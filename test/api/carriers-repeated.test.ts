@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { api, identity, startApi } from '../support/api/api-server.ts'
 import { testAdminPassword, testApiKey } from '../support/basics/test-project.ts'
-import { askRaw, type RawReply } from '../support/clients/raw-http.ts'
+import { askRaw, type RawAnswer } from '../support/clients/raw-socket.ts'
 import { basic } from '../support/server/test-server.ts'
 
 const server = await startApi()
@@ -20,8 +20,8 @@ const cookie = await cookieOf(server)
 const good = `Authorization: ${basic('apikey', testApiKey)}`
 const key = `X-API-KEY: ${testApiKey}`
 
-function expectChallenge({ status, headers, body }: RawReply): void {
-  const challenges = headers.filter(([name]) => name === 'www-authenticate').map(([, value]) => value)
+function expectChallenge({ status, lines, body }: RawAnswer): void {
+  const challenges = lines.filter(([name]) => name === 'www-authenticate').map(([, value]) => value)
   expect([status, challenges]).toEqual([401, ['Basic realm="Berth", charset="UTF-8"']])
   expect(JSON.parse(body).msg).toBe('the credentials are wrong, malformed, repeated or no longer valid')
 }

@@ -1,7 +1,7 @@
 // The address to which failures count: X-Forwarded-For is used only from trusted proxies.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { Guesser, newGuess } from '../support/api/guesser.ts'
-import { askRaw } from '../support/clients/raw-http.ts'
+import { askRaw } from '../support/clients/raw-socket.ts'
 import { startMoved } from '../support/server/moved-server.ts'
 
 const burst = 20

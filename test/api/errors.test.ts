@@ -87,7 +87,7 @@ describe('on the wire', () => {
     const { provocation, reply } = await provoke(refusal, async (server) => {
       const prepare = ways[refusal].registry
       if (prepare === undefined) throw new Error('not refused in the registry')
-      return prepare(server, mount)
+      return prepare(mount, server)
     })
     const { status, code } = errorTable[refusal]
     const body: { errors: readonly Record<string, unknown>[]; msg: string } = JSON.parse(reply.text)
@@ -106,7 +106,7 @@ describe('on the wire', () => {
     const { provocation, reply } = await provoke(refusal, async (server) => {
       const prepare = ways[refusal].service
       if (prepare === undefined) throw new Error('not refused elsewhere')
-      return prepare(server, '')
+      return prepare('', server)
     })
 
     expect([reply.status, reply.headers.get('content-type')]).toEqual([errorTable[refusal].status, 'application/json'])
@@ -140,7 +140,7 @@ describe('headers of refusals', () => {
       const { reply } = await provoke('read-only', async (server) => {
         const prepare = ways['read-only'][where]
         if (prepare === undefined) throw new Error('not refused there')
-        return prepare(server, '/v2')
+        return prepare('/v2', server)
       })
       expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)])
     }

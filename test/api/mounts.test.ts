@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { digestOf, imageOf, ociManifest, pushApiImage, pushBlob, startUpload } from '../support/api/api-images.ts'
 import { api, mounts, type Question, startApi } from '../support/api/api-server.ts'
 import { testApiKey } from '../support/basics/test-project.ts'
-import { askRaw } from '../support/clients/raw-http.ts'
+import { askRaw } from '../support/clients/raw-socket.ts'
 
 const server = await startApi({ BERTH_AUTH__FAILURE_BURST: '1000' })
 const rootless = await startApi({ BERTH_REGISTRY__ROOT_MOUNT: 'false' })

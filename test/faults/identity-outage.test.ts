@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Unavailable } from '../../src/oci/errors.ts'
 import type { CachingIdentity, Principal } from '../../src/ports/identity.ts'
-import { askRaw } from '../support/clients/raw-http.ts'
+import { askRaw } from '../support/clients/raw-socket.ts'
 import { until } from '../support/clocks/until.ts'
 import { memories, operations, type Row, rows, states, tryRow } from './outage-matrix.ts'
 import { carriers, OutageWorld } from './outage-world.ts'

@@ -1,6 +1,6 @@
 // Two carriers in one request: which of them decides.
 
-import { askRaw } from '../clients/raw-http.ts'
+import { askRaw } from '../clients/raw-socket.ts'
 import { identity } from './api-server.ts'
 import { type Carrier, carriers, placesInOrder } from './carriers.ts'
 

@@ -1,7 +1,7 @@
 // Requests whose bodies stop in the middle, or crawl, or meet another on the same upload.
 
 import { testApiKey } from '../basics/test-project.ts'
-import { openRaw, type RawConnection, type RawReply } from '../clients/raw-http.ts'
+import { openRaw, type RawAnswer, type RawConnection } from '../clients/raw-socket.ts'
 import type { ApiServer } from './api-server.ts'
 import type { Provocation, Refused } from './provocation.ts'
 
@@ -21,10 +21,10 @@ async function begin(server: ApiServer, method: string, path: string): Promise<R
   return connection
 }
 
-function toRefused(reply: RawReply): Refused {
+function toRefused(reply: RawAnswer): Refused {
   return {
     status: reply.status,
-    headers: new Headers(reply.headers.map(([name, value]) => [name, value])),
+    headers: new Headers(reply.lines.map(([name, value]) => [name, value])),
     text: reply.body,
   }
 }

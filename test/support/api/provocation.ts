@@ -15,7 +15,7 @@ export interface Refused {
   readonly text: string
 }
 
-export type Prepare = (server: ApiServer, mount: string) => Promise<Provocation>
+export type Prepare = (mount: string, server: ApiServer) => Provocation | Promise<Provocation>
 
 export interface Way {
   readonly settings?: Readonly<Record<string, string>>
@@ -26,14 +26,3 @@ export interface Way {
 }
 
 export const get = (path: string, question: Question = {}): Provocation => ({ method: 'GET', path, ...question })
-
-/** A request that needs no preparation. */
-export const plain =
-  (make: (mount: string) => Provocation): Prepare =>
-  async (_, mount) =>
-    make(mount)
-
-/** A question with a JSON body. */
-export function json(body: unknown): Question {
-  return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
-}

@@ -3,7 +3,8 @@ import type { Refusal } from '../../../src/oci/errors.ts'
 import { testAdminPassword } from '../basics/test-project.ts'
 import { openMetadataOf } from '../stores/test-stores.ts'
 import { type ApiServer, api, identity } from './api-server.ts'
-import { get, json, type Provocation, plain, type Way } from './provocation.ts'
+import { json } from './managed-users.ts'
+import { get, type Provocation, type Way } from './provocation.ts'
 
 const name = 'refused/app'
 
@@ -46,21 +47,21 @@ const post = (path: string, body: unknown): Provocation => ({ method: 'POST', pa
 
 export const whoIsCalling = {
   unauthenticated: {
-    registry: plain((mount) => get(`${mount}/`, { key: 'none' })),
-    service: plain(() => get(`${api}/stats`, { key: 'none' })),
+    registry: (mount) => get(`${mount}/`, { key: 'none' }),
+    service: () => get(`${api}/stats`, { key: 'none' }),
   },
   'credentials-invalid': {
-    registry: plain((mount) => get(`${mount}/`, { key: 'not-a-key' })),
-    service: plain(() => get(`${api}/stats`, { key: 'not-a-key' })),
+    registry: (mount) => get(`${mount}/`, { key: 'not-a-key' }),
+    service: () => get(`${api}/stats`, { key: 'not-a-key' }),
   },
   'cross-site-request': {
-    registry: async (server, mount) => ({
+    registry: async (mount, server) => ({
       method: 'POST',
       path: `${mount}/${name}/blobs/uploads/`,
       key: 'none',
       headers: await crossSiteHeaders(server),
     }),
-    service: async (server) => ({
+    service: async (_, server) => ({
       method: 'POST',
       path: `${api}/disable`,
       key: 'none',
@@ -69,21 +70,21 @@ export const whoIsCalling = {
   },
   denied: {
     settings: { BERTH_IDENTITY__ROLES: 'admin=push' },
-    registry: plain((mount) => get(`${mount}/_catalog`)),
-    service: plain(() => get(`${api}/stats`)),
+    registry: (mount) => get(`${mount}/_catalog`),
+    service: () => get(`${api}/stats`),
   },
   'scope-insufficient': {
     settings: { BERTH_AUTH__CHALLENGE: 'bearer' },
-    registry: (server, mount) => withOthersToken(server, `${mount}/${name}/tags/list`),
+    registry: (mount, server) => withOthersToken(server, `${mount}/${name}/tags/list`),
   },
   'account-disabled': {
     settings: { BERTH_ACCOUNTS__AUTO_ENABLE: 'false' },
-    registry: plain((mount) => get(`${mount}/_catalog`)),
+    registry: (mount) => get(`${mount}/_catalog`),
   },
   'account-suspended': {
     // A server of its own: it is left suspended.
     settings: {},
-    service: async (server) => {
+    service: async (_, server) => {
       const { account } = (await server.ask('GET', `${identity}/me`)).json<{ account: string }>()
       const metadata = await openMetadataOf(server.dataDir)
       await metadata.accounts.suspend(account)
@@ -94,37 +95,37 @@ export const whoIsCalling = {
   'read-only': {
     // A server of its own: it is left as it is.
     settings: {},
-    registry: async (server, mount) => {
+    registry: async (mount, server) => {
       await forbidChanges(server)
       return { method: 'POST', path: `${mount}/${name}/blobs/uploads/` }
     },
-    service: async (server) => {
+    service: async (_, server) => {
       await forbidChanges(server)
       return post(`${identity}/users`, { name: 'late' })
     },
   },
-  'login-invalid': { service: plain(() => post(`${identity}/token/auth`, { username: 'admin', password: 'wrong' })) },
+  'login-invalid': { service: () => post(`${identity}/token/auth`, { username: 'admin', password: 'wrong' }) },
   'too-many-failures': {
     settings: { BERTH_AUTH__FAILURE_BURST: '1' },
-    registry: (server, mount) => afterAFailure(server, `${mount}/`),
-    service: (server) => afterAFailure(server, `${api}/stats`),
+    registry: (mount, server) => afterAFailure(server, `${mount}/`),
+    service: (_, server) => afterAFailure(server, `${api}/stats`),
   },
 } satisfies Partial<Record<Refusal, Way>>
 
 export const usersAndKeys = {
-  'identity-invalid': { service: plain(() => post(`${identity}/users`, { name: 'no name at all' })) },
-  'user-unknown': { service: plain(() => get(`${identity}/users/nobody`)) },
+  'identity-invalid': { service: () => post(`${identity}/users`, { name: 'no name at all' }) },
+  'user-unknown': { service: () => get(`${identity}/users/nobody`) },
   'user-exists': {
-    service: async (server) => {
+    service: async (_, server) => {
       await knownUser(server, 'known')
       return post(`${identity}/users`, { name: 'known' })
     },
   },
   'key-unknown': {
-    service: async (server) => ({ method: 'DELETE', path: `${await knownUser(server, 'keyless')}/keys/none` }),
+    service: async (_, server) => ({ method: 'DELETE', path: `${await knownUser(server, 'keyless')}/keys/none` }),
   },
   'key-exists': {
-    service: async (server) => {
+    service: async (_, server) => {
       const keys = `${await knownUser(server, 'keyed')}/keys`
       await server.ask('POST', keys, json({ name: 'laptop' }))
       return post(keys, { name: 'laptop' })
@@ -132,14 +133,14 @@ export const usersAndKeys = {
   },
   'too-many-users': {
     settings: { BERTH_LIMITS__USERS_PER_ACCOUNT: '1' },
-    service: plain(() => post(`${identity}/users`, { name: 'second' })),
+    service: () => post(`${identity}/users`, { name: 'second' }),
   },
   'last-operator': {
-    service: plain(() => ({ method: 'PATCH', path: `${identity}/users/admin`, ...json({ roles: [] }) })),
+    service: () => ({ method: 'PATCH', path: `${identity}/users/admin`, ...json({ roles: [] }) }),
   },
   'too-many-keys': {
     settings: { BERTH_LIMITS__KEYS_PER_USER: '1' },
-    service: async (server) => {
+    service: async (_, server) => {
       const keys = `${await knownUser(server, 'collector')}/keys`
       await server.ask('POST', keys, json({ name: 'one' }))
       return post(keys, { name: 'two' })

@@ -13,7 +13,7 @@ import {
 } from './api-images.ts'
 import { api, identity, type Question } from './api-server.ts'
 import { interruptedUpload, occupiedUpload, slowBody } from './interrupted-requests.ts'
-import { get, type Prepare, plain, type Way } from './provocation.ts'
+import { get, type Prepare, type Way } from './provocation.ts'
 import { usersAndKeys, whoIsCalling } from './provocations-of-identity.ts'
 
 const name = 'refused/app'
@@ -27,91 +27,91 @@ const put = (mount: string, reference: string, manifest: Manifest | string, cont
 })
 const onUpload =
   (method: string, query: string, question: Question = {}): Prepare =>
-  async (server, mount) => ({ method, path: (await startUpload(server, name, mount)) + query, ...question })
+  async (mount, server) => ({ method, path: (await startUpload(server, name, mount)) + query, ...question })
 
 const login = (body: string, contentType = 'application/json'): Way => ({
-  service: plain(() => ({
+  service: () => ({
     method: 'POST',
     path: `${identity}/token/auth`,
     headers: { 'content-type': contentType },
     body,
-  })),
+  }),
 })
 
 const theRequestItself = {
   'route-unknown': {
-    registry: plain((mount) => get(`${mount}/nothing`)),
-    service: plain(() => get('/nothing')),
+    registry: (mount) => get(`${mount}/nothing`),
+    service: () => get('/nothing'),
   },
   'method-unsupported': {
-    registry: plain((mount) => ({ method: 'POST', path: `${mount}/_catalog` })),
-    service: plain(() => get(`${api}/enable`)),
+    registry: (mount) => ({ method: 'POST', path: `${mount}/_catalog` }),
+    service: () => get(`${api}/enable`),
   },
   'host-invalid': {
-    registry: plain((mount) => get(`${mount}/`, { headers: { host: 'word@example.com' } })),
-    service: plain(() => get(`${api}/stats`, { headers: { host: 'word@example.com' } })),
+    registry: (mount) => get(`${mount}/`, { headers: { host: 'word@example.com' } }),
+    service: () => get(`${api}/stats`, { headers: { host: 'word@example.com' } }),
   },
   'path-invalid': {
-    registry: plain((mount) => ({ method: 'POST', path: `${mount}/a%2fb/blobs/uploads/` })),
-    service: plain(() => get('/a%2fb')),
+    registry: (mount) => ({ method: 'POST', path: `${mount}/a%2fb/blobs/uploads/` }),
+    service: () => get('/a%2fb'),
   },
   'uri-too-long': {
-    registry: plain((mount) => get(`${mount}/_catalog?last=${'x'.repeat(9_000)}`)),
-    service: plain(() => get(`${api}/stats?${'x'.repeat(9_000)}`)),
+    registry: (mount) => get(`${mount}/_catalog?last=${'x'.repeat(9_000)}`),
+    service: () => get(`${api}/stats?${'x'.repeat(9_000)}`),
   },
   'content-encoding-unsupported': {
     registry: onUpload('PATCH', '', { body: 'x', headers: { 'content-encoding': 'gzip' } }),
-    service: plain(() => ({
+    service: () => ({
       method: 'POST',
       path: `${identity}/token/auth`,
       headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
       body: '{}',
-    })),
+    }),
   },
   'body-invalid': login('not JSON'),
   'body-incomplete': {
-    registry: async (server, mount) => interruptedUpload(server, await startUpload(server, name, mount)),
+    registry: async (mount, server) => interruptedUpload(server, await startUpload(server, name, mount)),
   },
   'body-too-slow': {
     settings: { BERTH_LIMITS__BODY_WINDOW: '1s', BERTH_LIMITS__BODY_BYTES_PER_SECOND: '1MiB' },
-    registry: async (server, mount) => slowBody(server, 'PATCH', await startUpload(server, name, mount)),
-    service: async (server) => slowBody(server, 'POST', `${identity}/token/auth`),
+    registry: async (mount, server) => slowBody(server, 'PATCH', await startUpload(server, name, mount)),
+    service: async (_, server) => slowBody(server, 'POST', `${identity}/token/auth`),
   },
-  'page-size-invalid': { registry: plain((mount) => get(`${mount}/_catalog?n=many`)) },
+  'page-size-invalid': { registry: (mount) => get(`${mount}/_catalog?n=many`) },
 } satisfies Partial<Record<Refusal, Way>>
 
 const namesAndDigests = {
-  'name-invalid': { registry: plain((mount) => ({ method: 'POST', path: `${mount}/NOT/valid/blobs/uploads/` })) },
-  'path-unknown': { registry: plain((mount) => get(`${mount}/a%2fb/tags/list`)) },
-  'name-unknown': { registry: plain((mount) => get(`${mount}/no/such/tags/list`)) },
-  'tag-invalid': { registry: plain((mount) => put(mount, '-bad', imageOf())) },
+  'name-invalid': { registry: (mount) => ({ method: 'POST', path: `${mount}/NOT/valid/blobs/uploads/` }) },
+  'path-unknown': { registry: (mount) => get(`${mount}/a%2fb/tags/list`) },
+  'name-unknown': { registry: (mount) => get(`${mount}/no/such/tags/list`) },
+  'tag-invalid': { registry: (mount) => put(mount, '-bad', imageOf()) },
   'too-many-tags': {
-    registry: plain((mount) => {
+    registry: (mount) => {
       const tags = Array.from({ length: 17 }, (_, number) => `tag=t${number}`)
       return put(mount, `${imageOf().digest}?${tags.join('&')}`, imageOf())
-    }),
+    },
   },
-  'digest-invalid': { registry: plain((mount) => remove(`${mount}/${name}/blobs/sha256:short`)) },
-  'digest-unsupported': { registry: plain((mount) => remove(`${mount}/${name}/blobs/md5:d41d8cd98f00b204e9800998`)) },
+  'digest-invalid': { registry: (mount) => remove(`${mount}/${name}/blobs/sha256:short`) },
+  'digest-unsupported': { registry: (mount) => remove(`${mount}/${name}/blobs/md5:d41d8cd98f00b204e9800998`) },
   'digest-mismatch': { registry: onUpload('PUT', `?digest=${absent}`, { body: 'other bytes' }) },
 } satisfies Partial<Record<Refusal, Way>>
 
 const manifests = {
   'manifest-unknown': {
-    registry: async (server, mount) => {
+    registry: async (mount, server) => {
       await pushBlob(server, name, 'makes the repository')
       return get(`${mount}/${name}/manifests/absent`)
     },
   },
-  'manifest-invalid': { registry: plain((mount) => put(mount, 'v1', '{}')) },
-  'manifest-type-unsupported': { registry: plain((mount) => put(mount, 'v1', '{}', 'application/json')) },
+  'manifest-invalid': { registry: (mount) => put(mount, 'v1', '{}') },
+  'manifest-type-unsupported': { registry: (mount) => put(mount, 'v1', '{}', 'application/json') },
   'manifest-too-large': {
     settings: { BERTH_LIMITS__MANIFEST_BYTES: '1MiB' },
-    registry: plain((mount) => put(mount, 'v1', ' '.repeat(1024 * 1024 + 1))),
+    registry: (mount) => put(mount, 'v1', ' '.repeat(1024 * 1024 + 1)),
   },
-  'manifest-blob-unknown': { registry: plain((mount) => put(mount, 'v1', imageOf({ layers: ['nowhere'] }))) },
+  'manifest-blob-unknown': { registry: (mount) => put(mount, 'v1', imageOf({ layers: ['nowhere'] })) },
   'manifest-in-use': {
-    registry: async (server, mount) => {
+    registry: async (mount, server) => {
       const child = await pushApiImage(server, name, 'child')
       await putManifest(server, name, 'index', indexOf([child.descriptor]))
       return { method: 'DELETE', path: `${mount}/${name}/manifests/${child.digest}` }
@@ -121,13 +121,13 @@ const manifests = {
 
 const blobsAndUploads = {
   'blob-unknown': {
-    registry: async (server, mount) => {
+    registry: async (mount, server) => {
       await pushBlob(server, name, 'makes the repository')
       return get(`${mount}/${name}/blobs/${absent}`)
     },
   },
   'blob-in-use': {
-    registry: async (server, mount) => {
+    registry: async (mount, server) => {
       await pushApiImage(server, name, 'v1', { layers: ['in use'] })
       return { method: 'DELETE', path: `${mount}/${name}/blobs/${digestOf('in use')}` }
     },
@@ -137,22 +137,22 @@ const blobsAndUploads = {
     registry: onUpload('PATCH', '', { body: 'x'.repeat(1024 * 1024 + 1) }),
   },
   'range-unsatisfiable': {
-    registry: async (server, mount) =>
+    registry: async (mount, server) =>
       get(`${mount}/${name}/blobs/${await pushBlob(server, name, 'short')}`, { headers: { range: 'bytes=99-' } }),
   },
-  'upload-unknown': { registry: plain((mount) => get(`${mount}/${name}/blobs/uploads/${crypto.randomUUID()}`)) },
+  'upload-unknown': { registry: (mount) => get(`${mount}/${name}/blobs/uploads/${crypto.randomUUID()}`) },
   'upload-out-of-order': { registry: onUpload('PATCH', '', { body: 'x', headers: { 'content-range': '7-7' } }) },
-  'upload-busy': { registry: async (server, mount) => occupiedUpload(server, await startUpload(server, name, mount)) },
+  'upload-busy': { registry: async (mount, server) => occupiedUpload(server, await startUpload(server, name, mount)) },
   'content-range-invalid': { registry: onUpload('PATCH', '', { body: 'x', headers: { 'content-range': 'all' } }) },
   'content-length-mismatch': { registry: onUpload('PATCH', '', { body: 'x', headers: { 'content-range': '0-9' } }) },
   'disk-low': {
     // More than any disk has.
     settings: { BERTH_STORAGE__MIN_FREE: '4096TiB' },
-    registry: plain((mount) => ({ method: 'POST', path: `${mount}/${name}/blobs/uploads/` })),
+    registry: (mount) => ({ method: 'POST', path: `${mount}/${name}/blobs/uploads/` }),
   },
   'too-many-uploads': {
     settings: { BERTH_LIMITS__UPLOADS_PER_REPOSITORY: '1' },
-    registry: async (server, mount) => {
+    registry: async (mount, server) => {
       // Whatever stands there already, one more is too many.
       await server.ask('POST', `${mount}/${name}/blobs/uploads/`)
       return { method: 'POST', path: `${mount}/${name}/blobs/uploads/` }

@@ -1,6 +1,5 @@
 // Clients that pull the same images again and again. Each request is sent once, on a connection of its own: one that fails has
 // failed, and what comes back is compared to the last byte.
-import { request } from 'node:http'
 import { authorization, type PushedImage } from './registry-client.ts'
 
 export interface PullFigures {
@@ -19,10 +18,10 @@ export interface PullableImage extends PushedImage {
 
 export class OneShotPullers {
   readonly figures: PullFigures = { requests: 0, bytes: 0, longestMs: 0, failures: [] }
-  readonly #url: URL
+  readonly #url: string
 
   constructor({ url }: { readonly url: string }) {
-    this.#url = new URL(url)
+    this.#url = url
   }
 
   async pullUntil(image: PullableImage, isOver: () => boolean): Promise<void> {
@@ -37,7 +36,9 @@ export class OneShotPullers {
     const startedAt = performance.now()
     const { figures } = this
     try {
-      const { status, bytes } = await this.#get(path)
+      const answer = await fetch(this.#url + path, { headers: { authorization }, keepalive: false })
+      const { status } = answer
+      const bytes = Buffer.from(await answer.arrayBuffer())
       if (status !== 200) throw new Error(`status ${status}`)
       if (!bytes.equals(expected)) throw new Error(`${bytes.length} other bytes`)
       figures.bytes += bytes.length
@@ -46,20 +47,5 @@ export class OneShotPullers {
     }
     figures.requests += 1
     figures.longestMs = Math.max(figures.longestMs, performance.now() - startedAt)
-  }
-
-  #get(path: string): Promise<{ status: number; bytes: Buffer }> {
-    return new Promise((resolve, reject) => {
-      const { hostname, port } = this.#url
-      const asked = request({ hostname, port, path, agent: false, headers: { authorization } }, (answer) => {
-        const pieces: Buffer[] = []
-        answer.on('data', (piece: Buffer) => pieces.push(piece))
-        answer.on('error', reject)
-        answer.on('aborted', () => reject(new Error('the answer broke off')))
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, bytes: Buffer.concat(pieces) }))
-      })
-      asked.on('error', reject)
-      asked.end()
-    })
   }
 }

@@ -1,11 +1,13 @@
-// Bytes on a socket, as they are: for requests that no HTTP client would send, and for counting the answers to them.
-import { connect } from 'node:net'
+// HTTP by hand, for requests that no client would send: repeated header lines, odd paths, bodies that end early.
+import { connect, type Socket } from 'node:net'
 
 export interface RawAnswer {
   readonly status: number
   /** Names in lower case; of repeated lines the last. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
+  /** The header lines in their order. */
+  readonly lines: readonly (readonly [string, string])[]
 }
 
 export interface RawExchange {
@@ -61,25 +63,74 @@ export function sendRaw(port: number, ...pieces: readonly Piece[]): Promise<RawE
   })
 }
 
+interface ParsedHead extends Omit<RawAnswer, 'body'> {
+  readonly bodyStart: number
+}
+
+function parseHead(text: string): ParsedHead {
+  const end = text.indexOf('\r\n\r\n')
+  const [statusLine = '', ...rest] = text.slice(0, end === -1 ? undefined : end).split('\r\n')
+  const lines = rest.map((line) => {
+    const colon = line.indexOf(':')
+    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()] as const
+  })
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(`${statusLine} `)?.[1] ?? Number.NaN)
+  return { status, headers: new Map(lines), lines, bodyStart: end === -1 ? text.length : end + 4 }
+}
+
 function parseAnswers(text: string): RawAnswer[] {
   const answers: RawAnswer[] = []
   let rest = text
   while (rest !== '') {
-    const end = rest.indexOf('\r\n\r\n')
-    const head = end === -1 ? rest : rest.slice(0, end)
-    const [statusLine = '', ...lines] = head.split('\r\n')
-    const headers = new Map(
-      lines.map((line) => {
-        const colon = line.indexOf(':')
-        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()] as const
-      }),
-    )
-    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(`${statusLine} `)?.[1] ?? Number.NaN)
-    const hasNoBody = status < 200 || status === 204 || status === 304
-    const length = hasNoBody ? 0 : Number(headers.get('content-length') ?? 0)
-    const bodyStart = end === -1 ? rest.length : end + 4
-    answers.push({ status, headers, body: rest.slice(bodyStart, bodyStart + length) })
-    rest = rest.slice(bodyStart + length)
+    const { bodyStart, ...head } = parseHead(rest)
+    const hasNoBody = head.status < 200 || head.status === 204 || head.status === 304
+    const bodyEnd = bodyStart + (hasNoBody ? 0 : Number(head.headers.get('content-length') ?? 0))
+    answers.push({ ...head, body: rest.slice(bodyStart, bodyEnd) })
+    rest = rest.slice(bodyEnd)
   }
   return answers
+}
+
+/** Sends one request; all that comes behind the head of the answer is its body. */
+export async function askRaw(port: number, requestLine: string, headers: readonly string[] = []): Promise<RawAnswer> {
+  const request = [requestLine, 'Host: 127.0.0.1', ...headers, 'Connection: close', '', ''].join('\r\n')
+  return parseAnswer((await sendRaw(port, request)).text)
+}
+
+function parseAnswer(text: string): RawAnswer {
+  const { bodyStart, ...head } = parseHead(text)
+  return { ...head, body: text.slice(bodyStart) }
+}
+
+export interface RawConnection {
+  send(text: string): void
+  /** The first answer: when it is whole, or when the server ends the connection. */
+  answer(): Promise<RawAnswer>
+  close(): void
+}
+
+export async function openRaw(port: number): Promise<RawConnection> {
+  const socket = await new Promise<Socket>((resolve, reject) => {
+    const made = connect(port, '127.0.0.1', () => resolve(made))
+    made.once('error', reject)
+  })
+  let received = ''
+  const answered = Promise.withResolvers<void>()
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.toString('latin1')
+    const { headers, bodyStart } = parseHead(received)
+    const length = Number(headers.get('content-length') ?? Number.NaN)
+    if (received.includes('\r\n\r\n') && received.length >= bodyStart + length) answered.resolve()
+  })
+  socket.on('error', () => undefined)
+  socket.on('close', () => answered.resolve())
+  return {
+    send: (text) => void socket.write(text, 'latin1'),
+    close: () => void socket.destroy(),
+    async answer() {
+      await answered.promise
+      socket.destroy()
+      return parseAnswer(received)
+    },
+  }
 }

@@ -1,6 +1,5 @@
 // Users and keys in memory, for tests of the embedded identity service.
 import type { ApiKey, ApiKeys, NewApiKey } from '../../../src/ports/api-keys.ts'
-import type { MetadataStore, Tables } from '../../../src/ports/metadata-store.ts'
 import type { NewUser, User, UserChange, Users } from '../../../src/ports/users.ts'
 
 export class MemoryUsers implements Users {
@@ -116,9 +115,4 @@ export function user(rest: Partial<User> = {}): User {
     tokenEpoch: 0,
     ...rest,
   }
-}
-
-/** A store of nothing but these two. */
-export function storeOf(users: MemoryUsers, apiKeys = new MemoryApiKeys(users)): Pick<MetadataStore, 'transaction'> {
-  return { transaction: (work) => work({ users, apiKeys } as unknown as Tables) }
 }

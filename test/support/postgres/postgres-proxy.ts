@@ -75,18 +75,11 @@ class Line {
   }
 
   end(): void {
-    this.#client.destroy()
-    this.#server.destroy()
+    this.each('destroy')
   }
 
-  hold(): void {
-    this.#client.pause()
-    this.#server.pause()
-  }
-
-  letGo(): void {
-    this.#client.resume()
-    this.#server.resume()
+  each(act: 'destroy' | 'pause' | 'resume'): void {
+    for (const socket of [this.#client, this.#server]) socket[act]()
   }
 
   #pass(frames: Frames, chunk: Buffer, each: (frame: Buffer) => void): void {
@@ -196,11 +189,11 @@ export class PostgresProxy {
 
   /** No byte passes, and no connection is closed, until `letGo`. */
   hold(): void {
-    for (const line of this.#lines) line.hold()
+    for (const line of this.#lines) line.each('pause')
   }
 
   letGo(): void {
-    for (const line of this.#lines) line.letGo()
+    for (const line of this.#lines) line.each('resume')
   }
 
   async stop(): Promise<void> {

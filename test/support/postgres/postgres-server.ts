@@ -11,9 +11,9 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { freePorts } from '../basics/child-server.ts'
 import type { Need } from '../basics/needs.ts'
 import { until } from '../clocks/until.ts'
 
@@ -98,7 +98,7 @@ function runProgram({ programs, env }: Home, name: string, values: readonly stri
 
 async function openServer(home: Home): Promise<PostgresServer> {
   const dataDir = join(home.folder, 'data')
-  const port = await freePort()
+  const [port = 0] = await freePorts(1)
   let running: Running = launch(home, port)
   const watch = outlive(home.folder)
   const urlOf = (database: string) => `postgres://berth@127.0.0.1:${port}/${database}`
@@ -135,7 +135,7 @@ async function openServer(home: Home): Promise<PostgresServer> {
       process.kill(running.pid, 'SIGSTOP')
       const killed = signalAll(running.pid, 'SIGKILL')
       await running.ended
-      await until('all of it is gone', () => !killed.some(isAlive))
+      await until('all of it is gone', () => !killed.some((pid) => send(pid, 0)))
       // A restart would look for the connections of the dead server, and its pid may belong to another process by then.
       rmSync(join(dataDir, 'postmaster.pid'), { force: true })
     },
@@ -203,27 +203,18 @@ function copyAsStandby(home: Home, dataDir: string, primaryPort: number, name: s
   return { folder, programs: home.programs, env: environmentOf(folder) }
 }
 
-/** To a server and to what it has started: each connection is a process, in a session of its own. */
+/** To a server and to what it has started: each connection is a process. */
 function signalAll(server: number, signal: NodeJS.Signals): number[] {
-  const listed = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).stdout
-  const pairs = listed
-    .trim()
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/).map(Number))
-  const children = pairs.flatMap(([pid, parent]) => (pid !== undefined && parent === server ? [pid] : []))
-  for (const pid of [server, ...children]) {
-    try {
-      process.kill(pid, signal)
-    } catch {
-      // It has ended by itself meanwhile.
-    }
-  }
+  const listed = spawnSync('pgrep', ['-P', String(server)], { encoding: 'utf8' }).stdout
+  const children = listed.split('\n').filter(Boolean).map(Number)
+  for (const pid of [server, ...children]) send(pid, signal)
   return children
 }
 
-function isAlive(pid: number): boolean {
+/** False if the process has ended. */
+function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
-    return process.kill(pid, 0)
+    return process.kill(pid, signal)
   } catch {
     return false
   }
@@ -237,7 +228,7 @@ function outlive(folder: string): ChildProcess {
   // It takes its pid file away last; only its parent can tell whether it is gone, and that may be this process.
   const words = `cat >/dev/null; file="$1/data/postmaster.pid"
     if [ -e "$file" ]; then pid=$(head -n 1 "$file"); kill -INT "$pid"
-      kill -CONT "$pid" $(ps -A -o pid=,ppid= | awk -v parent="$pid" '$2 == parent { print $1 }'); fi
+      kill -CONT "$pid" $(pgrep -P "$pid"); fi
     for _ in $(seq 100); do [ -e "$file" ] || break; sleep 0.05; done; rm -rf "$1"`
   const watch = spawn('sh', ['-c', words, 'sh', folder], {
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -245,15 +236,4 @@ function outlive(folder: string): ChildProcess {
   })
   watch.unref()
   return watch
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
 }

@@ -13,11 +13,11 @@ function tell(message: FromReplica): void {
 }
 
 async function pass(step: Step): Promise<void> {
-  const hold = armed.get(step)?.shift()
-  if (hold === undefined) return
+  const id = armed.get(step)?.shift()
+  if (id === undefined) return
   await new Promise<void>((resolve) => {
-    held.set(hold, resolve)
-    tell({ is: 'held', hold })
+    held.set(id, resolve)
+    tell({ is: 'held', id })
   })
 }
 
@@ -73,20 +73,19 @@ const { app, url } = await assembleServer(process.env['BERTH_DATA_DIR'] ?? 'data
 })
 
 process.on('message', (message: ToReplica) => {
+  const { id } = message
   if (message.do === 'hold') {
-    const { hold, step } = message
-    armed.set(step, [...(armed.get(step) ?? []), hold])
-    tell({ is: 'armed', hold })
+    armed.set(message.step, [...(armed.get(message.step) ?? []), id])
+    tell({ is: 'armed', id })
   } else if (message.do === 'let go') {
-    held.get(message.hold)?.()
+    held.get(id)?.()
   } else {
-    const { run } = message
     collectGarbage(app, message.ages).then(
-      (collected) => tell({ is: 'collected', run, collected }),
-      (error) => tell({ is: 'failed', run, error: String(error) }),
+      (collected) => tell({ is: 'collected', id, collected }),
+      (error) => tell({ is: 'collected', id, error: String(error) }),
     )
   }
 })
 // The test is gone: so are we.
 process.on('disconnect', () => process.exit())
-tell({ is: 'ready', url })
+tell({ is: 'ready', id: 0, url })

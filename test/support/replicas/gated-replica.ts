@@ -15,17 +15,19 @@ import { auditShared } from './shared-stores-audit.ts'
 /** Before or after a call of the stores: `before garbage.isInUse`, `after transaction`, `before writer.flush`. */
 export type Step = `${'before' | 'after'} ${string}`
 
+/** `id` is the number of the hold or of the collection; the answers carry it. */
 export type ToReplica =
-  | { readonly do: 'hold'; readonly hold: number; readonly step: Step }
-  | { readonly do: 'let go'; readonly hold: number }
-  | { readonly do: 'collect'; readonly run: number; readonly ages: GarbageAges }
+  | { readonly do: 'hold'; readonly id: number; readonly step: Step }
+  | { readonly do: 'let go'; readonly id: number }
+  | { readonly do: 'collect'; readonly id: number; readonly ages: GarbageAges }
 
-export type FromReplica =
-  | { readonly is: 'ready'; readonly url: string }
-  | { readonly is: 'armed'; readonly hold: number }
-  | { readonly is: 'held'; readonly hold: number }
-  | { readonly is: 'collected'; readonly run: number; readonly collected: Collected }
-  | { readonly is: 'failed'; readonly run: number; readonly error: string }
+export interface FromReplica {
+  readonly is: 'ready' | 'armed' | 'held' | 'collected'
+  readonly id: number
+  readonly url?: string
+  readonly collected?: Collected
+  readonly error?: string
+}
 
 /** The first call that reaches the step waits there. */
 export interface Hold {
@@ -47,7 +49,7 @@ export class GatedReplica {
   readonly #child: Bun.Subprocess
   readonly #waiting = new Map<string, (message: FromReplica) => void>()
   #url = ''
-  #numbers = 0
+  #ids = 0
 
   private constructor(stores: SharedStores, settings: Readonly<Record<string, string>>) {
     this.#child = Bun.spawn([process.execPath, join(import.meta.dir, 'gated-replica-process.ts')], {
@@ -70,9 +72,9 @@ export class GatedReplica {
     const ended = replica.#child.exited.then((code) => {
       throw new Error(`the replica ended with ${code} before it was ready`)
     })
-    const message = await Promise.race([replica.#next('ready'), ended])
+    const { url = '' } = await Promise.race([replica.#next('ready', 0), ended])
     ended.catch(() => undefined)
-    if (message.is === 'ready') replica.#url = message.url
+    replica.#url = url
     return replica
   }
 
@@ -81,21 +83,22 @@ export class GatedReplica {
   }
 
   async hold(step: Step): Promise<Hold> {
-    const hold = this.#number()
-    const armed = this.#next(`armed ${hold}`)
-    const held = this.#next(`held ${hold}`)
-    this.#tell({ do: 'hold', hold, step })
+    const id = ++this.#ids
+    const armed = this.#next('armed', id)
+    const held = this.#next('held', id)
+    this.#child.send({ do: 'hold', id, step } satisfies ToReplica)
     await armed
-    return { reached: held.then(() => undefined), letGo: () => this.#tell({ do: 'let go', hold }) }
+    const letGo = () => this.#child.send({ do: 'let go', id } satisfies ToReplica)
+    return { reached: held.then(() => undefined), letGo }
   }
 
   async collect(more: Partial<GarbageAges> = {}): Promise<Collected> {
-    const run = this.#number()
-    const ended = this.#next(`run ${run}`)
-    this.#tell({ do: 'collect', run, ages: { ...ages, ...more } })
-    const message = await ended
-    if (message.is === 'collected') return message.collected
-    throw new Error(message.is === 'failed' ? message.error : 'an answer to something else')
+    const id = ++this.#ids
+    const ended = this.#next('collected', id)
+    this.#child.send({ do: 'collect', id, ages: { ...ages, ...more } } satisfies ToReplica)
+    const { collected, error } = await ended
+    if (collected === undefined) throw new Error(error)
+    return collected
   }
 
   /** SIGKILL, at whatever step it is. */
@@ -104,29 +107,15 @@ export class GatedReplica {
     await this.#child.exited
   }
 
-  #number(): number {
-    this.#numbers += 1
-    return this.#numbers
-  }
-
-  #tell(message: ToReplica): void {
-    this.#child.send(message)
-  }
-
-  #next(what: string): Promise<FromReplica> {
-    return new Promise((resolve) => this.#waiting.set(what, resolve))
+  #next(is: FromReplica['is'], id: number): Promise<FromReplica> {
+    return new Promise((resolve) => this.#waiting.set(`${is} ${id}`, resolve))
   }
 
   #hear(message: FromReplica): void {
-    const what = nameOf(message)
+    const what = `${message.is} ${message.id}`
     this.#waiting.get(what)?.(message)
     this.#waiting.delete(what)
   }
-}
-
-function nameOf(message: FromReplica): string {
-  if (message.is === 'ready') return 'ready'
-  return 'run' in message ? `run ${message.run}` : `${message.is} ${message.hold}`
 }
 
 export interface GatedPair {
