@@ -1,5 +1,5 @@
 // Commands on the data folder of a running server. It caches no credentials, so changes are visible at once.
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { ask, pushImage } from '../../support/clients/registry-client.ts'
 import { runBerthHereWith } from '../../support/server/berth-here.ts'
@@ -14,12 +14,8 @@ const identity = '/api/2021-02-21'
 let server: BerthProcess
 let home: string
 
-async function start(): Promise<void> {
-  server = await startBerth({ dataDir, settings: { BERTH_IDENTITY__CACHE: '0s' } })
-}
-
 beforeAll(async () => {
-  await start()
+  server = await startBerth({ dataDir, settings: { BERTH_IDENTITY__CACHE: '0s' } })
   home = ((await (await ask(server, 'GET', `${identity}/me`)).json()) as { account: string }).account
 })
 afterAll(() => server.stop())
@@ -58,28 +54,21 @@ async function logIn(username: string, password: string): Promise<string> {
   return token === undefined ? String(answer.status) : `Bearer ${token}`
 }
 
-test('a key works from its creation within its limits, and is refused from its revocation; other keys stay', async () => {
+test('a key works from its creation with its limits, and is refused from its revocation; other keys stay', async () => {
   await run('user add ann --role writer')
-  const [wide, narrow, reader] = [
-    await run('key create ann --name wide'),
-    await run('key create ann --name narrow --repository team/*'),
-    await run('key create ann --name reader --right pull'),
-  ]
-  const known = await fetch(`${server.url}${identity}/me`, { headers: { authorization: withKey(wide) } })
-  expect(await known.json()).toMatchObject({ account: home, roles: ['writer'] })
-  expect(await startUpload(wide, 'other/app')).toBe(202)
-  expect([await startUpload(narrow, 'team/app'), await startUpload(narrow, 'other/app')]).toEqual([202, 403])
-  expect([await statusOf('GET', '/v2/_catalog', withKey(reader)), await startUpload(reader, 'team/app')]).toEqual([
-    200, 403,
+  const wide = await run('key create ann --name wide')
+  const narrow = await run('key create ann --name narrow --right push --repository team/*')
+  expect([await startUpload(wide, 'other/app'), await startUpload(narrow, 'team/app')]).toEqual([202, 202])
+  expect([await startUpload(narrow, 'other/app'), await statusOf('GET', '/v2/_catalog', withKey(narrow))]).toEqual([
+    403, 403,
   ])
 
   await run('key revoke ann wide')
   expect([await me(withKey(wide)), await me(withKey(narrow))]).toEqual([401, 200])
 })
 
-test('a password logs in unless its user is disabled; another password and disabling end the tokens', async () => {
+test('a password logs in; another password and disabling the user end the tokens', async () => {
   await run('user add gus --role reader')
-  expect(await logIn('gus', 'the first password')).toBe('401')
   await setPassword('gus', 'the first password')
   const first = await logIn('gus', 'the first password')
   expect(await me(first)).toBe(200)
@@ -112,47 +101,18 @@ test('an account is disabled and enabled from the next request on, and keeps its
   expect(await pull()).toBe(200)
 })
 
-describe('an unfinished upload', () => {
-  test('is listed, cancelled, and removed by gc at the given age', async () => {
-    for (const repository of ['idle/one', 'idle/two']) expect(await startUpload(server.apiKey, repository)).toBe(202)
-    const list = (repository: string) => readJson<{ id: string }[]>(`upload list --repository ${repository}`)
-    const [one] = await list('idle/one')
-    expect(one).toMatchObject({ account: home, repository: 'idle/one', sizeBytes: 0, isWritten: false })
-    expect(await run(`upload list --account ${home}`)).toContain('idle/two')
+test('an unfinished upload is listed, cancelled, and removed by gc at the given age', async () => {
+  for (const repository of ['idle/one', 'idle/two']) expect(await startUpload(server.apiKey, repository)).toBe(202)
+  const list = (repository: string) => readJson<{ id: string }[]>(`upload list --repository ${repository}`)
+  const [one] = await list('idle/one')
+  expect(one).toMatchObject({ account: home, repository: 'idle/one', sizeBytes: 0, isWritten: false })
+  expect(await run(`upload list --account ${home}`)).toContain('idle/two')
 
-    await run(`upload cancel ${one?.id}`)
-    expect((await ask(server, 'GET', `/v2/idle/one/blobs/uploads/${one?.id}`)).status).toBe(404)
-    expect(await run('gc --dry-run')).toContain('remove 0 unfinished uploads')
-    expect(await run('gc --dry-run --upload-idle 0s')).not.toContain('remove 0 unfinished uploads')
-    expect(await list('idle/two')).toHaveLength(1)
-    await run('gc --upload-idle 0s')
-    expect(await list('idle/two')).toEqual([])
-  })
-
-  test('of a suspended account is kept by gc, and can be listed and cancelled', async () => {
-    await run('user add mia --role writer --account shut')
-    expect(await startUpload(await run('key create mia --name a'), 'app')).toBe(202)
-    await run('account suspend shut')
-    const list = () => readJson<{ id: string }[]>('upload list --account shut')
-
-    await run('gc --upload-idle 0s')
-    const [kept] = await list()
-    expect(kept).toBeDefined()
-    await run(`upload cancel ${kept?.id}`)
-    expect(await list()).toEqual([])
-  })
-})
-
-test('key list shows when a server that has stopped last saw a key', async () => {
-  await run('user add kai --role reader')
-  const key = await run('key create kai --name used')
-  await run('key create kai --name unused')
-  expect(await me(withKey(key))).toBe(200)
-  await server.stop()
-  const keys = await readJson<{ name: string; lastUsedAt: string | null }[]>('key list kai')
-  await start()
-  expect(keys.map(({ name, lastUsedAt }) => [name, lastUsedAt === null])).toEqual([
-    ['unused', true],
-    ['used', false],
-  ])
+  await run(`upload cancel ${one?.id}`)
+  expect((await ask(server, 'GET', `/v2/idle/one/blobs/uploads/${one?.id}`)).status).toBe(404)
+  expect(await run('gc --dry-run')).toContain('remove 0 unfinished uploads')
+  expect(await run('gc --dry-run --upload-idle 0s')).not.toContain('remove 0 unfinished uploads')
+  expect(await list('idle/two')).toHaveLength(1)
+  await run('gc --upload-idle 0s')
+  expect(await list('idle/two')).toEqual([])
 })

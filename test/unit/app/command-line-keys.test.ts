@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import { runBerth } from '../../support/server/berth-command.ts'
-import { expectMisuse, failed, openWorkplace, succeeded, toArguments, type Words } from './workplace.ts'
+import { expectMisuse, failed, openWorkplace, succeeded, type Words } from './workplace.ts'
 
 const newFolder = useTemporaryFolders('command-keys')
 const wholeKey = /^berth_[A-Za-z0-9_-]{43}\n$/
@@ -92,14 +91,6 @@ describe('berth key create', () => {
       failed('the user has reached the limit of keys (limits.keys_per_user): 2'),
     )
     expect(await names()).toEqual(['a', 'b'])
-  })
-
-  test('in two processes at once with the same name makes one key', async () => {
-    const { folder, names } = await openKeys()
-    const made = await Promise.all([1, 2].map(() => runBerth(toArguments(['key create bob --name same']), {}, folder)))
-    expect(made.map(({ exitCode }) => exitCode).sort()).toEqual([0, 1])
-    expect(made.filter(({ stdout }) => wholeKey.test(stdout))).toHaveLength(1)
-    expect(await names()).toEqual(['same'])
   })
 
   test('that is not understood ends with code 2 and one line, and makes no key', async () => {

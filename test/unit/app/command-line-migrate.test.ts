@@ -104,41 +104,34 @@ describe('berth migrate', () => {
     }
   })
 
-  testNeeding(postgres, 'creates the schema in PostgreSQL once, in two processes at once', async () => {
+  // That two at once create it once: test/contract/migrations.test.ts.
+  testNeeding(postgres, 'creates the schema in PostgreSQL, where --dry-run creates nothing', async () => {
     const url = await (await sharedPostgres()).newDatabase()
-    const environment = { BERTH_DATA_DIR: newFolder(), BERTH_METADATA__URL: url }
+    const run = workIn(newFolder(), { BERTH_METADATA__URL: url })
+    for (const _ of [1, 2]) {
+      expect(await run('migrate --dry-run')).toEqual(succeeded(`would apply migrations ${all}\n`))
+    }
     const database = new PostgresDatabase({ ...limits, url })
-    const dryRun = await runBerthHere(['migrate', '--dry-run'], environment, newFolder())
-    expect(dryRun).toEqual(succeeded(`would apply migrations ${all}\n`))
     expect(await database.hasTable('schema_versions')).toBe(false)
     await database.close()
-
-    const both = await Promise.all([1, 2].map(() => runBerth(['migrate'], environment, newFolder())))
-    expect(both.map(({ exitCode }) => exitCode)).toEqual([0, 0])
-    expect(both.map(({ stdout }) => stdout).toSorted()).toEqual([`applied migrations ${all}\n`, upToDate.stdout])
+    expect([await run('migrate'), await run('migrate')]).toEqual([succeeded(`applied migrations ${all}\n`), upToDate])
   })
 })
 
-describe('with metadata.migrate: manual', () => {
-  test('the server and the commands refuse a schema that lacks migrations, and say what to do', async () => {
-    const run = workIn(await folderWithSchema(2), manual)
-    const refusal = failed(`the database lacks the migrations ${afterTwo}: run \`berth migrate\``)
+test('with metadata.migrate: manual, the server and the commands refuse a schema that lacks migrations', async () => {
+  for (const [dataDir, missing] of [
+    [await folderWithSchema(2), afterTwo],
+    [newFolder(), all],
+  ] as const) {
+    const run = workIn(dataDir, manual)
+    const refusal = failed(`the database lacks the migrations ${missing}: run \`berth migrate\``)
+    const commands = missing === all ? ['serve'] : ['gc', 'user list', 'account list']
+    for (const words of commands) expect([words, await run(words)]).toEqual([words, refusal])
 
-    for (const words of ['serve', 'gc', 'user list', 'account list']) {
-      expect([words, await run(words)]).toEqual([words, refusal])
-    }
     expect((await run('migrate')).exitCode).toBe(0)
     expect(await run('user list')).toMatchObject({ exitCode: 0, stderr: '' })
-  })
-
-  test('a first server needs `berth migrate` before it, and then starts', async () => {
-    const dataDir = newFolder()
-    const run = workIn(dataDir, manual)
-    expect((await run('serve')).stderr).toContain(`the database lacks the migrations ${all}`)
-
-    await run('migrate')
     const server = await startBerth({ dataDir, settings: manual })
     expect((await fetch(`${server.url}/v2/`)).status).toBe(401)
     expect(await server.stop()).toBe(0)
-  })
+  }
 })

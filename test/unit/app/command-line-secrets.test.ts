@@ -127,16 +127,4 @@ describe('at a terminal', () => {
     expect([silent.exitCode, silent.screen.includes('Password for')]).toEqual([0, false])
     expect(await hashOf('kim')).toBeUndefined()
   })
-
-  testNeeding(terminal, 'two different passwords, and an interrupt, change nothing', async () => {
-    const { hashOf, type } = await openBob()
-    for (const [typing, message] of [
-      [typed('bob', 'something else'), 'the two passwords are different'],
-      [[['Password for bob: ', `${password}\u0003`]], 'berth: interrupted'],
-    ] as const) {
-      const { exitCode, screen } = await type(typing, 'user passwd bob')
-      expect([exitCode, screen.includes(message), screen.includes(password)]).toEqual([1, true, false])
-    }
-    expect(await hashOf('bob')).toBeUndefined()
-  })
 })

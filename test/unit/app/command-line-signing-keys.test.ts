@@ -1,8 +1,5 @@
 import { expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import { until } from '../../support/clocks/until.ts'
-import { startBerth } from '../../support/server/berth-process.ts'
 import { openWorkplace } from './workplace.ts'
 
 const newFolder = useTemporaryFolders('command-signing-keys')
@@ -13,9 +10,9 @@ interface ShownKey {
 }
 
 async function openKeys(environment: Readonly<Record<string, string>> = {}) {
-  const { folder, run, readJson } = await openWorkplace(newFolder(), environment)
+  const { run, readJson } = await openWorkplace(newFolder(), environment)
   const keys = () => readJson<ShownKey[]>('signing-key list')
-  return { dataDir: join(folder, 'data'), run, keys, states: async () => (await keys()).map(({ state }) => state) }
+  return { run, keys, states: async () => (await keys()).map(({ state }) => state) }
 }
 
 test('berth signing-key rotate creates the next key, and rotate --now leaves one new key', async () => {
@@ -43,18 +40,4 @@ test('berth signing-key rotate creates the next key, and rotate --now leaves one
 test('berth signing-key works if another service manages the users', async () => {
   const { run } = await openKeys({ BERTH_AUTH__URL: 'http://127.0.0.1:9' })
   expect((await run('signing-key rotate')).exitCode).toBe(0)
-})
-
-test('a running server publishes the next key', async () => {
-  const { dataDir, run, keys } = await openKeys()
-  const server = await startBerth({ dataDir })
-  await run('signing-key rotate')
-  const kids = (await keys()).map(({ kid }) => kid)
-  const published = await until('the server publishes the next key', async () => {
-    const answer = await fetch(`${server.url}/api/2021-02-21/jwks.json`)
-    const now = ((await answer.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid)
-    return now.length === 2 && now
-  })
-  expect(published).toEqual(kids)
-  await server.stop()
 })

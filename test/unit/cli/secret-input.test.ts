@@ -30,30 +30,26 @@ describe('a password at a terminal', () => {
     expect(events).toEqual(['echo off', 'Password for alice: ', '\n', 'Repeat the password: ', '\n', 'echo on'])
   })
 
-  const sameWord: readonly (readonly [string, readonly (string | Uint8Array)[]])[] = [
-    ['key by key', [...`${word}\r${word}\r`]],
-    ['all at once, as it is pasted', [`${word}\r\n${word}\r\n`]],
-    ['with line feeds', [`${word}\n`, `${word}\n`]],
-    ['with backspaces of both kinds', [`${word}xy\u007f\b\r`, `x\u007f${word}\r`]],
-    ['with more backspaces than keys', [`\u007f\u007f${word}\r`, `${word}\r`]],
-    ['after the line was erased', [`wrong\u0015${word}\r`, `${word}\r`]],
-    ['with arrows and function keys between', [`\u001b[A${word}\u001b[15~\u001bOP\r`, `\u001b[1;5C${word}\r`]],
-    ['with control keys that mean nothing here', [`\t\u0001${word}\u0000\r`, `${word}\r`]],
-    ['with an end of input in the middle of the line', [`correct \u0004horse\r`, `${word}\r`]],
+  const [unicode, key] = ['zwölf Zeichen 🔑', new TextEncoder().encode('🔑\r')]
+  const ways: readonly (readonly [string, string, readonly (string | Uint8Array)[]])[] = [
+    ['key by key', word, [...`${word}\r${word}\r`]],
+    ['all at once, as it is pasted', word, [`${word}\r\n${word}\r\n`]],
+    ['with line feeds', word, [`${word}\n`, `${word}\n`]],
+    ['with backspaces of both kinds', word, [`${word}xy\u007f\b\r`, `x\u007f${word}\r`]],
+    ['with more backspaces than keys', word, [`\u007f\u007f${word}\r`, `${word}\r`]],
+    ['after the line was erased', word, [`wrong\u0015${word}\r`, `${word}\r`]],
+    ['with arrows and function keys between', word, [`\u001b[A${word}\u001b[15~\u001bOP\r`, `\u001b[1;5C${word}\r`]],
+    ['with control keys that mean nothing here', word, [`\t\u0001${word}\u0000\r`, `${word}\r`]],
+    ['with an end of input in the middle of the line', word, [`correct \u0004horse\r`, `${word}\r`]],
+    [
+      'with a character of which half arrives later',
+      unicode,
+      ['zwölf Zeichen ', key.slice(0, 2), key.slice(2), `${unicode}\r`],
+    ],
+    ['with a backspace for a character of several units', word, [`${word}🔑\b\r`, `${word}\r`]],
   ]
-  test.each(sameWord)('%s is the same password', async (_, chunks) => {
-    expect(await typedAt(...chunks).ask()).toBe(word)
-  })
-
-  test('may hold any characters, and one that arrives in two halves stays one', async () => {
-    const text = 'zwölf Zeichen 🔑'
-    const bytes = new TextEncoder().encode(`${text}\r`)
-    const cut = bytes.length - 3
-    expect(await typedAt(bytes.slice(0, cut), bytes.slice(cut), `${text}x\b\r`).ask()).toBe(text)
-  })
-
-  test('a backspace takes a whole character away, however many units it has', async () => {
-    expect(await typedAt(`${word}🔑\b\r`, `${word}\r`).ask()).toBe(word)
+  test.each(ways)('can be typed %s', async (_, password, chunks) => {
+    expect(await typedAt(...chunks).ask()).toBe(password)
   })
 
   const refused: readonly (readonly [string, string, readonly string[]])[] = [
@@ -70,13 +66,6 @@ describe('a password at a terminal', () => {
     expect(events[0]).toBe('echo off')
     expect(events.at(-1)).toBe('echo on')
     expect(events.join('')).not.toContain(word)
-  })
-
-  test('is not asked for where there is no terminal', async () => {
-    const shown: string[] = []
-    const asked = askPassword('alice', piped(`${word}\r${word}\r`), (text) => shown.push(text))
-    expect(String(await errorOf(asked))).toContain('--password-stdin')
-    expect(shown).toEqual([])
   })
 })
 

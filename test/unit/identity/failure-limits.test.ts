@@ -63,17 +63,6 @@ test('a credential that was valid is not limited for an hour, or until it fails'
 })
 
 describe('all addresses together', () => {
-  test('are refused for a moment only, after 200 failures at once', async () => {
-    const trial = new Trial()
-    await failTimes(trial, 199, (number) => ({ from: `address ${number}` }))
-    expect(await trial.waitFor({ from: 'yet another' })).toBe(0)
-    await trial.fail({ from: 'one more' })
-
-    expect(await trial.waitFor({ from: 'yet another' })).toBe(1)
-    trial.now += 10
-    expect(await trial.waitFor({ from: 'yet another' })).toBe(0)
-  })
-
   test('are not locked out by an attacker with many addresses: 100 attempts a second are allowed', async () => {
     const trial = new Trial()
     let tried = 0

@@ -1,7 +1,6 @@
 // The texts of which users, roles and requested scopes consist.
 import { describe, expect, test } from 'bun:test'
 import { parseRoles, parseUserName } from '../../../src/identity/names.ts'
-import { parsePassword } from '../../../src/identity/passwords.ts'
 import { parseScopes } from '../../../src/identity/scopes.ts'
 import { refusalOf } from '../../support/basics/outcomes.ts'
 
@@ -29,15 +28,6 @@ test('roles are kept in their order, each once, 32 at most', () => {
     ...['', ' ', '-a', 'a b', 'a,b', 'a\n', 'ä', 'x'.repeat(65)].map((one) => [one]),
   ]) {
     expect([roles, refusalOf(() => parseRoles(roles))]).toEqual([roles, 'identity-invalid'])
-  }
-})
-
-test('a password has 12 to 1024 characters of any kind', () => {
-  for (const good of ['x'.repeat(12), 'x'.repeat(1_024), ' '.repeat(12), '\0'.repeat(12), 'ünïcödé-letters']) {
-    expect(parsePassword(good)).toBe(good)
-  }
-  for (const bad of ['', 'x'.repeat(11), 'x'.repeat(1_025)]) {
-    expect(refusalOf(() => parsePassword(bad))).toBe('identity-invalid')
   }
 })
 

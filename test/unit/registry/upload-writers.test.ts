@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'bun:test'
 import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
 import { startHash } from '../../../src/lib/hashing.ts'
-import type { Digest } from '../../../src/oci/digest.ts'
 import type { StorageKey } from '../../../src/ports/blob-store.ts'
 import type { Upload, UploadId } from '../../../src/ports/uploads.ts'
 import { UploadWriters } from '../../../src/registry/upload-writers.ts'
@@ -16,19 +15,6 @@ function openWriters() {
 }
 
 describe('a writer', () => {
-  test('enters if its upload has no other writer, and again when that one has ended', async () => {
-    const { enter } = openWriters()
-    const first = await enter()
-    expect([first === undefined, await enter(), (await enter('another' as UploadId)) === undefined]).toEqual([
-      false,
-      undefined,
-      false,
-    ])
-    first?.release()
-
-    expect(await enter()).toBeDefined()
-  })
-
   test('does not enter while another is alive, and does not abort it', async () => {
     const { writers, clock, enter } = openWriters()
     let aborts = 0
@@ -60,34 +46,6 @@ describe('a writer', () => {
     first?.release()
 
     expect(await second).toBeDefined()
-  })
-
-  test('that closes the upload is found with its digest for as long as it is alive', async () => {
-    const { writers, clock } = openWriters()
-    const digest = 'sha256:a digest' as Digest
-    const first = await writers.enter(id, () => undefined, digest)
-    expect(writers.find(id)?.closing).toBe(digest)
-    first?.markWaitingForClient()
-    clock.at += 1_000
-    expect(writers.find(id)).toMatchObject({ closing: undefined })
-    first?.release()
-
-    expect(writers.find(id)).toBeUndefined()
-  })
-
-  test('is aborted and waited for when all are', async () => {
-    const { writers } = openWriters()
-    const ended: string[] = []
-    for (const name of ['one', 'two'] as UploadId[]) {
-      const entry = await writers.enter(name, async () => {
-        await Bun.sleep(1)
-        ended.push(name)
-        entry?.release()
-      })
-    }
-    await writers.abortAll()
-
-    expect(ended.toSorted()).toEqual(['one', 'two'])
   })
 })
 
