@@ -3,11 +3,12 @@ import type { StatfsDiskSpace } from '../adapters/disk-space-statfs/statfs-disk-
 import type { Application } from '../http/exchange.ts'
 import { Redirects } from '../http/redirects.ts'
 import type { KeyUseRecorder } from '../identity/api-keys.ts'
+import type { FailureLimits } from '../identity/failure-limits.ts'
 import type { KeyRing } from '../identity/key-ring.ts'
 import type { Clock } from '../ports/clock.ts'
 import { UploadWriters } from '../registry/upload-writers.ts'
 import { claimBlobStore } from './blob-owner.ts'
-import { createDataDir, lockForServer, type ServerLock } from './data-folder.ts'
+import { createDataDir, lockForServer, lockForWorker, type ServerLock } from './data-folder.ts'
 import { DatabaseClock } from './database-clock.ts'
 import { openIdentity, type Warn, type Welcome } from './identity.ts'
 import { openMemoryBudget } from './memory-budget.ts'
@@ -16,6 +17,7 @@ import type { Config } from './settings.ts'
 import { describeDataFault } from './start-errors.ts'
 import { openDiskSpace, openStores, type Stores } from './stores.ts'
 import { version } from './version.ts'
+import type { SharedParts } from './workers/shared-parts.ts'
 
 /** The application and the parts that only `run.ts` and the background jobs use. */
 export interface Built {
@@ -27,6 +29,10 @@ export interface Built {
   readonly keys: KeyRing
   /** The clock of the database, if several servers share it. */
   readonly databaseClock: DatabaseClock | undefined
+  /** The limits for failed logins of this process. A worker uses those of its supervisor instead. */
+  readonly failures: FailureLimits
+  /** Empties the caches of credentials in this process. */
+  clearIdentitiesHere(): void
   /** From now on the server reports that it is not ready, and invites no client to keep its connection. */
   leave(): void
   close(): Promise<void>
@@ -38,6 +44,7 @@ interface Opened {
   readonly machineClock: Clock
   readonly serverLock: ServerLock | undefined
   readonly warn: Warn | undefined
+  readonly shared: SharedParts
 }
 
 /**
@@ -50,28 +57,41 @@ interface Opened {
  *
  * Only `stores.ts`, `identity.ts` and this file choose adapters. Tests pass a clock that they can move.
  */
-export async function buildApplication(config: Config, machineClock: Clock = systemClock, warn?: Warn): Promise<Built> {
-  const disk = openDiskSpace(config, machineClock)
+export async function buildApplication(
+  config: Config,
+  machineClock: Clock = systemClock,
+  warn?: Warn,
+  shared: SharedParts = {},
+): Promise<Built> {
+  const disk = openDiskSpace(config, machineClock, shared.processes)
   await createDataDir(config)
   let serverLock: ServerLock | undefined
   try {
-    serverLock = lockForServer(config)
-    const stores = await openStores(config, { isServer: true, disk })
-    return await buildOnStores(config, { stores, disk, machineClock, serverLock, warn })
+    serverLock = shared.isWorker ? lockForWorker(config) : lockForServer(config)
+    const stores = await openStores(config, { isServer: true, disk, writes: shared.writes })
+    return await buildOnStores(config, { stores, disk, machineClock, serverLock, warn, shared })
   } catch (error) {
     serverLock?.release()
     throw describeDataFault(error, config)
   }
 }
 
-async function buildOnStores(config: Config, { stores, disk, machineClock, serverLock, warn }: Opened): Promise<Built> {
+async function buildOnStores(config: Config, opened: Opened): Promise<Built> {
+  const { stores, disk, machineClock, serverLock, warn, shared } = opened
   const { metadata, blobs } = stores
   await claimBlobStore(stores)
   const isOnlyServer = config.databaseUrl === undefined
-  if (isOnlyServer) await metadata.uploads.releaseAllTurns()
+  if (isOnlyServer && !shared.isWorker) await metadata.uploads.releaseAllTurns()
   const databaseClock = isOnlyServer ? undefined : await DatabaseClock.start(machineClock, metadata)
   const clock = databaseClock ?? machineClock
-  const { app: identity, keys, uses, welcome } = await openIdentity(config, stores, clock, warn)
+  const {
+    app: identity,
+    keys,
+    uses,
+    welcome,
+    clearHere,
+    failures,
+  } = await openIdentity(config, stores, clock, warn, shared)
   let isLeaving = false
   const app: Application = {
     metadata,
@@ -80,7 +100,7 @@ async function buildOnStores(config: Config, { stores, disk, machineClock, serve
     disk,
     ...identity,
     redirects: config.redirect ? toRedirects(config) : undefined,
-    writers: new UploadWriters(clock),
+    writers: new UploadWriters(clock, shared.endElsewhere),
     settings: toRegistrySettings(config),
     memory: openMemoryBudget(config),
     http: toHttpSettings(config),
@@ -93,6 +113,8 @@ async function buildOnStores(config: Config, { stores, disk, machineClock, serve
     uses,
     welcome,
     databaseClock,
+    failures,
+    clearIdentitiesHere: clearHere,
     leave: () => {
       isLeaving = true
     },

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { findMemoryContradictions } from './memory-settings.ts'
 import type { Setting } from './setting-kinds.ts'
 import { type Config, settingsTable } from './settings.ts'
+import { findWorkerContradictions } from './workers/shares.ts'
 
 // Reads the settings: the environment overrides the file, and the file overrides the defaults. No other file reads the
 // environment.
@@ -92,6 +93,7 @@ function findContradictions(config: Config): string[] {
     ...findIdentityContradictions(config),
     ...findStorageContradictions(config),
     ...findMemoryContradictions(config),
+    ...findWorkerContradictions(config),
   ]
 }
 

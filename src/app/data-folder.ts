@@ -33,7 +33,7 @@ export async function createDataDir(config: Config): Promise<void> {
 }
 
 /** What Berth creates there. */
-const contents = ['metadata.sqlite', 'server.lock', 'blobs', 'identity']
+const contents = ['metadata.sqlite', 'server.lock', 'workers.lock', 'blobs', 'identity']
 
 /** A server holds this lock from before it opens the stores until it has closed them. Undefined if servers share all data. */
 export function lockForServer(config: Config): SqliteServerLock | undefined {
@@ -42,6 +42,24 @@ export function lockForServer(config: Config): SqliteServerLock | undefined {
     config,
     `another Berth is serving this data folder, ${config.dataDir}: stop that server, or set data_dir to another folder`,
   )
+}
+
+/** A worker holds this lock while it uses the data folder. The supervisor holds the lock of the server. */
+export function lockForWorker(config: Config): SqliteServerLock | undefined {
+  return usesDataDir(config) ? new SqliteServerLock(workersLock(config), { isShared: true }) : undefined
+}
+
+/** A worker whose supervisor was killed ends by itself, but possibly not at once: its last write may still be running. */
+const workersEndWithinMs = 10_000
+
+function waitForFormerWorkers(config: Config): void {
+  if (!existsSync(workersLock(config))) return
+  const refusal = `a worker of a former server still uses the data folder ${config.dataDir}: wait until it has ended, or kill it`
+  take(workersLock(config), refusal, { waitMs: workersEndWithinMs }).release()
+}
+
+function workersLock({ dataDir }: Config): string {
+  return join(dataDir, 'workers.lock')
 }
 
 /** Whether a server uses the folder now; it may be this process. */
@@ -74,9 +92,20 @@ export async function whileNoServerRuns<T>(config: Config, database: Database, w
   }
 }
 
-function lock({ dataDir }: Config, refusal: string): SqliteServerLock {
+function lock(config: Config, refusal: string): SqliteServerLock {
+  const held = take(join(config.dataDir, 'server.lock'), refusal)
   try {
-    return new SqliteServerLock(join(dataDir, 'server.lock'))
+    waitForFormerWorkers(config)
+    return held
+  } catch (error) {
+    held.release()
+    throw error
+  }
+}
+
+function take(path: string, refusal: string, options?: { readonly waitMs: number }): SqliteServerLock {
+  try {
+    return new SqliteServerLock(path, options)
   } catch (error) {
     throw error instanceof ServerLockTaken ? new Error(refusal) : error
   }

@@ -16,6 +16,7 @@ import type { Identity, Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
 import type { Config } from './settings.ts'
+import type { SharedParts } from './workers/shared-parts.ts'
 
 /** What the operator needs for the first login. */
 export interface Welcome {
@@ -30,6 +31,10 @@ const emptyWelcome: Welcome = { firstApiKey: undefined, missingKey: undefined }
 /** Authentication, as the settings want it. */
 export interface OpenedIdentity {
   readonly app: Pick<Application, 'identity' | 'failures' | 'anonymous' | 'scopedTokens' | 'embedded'>
+  /** Empties the caches of credentials in this process. */
+  readonly clearHere: () => void
+  /** The limits for failed logins of this process. */
+  readonly failures: FailureLimits
   readonly keys: KeyRing
   readonly uses: KeyUseRecorder
   /** What the first start shows to the operator. Call it when the port is open. */
@@ -47,23 +52,32 @@ export async function openIdentity(
   { metadata, signingKeys }: { readonly metadata: MetadataStore; readonly signingKeys: SigningKeys },
   clock: Clock,
   warn: Warn = () => undefined,
+  { failures: limitsOfServer, clearElsewhere }: Pick<SharedParts, 'failures' | 'clearElsewhere'> = {},
 ): Promise<OpenedIdentity> {
   const keys = await openKeys(signingKeys, config, clock)
   const uses = new KeyUseRecorder(metadata.apiKeys)
   const scopedTokens = new ScopedTokens(keys, clock, config.scopedTokenMs)
   const scoped = new CachedIdentity(scopedTokens, clock, scopedPolicy)
   const withCache = (inner: Identity, policy: CachePolicy) =>
-    new IdentityByCredential(scoped, new CachedIdentity(inner, clock, policy), config.authUrl === undefined, clock)
+    new IdentityByCredential(
+      scoped,
+      new CachedIdentity(inner, clock, policy),
+      config.authUrl === undefined,
+      clock,
+      clearElsewhere,
+    )
   const limitsUndecided = config.authUrl !== undefined
-  const shared = { failures: new FailureLimits(failureSettings(config), clock, { limitsUndecided }), scopedTokens }
+  const failures = new FailureLimits(failureSettings(config), clock, { limitsUndecided })
+  const shared = { failures: limitsOfServer ?? failures, scopedTokens }
   if (config.authUrl !== undefined) {
+    const identity = withCache(remoteIdentity(config, config.authUrl, clock, warn), remotePolicy(config))
     const app = {
       ...shared,
-      identity: withCache(remoteIdentity(config, config.authUrl, clock, warn), remotePolicy(config)),
+      identity,
       anonymous: anonymousPrincipal(config, 'default'),
       embedded: undefined,
     }
-    return { app, keys, uses, welcome: async () => emptyWelcome }
+    return { app, keys, uses, failures, clearHere: () => identity.clearHere(), welcome: async () => emptyWelcome }
   }
   const admin = await ensureAdmin(metadata, {
     name: config.adminName,
@@ -73,9 +87,10 @@ export async function openIdentity(
   const tokens = new Tokens(keys, clock)
   const { users, apiKeys } = metadata
   const embedded = new EmbeddedIdentity({ users, apiKeys, uses, clock, tokens, roles: config.roles })
+  const identity = withCache(embedded, embeddedPolicy(config))
   const app = {
     ...shared,
-    identity: withCache(embedded, embeddedPolicy(config)),
+    identity,
     anonymous: anonymousPrincipal(config, admin.account),
     embedded: {
       tokens,
@@ -85,7 +100,8 @@ export async function openIdentity(
       usersPerAccountMax: config.usersPerAccount,
     },
   }
-  return { app, keys, uses, welcome: () => welcome(config, metadata, admin) }
+  const clearHere = () => identity.clearHere()
+  return { app, keys, uses, failures, clearHere, welcome: () => welcome(config, metadata, admin) }
 }
 
 async function welcome(config: Config, { apiKeys }: MetadataStore, admin: Admin): Promise<Welcome> {

@@ -47,19 +47,25 @@ export class Jobs {
   }
 
   start(): void {
-    const { app, uses, keys, databaseClock } = this.#built
+    const { app, keys } = this.#built
     this.#every(this.#config.garbageEveryMs, 'garbage collection', async () => {
       await this.#collect()
     })
     this.#every(Math.min(this.#config.sweepEveryMs, sweepCheckEveryMs), 'sweeping the blob store', () => this.#sweep())
-    if (databaseClock !== undefined)
-      this.#every(clockEveryMs, 'reading the time of the database', () => databaseClock.synchronize())
     this.#reportDisk()
     this.#every(diskEveryMs, 'checking the disk', async () => this.#reportDisk())
-    this.#every(usesEveryMs, 'recording the last use of API keys', () => uses.flush())
     this.#every(keysEveryMs, 'rotating the signing keys', async () => {
       if (!(await isReadOnly(app))) await keys.tend()
     })
+    this.startOfWorker()
+  }
+
+  /** The jobs of each process of a server. All others are done once for each server. */
+  startOfWorker(): void {
+    const { uses, databaseClock } = this.#built
+    if (databaseClock !== undefined)
+      this.#every(clockEveryMs, 'reading the time of the database', () => databaseClock.synchronize())
+    this.#every(usesEveryMs, 'recording the last use of API keys', () => uses.flush())
   }
 
   async #collect(): Promise<void> {

@@ -22,18 +22,21 @@ export const memorySettings = {
 } as const
 
 interface SizeConfig {
+  readonly workers: number
   readonly memoryBytes: number
   readonly manifestBytes: number
   readonly referrersBytes: number
 }
 
 /** The largest body and the largest answer must fit into the share of one caller. */
-export function findMemoryContradictions({ memoryBytes, manifestBytes, referrersBytes }: SizeConfig): string[] {
+export function findMemoryContradictions(config: SizeConfig): string[] {
+  const { workers, memoryBytes, manifestBytes, referrersBytes } = config
   const sizes = { 'limits.manifest_bytes': manifestBytes, 'limits.referrers_bytes': referrersBytes }
   return Object.entries(sizes)
-    .filter(([, bytes]) => bytes * sharesOfMemory > memoryBytes)
-    .map(
-      ([name]) =>
-        `limits.memory must be at least ${sharesOfMemory} times ${name}, because one caller gets at most 1/${sharesOfMemory} of limits.memory`,
-    )
+    .filter(([, bytes]) => bytes * sharesOfMemory * workers > memoryBytes)
+    .map(([name]) => {
+      const times = sharesOfMemory * workers
+      const ofWorker = workers === 1 ? 'limits.memory' : `the memory of a worker (limits.memory / server.workers)`
+      return `limits.memory must be at least ${times} times ${name}, because one caller gets at most 1/${sharesOfMemory} of ${ofWorker}`
+    })
 }

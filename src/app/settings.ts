@@ -33,6 +33,11 @@ export const settingsTable = {
     wholeNumber(5000, 0, 65_535),
     'Port on which the server listens. `0` picks a free port.',
   ),
+  workers: setting(
+    'server.workers',
+    wholeNumber(1, 1, 64),
+    'How many processes serve requests. With more than 1, a further process supervises them. Only Linux distributes connections over several processes; on other systems it must be 1.',
+  ),
   publicUrl: setting(
     'server.public_url',
     optionalUrl(),

@@ -9,6 +9,7 @@ import { PostgresDatabase } from '../adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../adapters/metadata-sql/sqlite-database.ts'
 import { FilesystemSigningKeys } from '../adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
+import type { TaskQueue } from '../lib/serial-queue.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
@@ -35,6 +36,8 @@ interface OpenOptions {
   readonly mustBeThere?: boolean
   /** The caller is a server, which holds the server lock of the data folder. */
   readonly isServer?: boolean
+  /** The order in which the processes of one server write to SQLite. */
+  readonly writes?: TaskQueue | undefined
   /** The disks whose reserve is kept. Commands of an operator give none, because they may use the reserve. */
   readonly disk?: StatfsDiskSpace
 }
@@ -52,7 +55,7 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
 /** As `openStores`, but also opens the target of a move that is not finished. */
 export async function openMovableStores(
   config: Config,
-  { mustBeThere = false, isServer = false, disk }: OpenOptions = {},
+  { mustBeThere = false, isServer = false, disk, writes }: OpenOptions = {},
 ): Promise<Stores> {
   const { dataDir } = config
   if (mustBeThere && config.databaseUrl === undefined && !existsSync(sqlitePath(config))) {
@@ -60,7 +63,7 @@ export async function openMovableStores(
   }
   await createDataDir(config)
   const blobs = await openBlobs(config, disk, isServer)
-  const metadata = await openMetadata(config, isServer)
+  const metadata = await openMetadata(config, isServer, writes)
   const signingKeys =
     config.databaseUrl === undefined ? new FilesystemSigningKeys(join(dataDir, 'identity')) : metadata.signingKeys()
   return { metadata, blobs, signingKeys }
@@ -82,22 +85,22 @@ export async function migrateSchema(config: Config, { isDryRun = false } = {}): 
 }
 
 /** The local disks that a server writes to. There are none if both stores are elsewhere. */
-export function openDiskSpace(config: Config, clock: Clock): StatfsDiskSpace {
+export function openDiskSpace(config: Config, clock: Clock, processes?: number): StatfsDiskSpace {
   const folders: string[] = []
   if (config.bucket === undefined) folders.push(blobsPath(config))
   if (config.databaseUrl === undefined) folders.push(config.dataDir)
-  return new StatfsDiskSpace(folders, config.minFreeBytes, clock)
+  return new StatfsDiskSpace(folders, config.minFreeBytes, clock, processes)
 }
 
-async function openMetadata(config: Config, isServer: boolean): Promise<SqlMetadataStore> {
-  const database = openDatabase(config)
+async function openMetadata(config: Config, isServer: boolean, writes?: TaskQueue): Promise<SqlMetadataStore> {
+  const database = openDatabase(config, writes)
   const mayMigrate = config.migrate === 'auto'
   const open = () => SqlMetadataStore.open(database, { mayMigrate })
   return isServer || !mayMigrate ? open() : whileNoServerRuns(config, database, open)
 }
 
-function openDatabase(config: Config): Database {
-  if (config.databaseUrl === undefined) return new SqliteDatabase(sqlitePath(config))
+function openDatabase(config: Config, writes?: TaskQueue): Database {
+  if (config.databaseUrl === undefined) return new SqliteDatabase(sqlitePath(config), writes)
   return new PostgresDatabase({
     url: config.databaseUrl,
     connectionsMax: config.databaseConnections,

@@ -14,6 +14,7 @@ import { addServeCommand } from './serve.ts'
 import { addSigningKeyCommand } from './signing-key.ts'
 import { addUploadCommand } from './upload.ts'
 import { addUserCommand } from './user.ts'
+import { addWorkerCommand } from './worker.ts'
 
 // Exit codes: 0 success, 1 failure, 2 invalid arguments or settings.
 const exitFailure = 1
@@ -33,6 +34,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
     )
   program.commandsGroup('Server:')
   addServeCommand(program)
+  addWorkerCommand(program)
   addGcCommand(program)
   addUploadCommand(program)
   addConfigCommand(program)

@@ -1,5 +1,5 @@
 import { isGeneratedKey } from '../identity/api-keys.ts'
-import type { Attempt, FailureLimits } from '../identity/failure-limits.ts'
+import type { Attempt, AttemptLimits } from '../identity/failure-limits.ts'
 import { isOver } from '../identity/tokens.ts'
 import { fingerprintOf } from '../lib/hashing.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
@@ -10,7 +10,7 @@ import type { Peers } from './peers.ts'
 
 type Needs = {
   readonly identity: CachingIdentity
-  readonly failures: FailureLimits
+  readonly failures: AttemptLimits
   readonly anonymous: Principal | undefined
   /** The embedded identity service, if it is in use. */
   readonly embedded: object | undefined

@@ -1,4 +1,4 @@
-import type { FailureLimits } from '../identity/failure-limits.ts'
+import type { AttemptLimits } from '../identity/failure-limits.ts'
 import type { KeyRing } from '../identity/key-ring.ts'
 import type { RoleMap } from '../identity/rights.ts'
 import type { ScopedTokens } from '../identity/scoped-tokens.ts'
@@ -50,7 +50,7 @@ export interface Application {
   readonly redirects: Redirects | undefined
   readonly writers: UploadWriters
   readonly identity: CachingIdentity
-  readonly failures: FailureLimits
+  readonly failures: AttemptLimits
   /** The principal of anonymous callers, if some repositories are open to them. */
   readonly anonymous: Principal | undefined
   readonly scopedTokens: ScopedTokens

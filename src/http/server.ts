@@ -9,6 +9,8 @@ import { StalledReaders } from './stalled-readers.ts'
 export interface ListenSettings extends GateSettings {
   readonly host: string
   readonly port: number
+  /** Other processes of this server listen on the same port, and the system distributes the connections. */
+  readonly isPortShared?: boolean
   /** A connection without a request, or with an incomplete header block, is closed after this time. */
   readonly idleSeconds: number
   /** The largest header block of a request. A larger one is answered with 431. */
@@ -55,8 +57,8 @@ export class HttpServer {
         idleTimeout: settings.idleSeconds,
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         development: false,
-        // Without this, Bun would let a second process listen on the same port and receive a part of the requests.
-        reusePort: false,
+        // Without `false`, a second server could listen on the same port and receive a part of the requests.
+        reusePort: settings.isPortShared ?? false,
         fetch: (request, server) => {
           if (mayHaveBody(request.method)) return handleUntimed(pipeline, request, server, settings.idleSeconds)
           return pipeline.handle(request)
@@ -118,4 +120,26 @@ async function handleUntimed(
   const response = await pipeline.handle(request)
   server.timeout(request, idleSeconds)
   return response
+}
+
+/** A port that no other server uses, until processes that share it listen on it. */
+export interface ReservedPort {
+  readonly port: number
+  release(): Promise<void>
+}
+
+/**
+ * Checks that no other process listens on the port, and keeps it. Until the first worker listens, requests get 503.
+ * `port` 0: the system chooses a free one.
+ */
+export async function reservePort(hostname: string, wanted: number): Promise<ReservedPort> {
+  const fetch = () => new Response(null, { status: 503, headers: { 'retry-after': '1' } })
+  const listen = (port: number, reusePort: boolean) =>
+    Bun.serve({ hostname, port, reusePort, development: false, fetch })
+  // Fails if any other process listens on the port, even one that shares it.
+  const probe = listen(wanted, false)
+  const port = probe.port ?? 0
+  await probe.stop(true)
+  const kept = listen(port, true)
+  return { port, release: () => kept.stop(true) }
 }

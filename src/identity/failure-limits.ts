@@ -30,6 +30,39 @@ export interface Attempt {
   readonly isUnguessable?: boolean
 }
 
+/**
+ * `good` and `bad` are results for the credential. `undecided`: the identity service was unavailable. `failed`: the
+ * attempt ended with another error, which says nothing.
+ */
+export type AttemptResult = 'good' | 'bad' | 'undecided' | 'failed'
+
+/** Limits attempts. */
+export interface AttemptLimits {
+  /**
+   * Checks a credential with `work`, which returns undefined for a bad one. Refuses without a check after too many
+   * failures.
+   */
+  run<T>(attempt: Attempt, work: () => Promise<T | undefined>): Promise<T | undefined>
+}
+
+/** Runs `work` between the beginning and the end of an attempt. */
+export async function runAttempt<T>(
+  end: (result: AttemptResult) => void,
+  work: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  let result: AttemptResult = 'failed'
+  try {
+    const found = await work()
+    result = found === undefined ? 'bad' : 'good'
+    return found
+  } catch (error) {
+    if (error instanceof Unavailable) result = 'undecided'
+    throw error
+  } finally {
+    end(result)
+  }
+}
+
 /** An attempt as keyed hashes. */
 interface Keys extends AttemptKeys {
   readonly target: string | undefined
@@ -58,7 +91,7 @@ const waitMaxMs = 10_000
  * of its own and counts as one failure of its network. Many different bad credentials are limited by network. A
  * credential that was valid recently is not limited.
  */
-export class FailureLimits {
+export class FailureLimits implements AttemptLimits {
   readonly #clock: Pick<Clock, 'now'>
   readonly #settings: FailureSettings
   readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))
@@ -78,22 +111,22 @@ export class FailureLimits {
     this.#all = new TokenBucket(processLimits, clock.now())
   }
 
-  /**
-   * Checks a credential with `work`, which returns undefined for a bad one. Refuses without a check after too many
-   * failures. Of concurrent attempts, only as many are checked at once as may still fail. The others wait.
-   */
   async run<T>(attempt: Attempt, work: () => Promise<T | undefined>): Promise<T | undefined> {
+    return runAttempt(await this.begin(attempt), work)
+  }
+
+  /**
+   * Begins an attempt, or refuses it. Of concurrent attempts, only as many are checked at once as may still fail. The
+   * others wait. The returned function must be called once, with the result.
+   */
+  async begin(attempt: Attempt): Promise<(result: AttemptResult) => void> {
     const keys = this.#keysOf(attempt)
     const leave = await this.#enter(keys)
-    try {
-      const found = await work()
-      if (found === undefined) this.#noteFailure(keys)
-      else this.#goodUntil.set(keys.credential, this.#clock.now() + goodForMs)
-      return found
-    } catch (error) {
-      if (error instanceof Unavailable) this.#undecided?.note(keys, this.#clock.now())
-      throw error
-    } finally {
+    return (result) => {
+      const now = this.#clock.now()
+      if (result === 'bad') this.#noteFailure(keys)
+      else if (result === 'good') this.#goodUntil.set(keys.credential, now + goodForMs)
+      else if (result === 'undecided') this.#undecided?.note(keys, now)
       leave()
     }
   }

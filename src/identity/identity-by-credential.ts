@@ -17,16 +17,27 @@ export class IdentityByCredential implements CachingIdentity {
   readonly #other: CachedIdentity
   readonly #isEmbedded: boolean
   readonly #clock: Pick<Clock, 'now'>
+  readonly #clearElsewhere: () => Promise<void>
   readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))
   /** By the HMAC of a header: an entry of one of the two caches. It is used only while that cache would use it too. */
   readonly #byHeader = new LRUCache<string, CachedPrincipal>({ max: headersMax })
 
-  /** `isEmbedded`: this service creates all API keys and signs all tokens, not only the scoped ones. */
-  constructor(scoped: CachedIdentity, other: CachedIdentity, isEmbedded: boolean, clock: Pick<Clock, 'now'>) {
+  /**
+   * `isEmbedded`: this service creates all API keys and signs all tokens, not only the scoped ones. `clearElsewhere`
+   * empties the caches of the other processes of this server.
+   */
+  constructor(
+    scoped: CachedIdentity,
+    other: CachedIdentity,
+    isEmbedded: boolean,
+    clock: Pick<Clock, 'now'>,
+    clearElsewhere: () => Promise<void> = async () => undefined,
+  ) {
     this.#scoped = scoped
     this.#other = other
     this.#isEmbedded = isEmbedded
     this.#clock = clock
+    this.#clearElsewhere = clearElsewhere
   }
 
   findCached(credential: Credential): Principal | undefined {
@@ -56,7 +67,13 @@ export class IdentityByCredential implements CachingIdentity {
     return hasJwtShape(secret) && (this.#isEmbedded || isScopedToken(credential))
   }
 
-  clear(): void {
+  async clear(): Promise<void> {
+    this.clearHere()
+    await this.#clearElsewhere()
+  }
+
+  /** Empties the caches of this process only. */
+  clearHere(): void {
     this.#byHeader.clear()
     this.#scoped.clear()
     this.#other.clear()

@@ -1,5 +1,10 @@
+/** Runs tasks one at a time. */
+export interface TaskQueue {
+  run<T>(task: () => Promise<T>): Promise<T>
+}
+
 /** Runs tasks one at a time, in the order of their arrival. */
-export class SerialQueue {
+export class SerialQueue implements TaskQueue {
   #last: Promise<unknown> = Promise.resolve()
 
   run<T>(task: () => Promise<T>): Promise<T> {

@@ -80,5 +80,5 @@ export interface CachingIdentity extends Identity {
    */
   isUnguessable(credential: Credential): boolean
   /** Empties the cache, because users or keys have changed. Also drops the results of checks that are running. */
-  clear(): void
+  clear(): Promise<void>
 }

@@ -84,15 +84,15 @@ export class UploadTurn implements AsyncDisposable {
     const abort = (reason: string) => chunk.body.cancel(new RegistryRefusal('body-incomplete', { reason }))
     const handle = await needs.writers.enter(seen.id, abort, closing)
     if (handle === undefined) return undefined
-    const { uploads } = needs.metadata
-    const upload = await uploads.claimTurn(owner, seen.id, turnMs, closing).catch(async (error: unknown) => {
-      // The claim may have succeeded although its answer was lost. If another writer has this epoch, its turn ends early.
-      // The epoch still fences all writes; its next renewal restores the turn unless a third writer has claimed it.
-      const claimed = { ...seen, epoch: seen.epoch + 1 }
-      await uploads.renewTurn(claimed, 0).catch(() => handle.keepUnreleased(claimed))
-      handle.release()
-      throw error
-    })
+    const release = (turn: Upload) => needs.metadata.uploads.renewTurn(turn, 0).catch(() => handle.keepUnreleased(turn))
+    const claim = () =>
+      needs.metadata.uploads.claimTurn(owner, seen.id, turnMs, closing).catch(async (error: unknown) => {
+        // The claim may have succeeded although its answer was lost. If another writer has this epoch, it renews its turn.
+        await release({ ...seen, epoch: seen.epoch + 1 })
+        handle.release()
+        throw error
+      })
+    const upload = await needs.writers.claimAlone(seen.id, claim, release)
     if (upload === undefined) handle.release()
     return upload && new UploadTurn(needs, owner, upload, handle)
   }

@@ -38,6 +38,15 @@ export interface WaitingSlot extends Disposable {
   untilNextPoll(deadline: number): Promise<void>
 }
 
+/**
+ * Ends the writer of the upload in another process of this server, and waits for its end; with `onlyIfDead` only if its
+ * connection looks dead. Returns whether no other process has a writer of the upload now.
+ */
+export type EndElsewhere = (id: UploadId, onlyIfDead: boolean) => Promise<boolean>
+
+/** Claims a turn of the metadata store. Undefined if another writer has it. */
+type ClaimTurn = () => Promise<Upload | undefined>
+
 interface KeptHash {
   readonly epoch: number
   readonly sizeBytes: number
@@ -59,6 +68,7 @@ const keptMax = 2_000
  */
 export class UploadWriters {
   readonly #clock: Pick<Clock, 'steadyNow' | 'every'>
+  readonly #endElsewhere: EndElsewhere | undefined
   readonly #writers = new Map<UploadId, Writer>()
   /** For each waiting request, the function that ends its wait. */
   readonly #waiting = new Map<UploadId, (reason: Error) => void>()
@@ -67,8 +77,9 @@ export class UploadWriters {
   readonly #unreleased = new Map<UploadId, Upload>()
   #isStopping = false
 
-  constructor(clock: Pick<Clock, 'steadyNow' | 'every'>) {
+  constructor(clock: Pick<Clock, 'steadyNow' | 'every'>, endElsewhere?: EndElsewhere) {
     this.#clock = clock
+    this.#endElsewhere = endElsewhere
   }
 
   /**
@@ -100,6 +111,41 @@ export class UploadWriters {
         resolve()
       },
     }
+  }
+
+  /** As `EndElsewhere`, for the writer of this process. */
+  async endHere(id: UploadId, onlyIfDead: boolean): Promise<boolean> {
+    const writer = this.#writers.get(id)
+    if (writer === undefined) return true
+    if (onlyIfDead && !this.#looksDead(writer)) return false
+    writer.abort('another request goes on with the upload')
+    await writer.ended
+    return true
+  }
+
+  /**
+   * Claims the turn with `claim`. If this returns a turn, no other process of this server writes to the upload: a writer
+   * of another process whose turn has expired may otherwise still write to the same file.
+   */
+  claimAlone(id: UploadId, claim: ClaimTurn, release: (turn: Upload) => Promise<unknown>): ReturnType<ClaimTurn> {
+    return this.#endElsewhere === undefined ? claim() : this.#claimAmongOthers(id, claim, release, this.#endElsewhere)
+  }
+
+  async #claimAmongOthers(
+    id: UploadId,
+    claim: ClaimTurn,
+    release: (turn: Upload) => Promise<unknown>,
+    endElsewhere: EndElsewhere,
+  ): ReturnType<ClaimTurn> {
+    const upload = (await claim()) ?? ((await endElsewhere(id, true)) ? await claim() : undefined)
+    if (upload === undefined || this.#isFirstOrOurs(upload) || (await endElsewhere(id, false))) return upload
+    await release(upload)
+    return undefined
+  }
+
+  /** No other process can be writing if this is the first turn, or the last turn was in this process. */
+  #isFirstOrOurs({ id, epoch }: Upload): boolean {
+    return epoch === 1 || this.#hashes.get(id)?.epoch === epoch - 1
   }
 
   /**

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { closingMs } from '../../src/app/run.ts'
+import { closingMs } from '../../src/app/serving.ts'
 import { settingsTable } from '../../src/app/settings.ts'
 import { parseDuration } from '../../src/lib/quantities.ts'
 import { projectRoot } from '../support/basics/test-project.ts'

@@ -29,16 +29,24 @@ export class StatfsDiskSpace implements DiskSpace {
   readonly #folders: readonly string[]
   readonly #minFreeBytes: number | 'auto'
   readonly #clock: Pick<Clock, 'steadyNow'>
+  readonly #processes: number
   #measureAt = Number.NEGATIVE_INFINITY
   /** Bytes that may be written before the reserve begins, and before half of it is used. */
   #usableBytes = 0
   #usableWithHalfBytes = 0
   #reservedBytes = 0
 
-  constructor(folders: readonly string[], minFreeBytes: number | 'auto', clock: Pick<Clock, 'steadyNow'>) {
+  /** `processes`: how many processes share the space. Between two measurements each uses only its share of what is free. */
+  constructor(
+    folders: readonly string[],
+    minFreeBytes: number | 'auto',
+    clock: Pick<Clock, 'steadyNow'>,
+    processes = 1,
+  ) {
     this.#folders = minFreeBytes === 0 ? [] : folders
     this.#minFreeBytes = minFreeBytes
     this.#clock = clock
+    this.#processes = processes
   }
 
   isLow(): boolean {
@@ -75,10 +83,14 @@ export class StatfsDiskSpace implements DiskSpace {
     this.#usableWithHalfBytes = Number.POSITIVE_INFINITY
     for (const { freeBytes, reserveBytes } of this.describe()) {
       const unreservedBytes = freeBytes - this.#reservedBytes
-      this.#usableBytes = Math.min(this.#usableBytes, unreservedBytes - reserveBytes)
-      this.#usableWithHalfBytes = Math.min(this.#usableWithHalfBytes, unreservedBytes - reserveBytes / 2)
+      this.#usableBytes = Math.min(this.#usableBytes, this.#shareOf(unreservedBytes - reserveBytes))
+      this.#usableWithHalfBytes = Math.min(this.#usableWithHalfBytes, this.#shareOf(unreservedBytes - reserveBytes / 2))
     }
     this.#measureAt = this.#clock.steadyNow() + measureEveryMs
+  }
+
+  #shareOf(bytes: number): number {
+    return bytes > 0 ? bytes / this.#processes : bytes
   }
 
   #reserveOf(totalBytes: number): number {

@@ -1,4 +1,4 @@
-import { SerialQueue } from '../../lib/serial-queue.ts'
+import { SerialQueue, type TaskQueue } from '../../lib/serial-queue.ts'
 import type { Database, Queryable, Row, Value } from './database.ts'
 import { RowCache } from './row-cache.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
@@ -24,13 +24,15 @@ export class SqliteDatabase implements Database {
   readonly #path: string
   readonly #writer: SqliteConnection
   readonly #reader: SqliteConnection
-  readonly #writes = new SerialQueue()
+  readonly #writes: TaskQueue
   readonly #cache = new RowCache()
   #hasSnapshot = false
   #isVersionChecked = false
 
-  constructor(path: string) {
+  /** `writes` runs the transactions one at a time; with several processes it keeps them in order across the processes. */
+  constructor(path: string, writes: TaskQueue = new SerialQueue()) {
     this.#path = path
+    this.#writes = writes
     this.#writer = new SqliteConnection(path)
     this.#reader = new SqliteConnection(path)
   }

@@ -1,7 +1,13 @@
 import { SQLiteError, Database as Sqlite } from 'bun:sqlite'
 
 /** Another process may hold the lock for a moment: to migrate the schema, or to test whether a server runs. */
-const waitMs = 1_000
+const defaultWaitMs = 1_000
+
+interface LockOptions {
+  /** Several processes can hold the lock at once, but not together with one that holds it alone. */
+  readonly isShared?: boolean
+  readonly waitMs?: number
+}
 
 /** Another process holds the lock. */
 export class ServerLockTaken extends Error {
@@ -16,12 +22,16 @@ export class ServerLockTaken extends Error {
 export class SqliteServerLock {
   readonly #sqlite: Sqlite
 
-  constructor(path: string) {
+  constructor(path: string, { isShared = false, waitMs = defaultWaitMs }: LockOptions = {}) {
     this.#sqlite = new Sqlite(path, { create: true, readwrite: true })
     try {
       this.#sqlite.run(`PRAGMA busy_timeout = ${waitMs}`)
       this.#sqlite.run('PRAGMA locking_mode = EXCLUSIVE')
-      this.#sqlite.run('BEGIN EXCLUSIVE')
+      if (isShared) {
+        // A read in a transaction takes SQLite's shared lock.
+        this.#sqlite.run('BEGIN')
+        this.#sqlite.run('SELECT count(*) FROM sqlite_master')
+      } else this.#sqlite.run('BEGIN EXCLUSIVE')
     } catch (error) {
       this.#sqlite.close()
       throw isBusy(error) ? new ServerLockTaken('another process holds the lock', { cause: error }) : error

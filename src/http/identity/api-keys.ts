@@ -104,7 +104,7 @@ async function postApiKey(exchange: CallerExchange): Promise<Answer> {
 async function deleteApiKey(exchange: CallerExchange): Promise<Answer> {
   const user = await getManagedUser(exchange)
   await revokeApiKey(exchange.app.metadata, user, exchange.path['key'] ?? '')
-  exchange.app.identity.clear()
+  await exchange.app.identity.clear()
   return { status: 204, headers: noStore }
 }
 

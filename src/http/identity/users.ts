@@ -141,6 +141,6 @@ async function patchUser(exchange: CallerExchange): Promise<Answer> {
   }
   const needs = { metadata: app.metadata, roles: map }
   const changed = await changeUser(needs, path['user'] ?? '', change, checkManagedBy(exchange))
-  app.identity.clear()
+  await app.identity.clear()
   return jsonAnswer(200, showUser(changed), noStore)
 }

@@ -1,6 +1,6 @@
 // What deploy/ must hold to, as rules over texts, so that a planted fault can prove each of them.
 import { readConfig } from '../../../src/app/config.ts'
-import { closingMs } from '../../../src/app/run.ts'
+import { closingMs } from '../../../src/app/serving.ts'
 import { settingsTable } from '../../../src/app/settings.ts'
 import { parseDuration } from '../../../src/lib/quantities.ts'
 

@@ -82,7 +82,7 @@ export const globalHomes: Readonly<Record<string, Places>> = {
   'Bun.s3': ['src/adapters/blobs-s3/'],
   'Bun.file': ['src/adapters/'],
   'Bun.write': ['src/adapters/'],
-  'Bun.spawn': [],
+  'Bun.spawn': ['src/app/workers/worker-process.ts'],
   'Bun.connect': [],
   'Bun.listen': [],
   'Bun.password': ['src/identity/passwords.ts'],

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { projectRoot, testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import { storeSettings } from '../stores/test-stores.ts'
+import { workerSettings } from './worker-settings.ts'
 
 export interface BerthOptions {
   /** Settings as environment variables, such as `BERTH_MANIFESTS__MISSING_CONTENT`. */
@@ -50,6 +51,7 @@ export async function startBerth(options: BerthOptions = {}): Promise<BerthProce
       BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
       BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
       BERTH_LOG__FORMAT: 'json',
+      ...workerSettings(),
       ...stores,
       ...options.settings,
     },

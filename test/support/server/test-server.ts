@@ -6,6 +6,7 @@ import { readConfig } from '../../../src/app/config.ts'
 import { type RunningServer, runServer } from '../../../src/app/run.ts'
 import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import { storeSettings } from '../stores/test-stores.ts'
+import { workerSettings } from './worker-settings.ts'
 
 export interface TestServer {
   readonly url: string
@@ -27,6 +28,7 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
     BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
     BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
     BERTH_LOG__LEVEL: 'silent',
+    ...workerSettings(),
     ...(await storeSettings(dataDir)),
     ...settings,
   })
