@@ -1,8 +1,8 @@
-// What Berth has promised, and whether this run keeps it.
+// The required ratios (bars), and whether a run meets them.
 import { ratioOfCost, ratioOfSpeed, ratioOfYield, type Samples, type Spread } from './rounds.ts'
 
 /**
- * `yield` compares work for a CPU second, `speed` work for a second of the clock (more is better), `cost` CPU seconds for
+ * `yield` compares work per CPU second, `speed` work per second (more is better), and `cost` CPU seconds for
  * the same work (less is better).
  */
 export type Figure = 'yield' | 'speed' | 'cost'
@@ -14,13 +14,13 @@ export interface Comparison {
   readonly subject: string
   readonly peer: string
   readonly figure: Figure
-  /** Without a bar the figure is printed for the reader only. */
+  /** Without a bar, the figure is only printed. */
   readonly bar?: { readonly atLeast: number } | { readonly atMost: number }
 }
 
 export interface Verdict {
   readonly comparison: Comparison
-  /** Missing when the peer could not be measured. */
+  /** Undefined if the peer could not be measured. */
   readonly ratio: Spread | undefined
   readonly outcome: 'PASS' | 'MISS' | 'note'
 }
@@ -64,7 +64,7 @@ function note(title: string, subject: string, peer: string, figure: Figure): Com
 export function judge(comparisons: readonly Comparison[], samples: Samples): Verdict[] {
   return comparisons.flatMap((comparison) => {
     const ratio = ratioOf[comparison.figure](samples, comparison.subject, comparison.peer)
-    // A note about somebody who is absent says nothing; a bar that was not measured is a bar that was not met.
+    // A note about an absent peer is left out. A bar that was not measured counts as missed.
     if (comparison.bar === undefined && ratio === undefined) return []
     return [{ comparison, ratio, outcome: decide(comparison, ratio) }]
   })
@@ -73,7 +73,7 @@ export function judge(comparisons: readonly Comparison[], samples: Samples): Ver
 function decide({ bar }: Comparison, ratio: Spread | undefined): Verdict['outcome'] {
   if (bar === undefined) return 'note'
   if (ratio === undefined) return 'MISS'
-  // Written so that a NaN is a miss.
+  // With this order, NaN counts as missed.
   const met = 'atLeast' in bar ? ratio.median >= bar.atLeast : ratio.median <= bar.atMost
   return met ? 'PASS' : 'MISS'
 }

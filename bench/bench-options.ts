@@ -1,4 +1,4 @@
-// How much is measured. `--quick` has to end in about two minutes on two shared cores.
+// The amount of work of a run. `--quick` must end in about two minutes on two shared cores.
 const gibibyte = 2 ** 30
 const mebibyte = 2 ** 20
 
@@ -9,23 +9,25 @@ export interface Plan {
   readonly connections: number
   readonly blobSizeBytes: number
   readonly downloadRounds: number
-  /** The kernel reports CPU in hundredths of a second; one download of 1 GiB is too few of them to divide by. */
+  /** The kernel reports CPU time in hundredths of a second. One download of 1 GiB takes too few of them. */
   readonly downloadsPerSlice: number
   readonly uploadRounds: number
-  /** The way Docker uploads, PATCH and then PUT, beside the single PUT that the bar is about. */
+  /** Measures uploads by PATCH and then PUT too, as Docker uploads. The bar is about a single PUT. */
   readonly uploadByPatchToo: boolean
-  /** Berth on PostgreSQL and S3, beside docker-registry on the same S3: other paths, counted by the `fleet...` below. */
+  /**
+   * Compares Berth on PostgreSQL and S3 with docker-registry on the same S3. The options `fleet...` below belong to it.
+   */
   readonly fleet: boolean
   readonly fleetRounds: number
   readonly fleetSliceSeconds: number
-  /** Few enough that all of it fits into the store's 4 GiB of memory. */
+  /** All uploads together must fit into the 4 GiB of memory of the store. */
   readonly fleetUploadRounds: number
   readonly fleetBlobSizeBytes: number
-  /** So many clients move big blobs at once. */
+  /** How many clients transfer big blobs at the same time. */
   readonly fleetBlobClients: number
-  /** So often does each of them in a slice; uploads are made once. */
+  /** How many downloads each client makes in a slice. It uploads once. */
   readonly fleetDownloads: number
-  /** A server that wastes CPU on purpose takes Berth's place: every bar has to be missed. */
+  /** A server that wastes CPU time on purpose replaces Berth. It must miss every bar. */
   readonly control: boolean
 }
 
@@ -71,7 +73,7 @@ export function parsePlan(args: readonly string[]): Plan {
   const control = args.includes('--control')
   const plan = args.includes('--quick') ? quick : full
   const uploadByPatchToo = plan.uploadByPatchToo && !control
-  // The slow one needs its time for a first answer to each connection, and what is so far off needs few rounds.
+  // The slow server needs time for the first answer to each connection. Its ratios are so bad that few rounds suffice.
   const fleetTimes = control ? { fleetRounds: 3, fleetSliceSeconds: 2, fleetUploadRounds: 3 } : {}
   return { ...plan, ...fleetLoad, ...fleetTimes, fleet: args.includes('--fleet'), control, uploadByPatchToo }
 }

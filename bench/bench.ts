@@ -1,5 +1,5 @@
-// `npm run bench -- [--fleet] [--quick] [--control]`: the hot paths, beside those they have promised to keep up with.
-// Exit code: 0 all bars met; 1 a bar missed; 2 could not measure; 3 the control met a bar, so the harness is broken.
+// `npm run bench -- [--fleet] [--quick] [--control]`: compares the hot paths with other servers.
+// Exit code: 0 all bars met; 1 a bar missed; 2 could not measure; 3 the control met a bar, so the bar proves nothing.
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { cpus, loadavg, release, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ async function measure(plan: Plan, folder: string, running: Contestant[]): Promi
   const describeOthers = observeMachineLoad()
   const load = chooseLoadGenerator(folder)
   const cores = findCores()
-  // What is started from here on follows the harness; the servers are moved away when they run.
+  // Programs that start from here on inherit the core of the benchmark. The servers get another core when they run.
   if (cores !== undefined) pinProcess(process.pid, cores.load)
   console.log(describeRun(plan, load.name, cores))
   const source = createBlobSource(folder, plan.blobSizeBytes)
@@ -101,7 +101,7 @@ function checkFolder(folder: string, plan: Plan): void {
   const { bavail, bsize, type } = statfsSync(folder)
   if (type === tmpfsMagic)
     console.log(`WARNING: ${folder} is in memory, where fsync costs nothing; set TMPDIR to a disk`)
-  // The source, the bare loop's one copy, the memory's warming, and what the registries keep.
+  // The source, the one copy of the bare loop, the files that warm the memory, and the blobs of the registries.
   const kept = 1 + plan.uploadRounds
   const neededBytes = plan.blobSizeBytes * (5 + kept * (plan.uploadByPatchToo ? 3 : 2))
   if (bavail * bsize < neededBytes) throw new Error(`${folder} has less than the ${neededBytes} free bytes this needs`)

@@ -1,4 +1,4 @@
-// One big file whose last bytes change from upload to upload, so that no registry has ever seen the blob before.
+// One big file whose last bytes change before each upload, so that the blob is new to every registry.
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -8,7 +8,7 @@ const stampBytes = 64
 export interface BlobSource {
   readonly path: string
   readonly sizeBytes: number
-  /** Gives the file content of its own, durable before the clock starts; answers its digest. */
+  /** Writes new last bytes durably, before the measurement begins. Returns the digest. */
   stamp(): string
 }
 

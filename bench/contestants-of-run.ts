@@ -1,4 +1,4 @@
-// The contestants of one run, started one by one and kept in a list, so that each is stopped whatever happens.
+// Starts the contestants of one run one by one. A list of them makes sure that all are stopped in the end.
 import { join } from 'node:path'
 import type { Plan } from './bench-options.ts'
 import * as contestants from './contestants.ts'
@@ -7,7 +7,7 @@ import { findDockerRegistry, startDockerRegistry } from './docker-registry.ts'
 
 export interface Field {
   readonly plan: Plan
-  /** For temporary files; removed when the bench ends. */
+  /** For temporary files. It is removed when the benchmark ends. */
   readonly folder: string
   readonly berth: contestants.Contestant
   readonly bareFile: contestants.Contestant
@@ -15,14 +15,14 @@ export interface Field {
   readonly bareUploadPath: string
   readonly dockerRegistry: contestants.Contestant | undefined
   readonly dockerRegistryWithPassword: contestants.Contestant | undefined
-  /** Takes one in who starts later. */
+  /** Adds a contestant that starts later. */
   enter(starting: Promise<contestants.Contestant>): Promise<contestants.Contestant>
 }
 
 export interface FieldOptions {
   readonly plan: Plan
   readonly folder: string
-  /** Grows by everybody who is to be stopped at the end. */
+  /** All processes that must be stopped at the end. */
   readonly running: contestants.Contestant[]
   readonly cores: Cores | undefined
   /** The file that `bare Bun.file` answers. */

@@ -1,4 +1,4 @@
-// Who is measured, each a process of its own on a free loopback port.
+// The contestants. Each is a process of its own on a free port of the loopback interface.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startBerth } from '../test/support/server/berth-process.ts'
@@ -7,10 +7,10 @@ import type { ConstantAnswer } from './servers/constant.ts'
 export interface Contestant {
   readonly name: string
   readonly url: string
-  /** What a request needs to be let in. */
+  /** The headers with the credentials. */
   readonly headers: Readonly<Record<string, string>>
   readonly pid: number
-  /** Of the server that it works through, and that is counted to it. */
+  /** The process of a server that the contestant uses. Its CPU time is counted for the contestant. */
   readonly helperPid?: number
   stop(): Promise<void>
 }
@@ -33,7 +33,7 @@ export async function startBerthContestant(
   }
 }
 
-/** Stands in Berth's place and under its name, so that the very same bars judge it. */
+/** Replaces Berth under its name, so that the same bars apply. */
 export function startSlowRegistry(folder: string): Promise<Contestant> {
   const blobs = join(folder, 'slow-registry')
   mkdirSync(blobs)
@@ -61,7 +61,7 @@ export async function startScript(name: string, script: string, args: readonly s
     stderr: 'inherit',
   })
   const port = await readPort(child.stdout)
-  // Its own complaint stands above this one: standard error is shared.
+  // Its own error message is printed before this one, because both use the same standard error.
   if (port === undefined) throw new Error(`${script} ended before it was ready`)
   return { name, url: `http://127.0.0.1:${port}`, headers: {}, pid: child.pid, stop: () => stopChild(child) }
 }
@@ -78,13 +78,13 @@ async function readPort(printed: ReadableStream<Uint8Array>): Promise<number | u
 
 export async function stopChild(child: Bun.Subprocess): Promise<void> {
   child.kill('SIGTERM')
-  // A server that does not end by itself must not keep the bench from ending.
+  // A server that does not stop must not prevent the benchmark from ending.
   const timer = setTimeout(() => child.kill('SIGKILL'), 5000)
   await child.exited
   clearTimeout(timer)
 }
 
-/** For servers that cannot be told to choose one themselves. */
+/** For servers that cannot choose a port themselves. */
 export function freePort(): number {
   const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } })
   const { port } = listener

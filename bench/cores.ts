@@ -1,5 +1,5 @@
-// One core for the servers, another for the load. On loopback either side's thread may end up doing the TCP work of
-// both: left to the scheduler, one and the same server was seen to need 0.06 or 0.4 CPU seconds for the same GiB.
+// One core for the servers, another for the load. On loopback, the thread of either side may do the TCP work of both.
+// Without separate cores, the same server needed 0.06 or 0.4 CPU seconds for the same GiB.
 import { readFileSync } from 'node:fs'
 
 export interface Cores {
@@ -7,13 +7,13 @@ export interface Cores {
   readonly load: number
 }
 
-/** Undefined where there is one core only, or no `taskset`. */
+/** Undefined if there is only one core, or no `taskset`. */
 export function findCores(): Cores | undefined {
   const [server, load] = listAllowedCores()
   return server === undefined || load === undefined || Bun.which('taskset') === null ? undefined : { server, load }
 }
 
-/** All threads of the process; threads and processes that it starts later follow. */
+/** Moves all threads of the process. Threads and processes that it starts later inherit the core. */
 export function pinProcess(pid: number, core: number): void {
   const { exitCode, stderr } = Bun.spawnSync(['taskset', '--all-tasks', '--cpu-list', '--pid', `${core}`, `${pid}`])
   if (exitCode !== 0) throw new Error(`taskset ended with ${exitCode}: ${stderr.toString()}`)

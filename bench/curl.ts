@@ -1,15 +1,15 @@
-// Big bodies go through curl: it costs little CPU of its own, and none of it in the server under test.
+// Transfers big bodies with curl, which uses little CPU time and runs outside the measured server.
 type Headers = Readonly<Record<string, string>>
 
-/** GET into nothing. */
+/** Downloads and discards the body. */
 async function download(url: string, headers: Headers, sizeBytes: number): Promise<void> {
   const report = await run([...headerArguments(headers), '-w', '%{http_code} %{size_download}', url])
   if (report !== `200 ${sizeBytes}`) throw new Error(`GET ${url}: "${report}" instead of "200 ${sizeBytes}"`)
 }
 
-/** Streams the file as the body of the request; answers the response's Location, or an empty string. */
+/** Sends the file as the body of the request. Returns the `Location` of the response, or an empty string. */
 async function upload(method: 'PUT' | 'PATCH', url: string, headers: Headers, path: string): Promise<string> {
-  // Without `Expect:` curl would ask for 100-continue first, which only some of the contestants answer.
+  // Without `Expect:`, curl would wait for 100-continue, which only some of the contestants send.
   const sent = { ...headers, 'Content-Type': 'application/octet-stream', Expect: '' }
   const report = await run([
     ...headerArguments(sent),
@@ -40,6 +40,6 @@ async function run(args: readonly string[]): Promise<string> {
 }
 
 function headerArguments(headers: Headers): string[] {
-  // curl's spelling for "do not send this header" is a name with nothing behind the colon.
+  // For curl, a name with nothing after the colon means that this header is not sent.
   return Object.entries(headers).flatMap(([name, value]) => ['-H', value === '' ? `${name}:` : `${name}: ${value}`])
 }

@@ -1,4 +1,4 @@
-// The peer: Debian's docker-registry 2.8.2, set up as well as it can be for speed.
+// The peer: Debian's docker-registry 2.8.2 with its fastest configuration.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { S3Server } from '../test/support/s3/s3-server.ts'
@@ -16,9 +16,9 @@ export function findDockerRegistry(): string | undefined {
 export interface DockerRegistryOptions {
   readonly name: string
   readonly folder: string
-  /** With bcrypt at its lowest cost; the registry checks the password afresh for each request. */
+  /** With bcrypt at its lowest cost. The registry checks the password for each request. */
   readonly withPassword: boolean
-  /** Where its blobs go, if not below the folder. */
+  /** Where it stores blobs, if not in the folder. */
   readonly s3?: S3Server
 }
 
@@ -27,7 +27,7 @@ export async function startDockerRegistry(program: string, options: DockerRegist
   const configPath = join(options.folder, `${options.name.replaceAll(/\W+/g, '-')}.yml`)
   mkdirSync(join(options.folder, 'docker-registry'), { recursive: true })
   writeFileSync(configPath, await formatConfig(options, port))
-  // Its S3 driver ends at once where the environment names certificates of its owner's.
+  // Its S3 driver ends at once if the environment of the caller names certificates.
   const env = { PATH: process.env['PATH'] }
   const child = Bun.spawn([program, 'serve', configPath], { env, stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
   const url = `http://127.0.0.1:${port}`
@@ -59,7 +59,7 @@ async function formatConfig(options: DockerRegistryOptions, port: number): Promi
   return Bun.YAML.stringify(config, null, 2)
 }
 
-/** One copy by the store in place of many of parts of it: 5 GiB is the most that S3 copies at once. */
+/** The store makes one copy instead of many copies of parts. S3 copies at most 5 GiB at once. */
 function formatS3(s3: S3Server) {
   return {
     regionendpoint: s3.url,

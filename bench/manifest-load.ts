@@ -1,18 +1,18 @@
-// Many small GETs over keep-alive connections, one request at a time on each: by `wrk`, or without it by our own client.
+// Many small GETs over keep-alive connections, one request at a time on each: by `wrk`, or by `raw-load.ts` without it.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Load, runRawLoad } from './raw-load.ts'
 
 export interface LoadGenerator {
   readonly name: string
-  /** Answers the number of good responses; a single bad one is an error. */
+  /** Returns the number of good responses. One bad response is an error. */
   run(load: Load): Promise<number>
 }
 
 export function chooseLoadGenerator(folder: string): LoadGenerator {
   const wrk = Bun.which('wrk')
   if (wrk === null) return { name: 'own client (wrk is not installed)', run: runRawLoad }
-  // wrk waits for the body that the answer to a HEAD only speaks of.
+  // After a HEAD, wrk waits for the body that `Content-Length` announces.
   return { name: 'wrk', run: (load) => (load.method === 'HEAD' ? runRawLoad(load) : runWrk(wrk, folder, load)) }
 }
 
@@ -20,7 +20,7 @@ async function runWrk(wrk: string, folder: string, load: Load): Promise<number> 
   const script = join(folder, 'load.lua')
   writeFileSync(script, wrkScript(load.headers))
   const { pathname } = new URL(load.url)
-  // wrk takes whole seconds only; `SIGINT` ends it earlier and in order, its own end is for when we are killed.
+  // wrk accepts whole seconds only. `SIGINT` ends it earlier; its own limit applies if this process is killed.
   const duration = `${Math.ceil(load.seconds) + 1}s`
   const child = Bun.spawn(
     [
@@ -46,7 +46,7 @@ async function runWrk(wrk: string, folder: string, load: Load): Promise<number> 
   return Number(found[1])
 }
 
-/** Headers are set once and no callback runs per request: wrk builds the request a single time. */
+/** Headers are set once and no callback runs per request, so wrk builds the request only once. */
 function wrkScript(headers: Readonly<Record<string, string>>): string {
   const lines = Object.entries(headers).map(([name, value]) => `wrk.headers[${quoteLua(name)}] = ${quoteLua(value)}`)
   return `${lines.join('\n')}

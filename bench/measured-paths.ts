@@ -1,4 +1,4 @@
-// The three hot paths: who takes part, what a slice of each is, and how it is warmed up.
+// The three hot paths: their contestants, their slices, and their warm-up.
 import { rmSync } from 'node:fs'
 import type { BlobSource } from './blob-source.ts'
 import { type Contestant, startConstant } from './contestants.ts'
@@ -20,12 +20,12 @@ export async function measureManifests(field: Field, load: LoadGenerator): Promi
   const answer = await readAnswer(berth)
   const enterConstant = async (name: string): Promise<Contestant> => {
     const contestant = await field.enter(startConstant(field.folder, name, answer))
-    // The very same request for all of them; these two look at none of it.
+    // All contestants get the same request. These two ignore it.
     return { ...contestant, headers: berth.headers }
   }
   const constant = await enterConstant('constant')
   const staticRoute = await enterConstant('constant (static route)')
-  // Not asked of the static route, to which Bun adds an ETag.
+  // The static route is not compared, because Bun adds an ETag to it.
   await expectSameAnswer(constant, answer)
 
   const slice = (name: string, contestant: Contestant, reference: string): Slice => ({
@@ -53,7 +53,7 @@ export async function measureManifests(field: Field, load: LoadGenerator): Promi
   if (dockerRegistryWithPassword !== undefined) {
     slices.push(slice('docker-registry with password, by tag', dockerRegistryWithPassword, client.tag))
   }
-  // One round for the compilers and the caches, which nobody counts.
+  // One round warms compilers and caches, and does not count.
   for (const warmUp of slices) await warmUp.run()
   return measureRounds(slices, plan.manifestRounds)
 }
@@ -89,7 +89,7 @@ export async function measureDownloads(field: Field, digest: string, sizeBytes: 
   return measureRounds(slices, plan.downloadRounds)
 }
 
-/** Puts one and the same blob everywhere, which warms up the uploads and is what the downloads read. */
+/** Uploads the same blob to all. This warms up the uploads, and the downloads read this blob. */
 export async function uploadFirstBlob(field: Field, source: BlobSource): Promise<string> {
   const digest = source.stamp()
   for (const { send } of uploadersOf(field)) await send(source.path, digest)
@@ -104,7 +104,7 @@ export async function measureUploads(field: Field, source: BlobSource): Promise<
       pid: contestant.pid,
       prepare() {
         digest = source.stamp()
-        // The bare loop writes a new file like everybody else, and frees none while the clock runs.
+        // The bare loop writes a new file, as the others do, and frees no file during the measurement.
         rmSync(field.bareUploadPath, { force: true })
         warmMemory(field.folder, source.sizeBytes)
       },

@@ -1,21 +1,21 @@
-// What a server has cost so far, as the kernel counts it: all its threads, and its child processes if it has any.
+// The CPU time and memory of a server, as the kernel counts them, with all threads and child processes.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
-/** USER_HZ, the unit of /proc/<pid>/stat: 100 on every architecture Linux runs Bun on, whatever CONFIG_HZ says. */
+/** USER_HZ, the unit of /proc/<pid>/stat: 100 on every architecture that Bun supports, for any CONFIG_HZ. */
 const ticksPerSecond = 100
 
 export const canMeasureProcesses = existsSync('/proc/self/stat')
 
-/** utime + stime in seconds, good to a hundredth. */
+/** utime + stime in seconds, accurate to a hundredth. */
 export function readCpuSeconds(pid: number): number {
   const [self = pid, ...others] = listProcessTree(pid)
-  // What a child that ends between two of these reads has used counts with its parent the next time.
+  // If a child ends between two of these reads, its time is counted for its parent at the next reading.
   return (
     [readTicks(self), ...others.map((member) => unlessGone(() => readTicks(member), 0))].reduce(sum) / ticksPerSecond
   )
 }
 
-/** What all processes of the machine together have used, the kernel's own work included. */
+/** The CPU time of all processes of the machine, including the kernel. */
 export function readMachineCpuSeconds(): number {
   const [, user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = readFileSync('/proc/stat', 'utf8')
     .slice(0, 200)
@@ -24,7 +24,7 @@ export function readMachineCpuSeconds(): number {
   return (user + nice + system + irq + softirq) / ticksPerSecond
 }
 
-/** VmHWM: the most memory the process has ever had resident. */
+/** VmHWM: the peak of the resident memory of the process. */
 export function readPeakResidentBytes(pid: number): number {
   return listProcessTree(pid)
     .map((member) => unlessGone(() => readHighWaterMark(member), 0))
@@ -33,9 +33,10 @@ export function readPeakResidentBytes(pid: number): number {
 
 function readTicks(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The second field is the command in brackets and may itself hold blanks and brackets: count from its end.
+  // The second field is the command in brackets. It may contain spaces and brackets, so fields are counted from its
+  // end.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  // utime, stime, and the same two of children that have ended.
+  // utime and stime, of the process and of its children that have ended.
   return [11, 12, 13, 14].reduce((ticks, index) => ticks + Number(fields[index]), 0)
 }
 
@@ -54,13 +55,13 @@ export function listProcessTree(pid: number): number[] {
   return tree
 }
 
-// A thread may end between two reads, and a kernel may be built without this file.
+// A thread may end between two reads, and some kernels do not have this file.
 function readChildren(threadFolder: string): number[] {
   const read = () => readFileSync(`${threadFolder}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
   return unlessGone(read, [])
 }
 
-/** A process or thread may end while we look. */
+/** A process or thread may end during the reading. */
 function unlessGone<T>(read: () => T, otherwise: T): T {
   try {
     return read()

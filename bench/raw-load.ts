@@ -1,4 +1,4 @@
-// The client for machines without `wrk`: raw sockets, keep-alive, the next request only when the last one is answered.
+// The client for machines without `wrk`. It uses raw keep-alive sockets, and sends a request after the previous answer.
 export interface Load {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -8,9 +8,9 @@ export interface Load {
 }
 
 interface Connection {
-  /** Bytes of the answer that have come so far, until its head is complete. */
+  /** The received bytes of the answer, until its head is complete. */
   head: string
-  /** Bytes of the body still to come, or undefined while the head is incomplete. */
+  /** How many bytes of the body are missing. Undefined while the head is incomplete. */
   missing: number | undefined
   readonly isHead: boolean
 }

@@ -1,4 +1,4 @@
-// The few calls that put an image into any registry, and those that move one big blob.
+// Pushes an image to any registry, and transfers one big blob.
 import { curl } from './curl.ts'
 
 export const repository = 'bench/app'
@@ -15,7 +15,7 @@ export interface PushedManifest {
   readonly sizeBytes: number
 }
 
-/** An image of a usual shape: a config and eight layers, small ones, since only the manifest is read again. */
+/** A usual image: a config and eight layers. They are small, because only the manifest is read again. */
 export async function pushImage(registry: Registry): Promise<PushedManifest> {
   const config = await pushSmallBlob(registry, JSON.stringify({ architecture: 'amd64', os: 'linux' }))
   const layers = await Promise.all(Array.from({ length: 8 }, (_, index) => pushSmallBlob(registry, `layer ${index}`)))
@@ -50,7 +50,7 @@ export async function uploadByPut(registry: Registry, path: string, digest: stri
   await curl.upload('PUT', withDigest(await startUpload(registry), digest), registry.headers, path)
 }
 
-/** POST to start, PATCH with the content, an empty PUT to close: what Docker does. */
+/** POST to start, PATCH with the content, an empty PUT to close, as Docker does. */
 export async function uploadByPatch(registry: Registry, path: string, digest: string): Promise<void> {
   const location = await curl.upload('PATCH', await startUpload(registry), registry.headers, path)
   const close = withDigest(new URL(location, registry.url).href, digest)
@@ -66,7 +66,7 @@ async function startUpload(registry: Registry): Promise<string> {
   return new URL(location, registry.url).href
 }
 
-/** Nobody gets a good figure for bytes that are not there. */
+/** Checks that the registry has the whole blob, so that no server gets a good figure without storing it. */
 export async function expectBlob(registry: Registry, digest: string, sizeBytes: number): Promise<void> {
   const answer = await fetch(blobUrl(registry, digest), { method: 'HEAD', headers: registry.headers })
   await expectStatus(answer, 200)

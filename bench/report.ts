@@ -1,4 +1,4 @@
-// The run as people read it.
+// Formats the results of a run.
 import type { Verdict } from './bars.ts'
 import { type Sample, type Samples, type Spread, spreadOf } from './rounds.ts'
 
@@ -117,7 +117,7 @@ function decimal(value: number): string {
   return value.toFixed(3)
 }
 
-/** Three that count: 0.397 must not look like the 0.4 it was asked for. */
+/** Three significant digits: 0.397 must not look like the required 0.4. */
 function digits(value: number): string {
   return value.toPrecision(3)
 }

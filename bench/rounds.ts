@@ -1,20 +1,21 @@
-// A B C A B C ...: every contestant meets every kind of weather, and a ratio is taken inside one round.
+// Runs the contestants in turn (A B C A B C ...), so that other load affects all of them. Ratios are computed in one
+// round.
 import { readCpuSeconds } from './process-cost.ts'
 
 export interface Slice {
   readonly name: string
   readonly pid: number
-  /** Of the server that it works through: what that has used is counted to it. */
+  /** A server that the contestant uses. Its CPU time is counted for the contestant. */
   readonly helperPid?: number | undefined
-  /** What has to be in place before the clock starts. */
+  /** Prepares the work before the measurement begins. */
   prepare?(): void
-  /** Does the work and says how much it was: requests, or bytes. */
+  /** Does the work, and returns its amount: requests or bytes. */
   run(): Promise<number>
 }
 
 export interface Sample {
   readonly work: number
-  /** The helper's among them. */
+  /** Includes the CPU time of the helper. */
   readonly cpuSeconds: number
   readonly helperCpuSeconds: number
   readonly wallSeconds: number
@@ -37,11 +38,11 @@ export async function measureRounds(slices: readonly Slice[], rounds: number): P
   return samples
 }
 
-/** Dividing by a handful of hundredths of a second would print noise as if it were a figure. */
+/** With fewer hundredths of a second, the quotient would be noise. */
 const cpuSecondsMin = 0.095
 const attemptsMax = 5
 
-/** A slice in which the server hardly got to run, because somebody else had its core, is measured again. */
+/** A slice is measured again if other processes used the core of the server for most of the time. */
 async function measureSlice(slice: Slice): Promise<Sample> {
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {
     slice.prepare?.()
@@ -74,12 +75,12 @@ export function spreadOf(values: readonly number[]): Spread {
   }
 }
 
-/** Work for a CPU second, `subject` as a multiple of `peer`, round by round. */
+/** Work per CPU second: `subject` divided by `peer`, for each round. */
 export function ratioOfYield(samples: Samples, subject: string, peer: string): Spread | undefined {
   return ratioOf(samples, subject, peer, ({ work, cpuSeconds }) => work / cpuSeconds)
 }
 
-/** Work for a second of the clock, `subject` as a multiple of `peer`, round by round. */
+/** Work per second: `subject` divided by `peer`, for each round. */
 export function ratioOfSpeed(samples: Samples, subject: string, peer: string): Spread | undefined {
   return ratioOf(samples, subject, peer, ({ work, wallSeconds }) => work / wallSeconds)
 }
@@ -101,7 +102,7 @@ function ratioOf(
   )
 }
 
-/** CPU seconds for the same work, `subject` as a multiple of `peer`, round by round. */
+/** CPU seconds for the same work: `subject` divided by `peer`, for each round. */
 export function ratioOfCost(samples: Samples, subject: string, peer: string): Spread | undefined {
   const inverse = ratioOfYield(samples, subject, peer)
   return inverse === undefined ? undefined : spreadOf(inverse.values.map((value) => 1 / value))

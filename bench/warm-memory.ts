@@ -1,10 +1,10 @@
-// Makes sure that the memory a contestant is about to write into is memory the machine really has.
+// Makes sure that the machine has the memory that a contestant will write into.
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * The kernel keeps free memory by the size it was used in, and servers write anything between these two at a time: both
- * have to find theirs. The figures were found by trying, with a server of either kind.
+ * The kernel keeps free memory by the size of its use, and servers write sizes between these two. So both sizes must be
+ * available. The figures were found by experiments with servers of both kinds.
  */
 const passes = [
   { chunkBytes: 512 * 1024, share: 1.25 },
@@ -12,9 +12,9 @@ const passes = [
 ] as const
 
 /**
- * A virtual machine hands memory it does not use back to its host. The first to touch it again pays for that: writing
- * 1 GiB into the page cache was seen to cost 0.2 CPU seconds or 2.5, depending on nothing but this. So before a server
- * is sent a blob of this size, the harness writes files, removes them, and pays.
+ * A virtual machine returns unused memory to its host. The next program that touches it pays for this: writing
+ * 1 GiB into the page cache cost 0.2 or 2.5 CPU seconds, depending only on this. So before a server receives a blob of
+ * this size, the benchmark writes files and removes them.
  */
 export function warmMemory(folder: string, blobSizeBytes: number): void {
   const path = join(folder, 'warm-memory.bin')

@@ -1,4 +1,4 @@
-// What a fleet has promised: not slower than docker-registry on any path, and no dearer where most requests go.
+// The bars with PostgreSQL and S3: not slower than docker-registry on any path, and not more CPU for manifests.
 import type { Comparison } from '../bars.ts'
 
 export function fleetComparisons(title: string, isManifest: boolean): Comparison[] {

@@ -1,4 +1,4 @@
-// Who takes part when a fleet is measured.
+// The contestants of the benchmark with PostgreSQL and S3.
 
 import type { Plan } from '../bench-options.ts'
 import * as contestants from '../contestants.ts'
@@ -10,7 +10,7 @@ type Contestant = contestants.Contestant
 export interface Entering {
   readonly folder: string
   readonly stores: FleetStores
-  /** Gives the process its core, and sees to it that it is stopped at the end. */
+  /** Assigns a core to the process, and makes sure that it is stopped at the end. */
   enter(starting: Promise<Contestant>): Promise<Contestant>
 }
 
@@ -18,12 +18,12 @@ export async function startOurs(plan: Plan, { folder, stores, enter }: Entering)
   const berth = await enter(contestants.startBerthContestant(folder, stores.settings))
   const helperPid = stores.postgresPid
   if (!plan.control) return { ...berth, helperPid }
-  // Under the same name, so that the very same bars judge it; what Berth itself uses comes on top.
+  // It has the name of Berth, so that the same bars apply. The CPU time of Berth is added.
   const proxy = await enter(contestants.startScript('berth behind the slow proxy', 'slow-proxy', [berth.url]))
   return { ...proxy, name: berth.name, headers: berth.headers, helperPid }
 }
 
-/** Nobody where docker-registry is not installed. */
+/** Empty if docker-registry is not installed. */
 export async function enterPeer({ folder, stores, enter }: Entering): Promise<Contestant[]> {
   const program = findDockerRegistry()
   if (program === undefined) return []

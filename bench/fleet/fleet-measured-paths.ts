@@ -1,4 +1,4 @@
-// The paths that are measured, and what a slice of each is.
+// The measured paths, and their slices.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Plan } from '../bench-options.ts'
@@ -19,7 +19,7 @@ export interface FleetBench {
 export interface Phase {
   readonly title: string
   readonly unit: 'requests' | 'bytes'
-  /** How it is asked for, in words. */
+  /** Describes the load. */
   readonly detail: string
   readonly isManifest: boolean
   readonly rounds: number
@@ -29,7 +29,7 @@ export interface Phase {
 
 const smallBlobBytes = 64 * 1024
 
-/** Many requests over keep-alive connections for so many seconds. */
+/** Many requests over keep-alive connections, for the given seconds. */
 export async function smallAnswerPhases({ plan, folder, load, contestants }: FleetBench): Promise<Phase[]> {
   const [manifest = ''] = await Promise.all(contestants.map(async (one) => (await client.pushImage(one)).digest))
   const [source] = sourcesOf(folder, 1, smallBlobBytes)
@@ -62,7 +62,7 @@ export async function smallAnswerPhases({ plan, folder, load, contestants }: Fle
   ]
 }
 
-/** A few clients at once, each with bodies of its own. */
+/** A few simultaneous clients, each with its own bodies. */
 export async function bigBlobPhases({ plan, folder, contestants }: FleetBench): Promise<Phase[]> {
   const { fleetBlobSizeBytes: sizeBytes, fleetBlobClients: clients, fleetDownloads } = plan
   const sources = sourcesOf(folder, clients, sizeBytes)

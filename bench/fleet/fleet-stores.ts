@@ -1,5 +1,5 @@
-// What a fleet leans on: the newest PostgreSQL, and an S3 server that is nobody's fake, since docker-registry speaks more of
-// S3 than the strict stub of the tests takes (copies, ACLs, storage classes).
+// The stores: PostgreSQL in its newest version, and a real S3 server. The strict S3 stub of the tests is not enough,
+// because docker-registry uses more operations (copies, ACLs, storage classes).
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { postgres, startPostgres } from '../../test/support/postgres/postgres-server.ts'
@@ -11,7 +11,7 @@ export interface FleetStores {
   readonly s3: S3Server
   readonly postgresPid: number
   readonly postgresVersion: string
-  /** What Berth is told. */
+  /** The settings for Berth. */
   readonly settings: Readonly<Record<string, string>>
   stop(): Promise<void>
 }

@@ -1,4 +1,4 @@
-// `npm run bench -- --fleet`: what a company runs, Berth on PostgreSQL and S3, beside docker-registry on the same S3.
+// `npm run bench -- --fleet`: compares Berth on PostgreSQL and S3 with docker-registry on the same S3.
 import { cpus, loadavg, release } from 'node:os'
 import { judge, type Verdict } from '../bars.ts'
 import type { Plan } from '../bench-options.ts'
@@ -17,7 +17,8 @@ import { type FleetStores, startFleetStores } from './fleet-stores.ts'
 export async function measureFleet(plan: Plan, folder: string, running: Contestant[]): Promise<Verdict[]> {
   const describeOthers = observeMachineLoad()
   const cores = findCores()
-  // Whatever is started from here on follows the harness; the servers under test are moved away when they run.
+  // Programs that start from here on inherit the core of the benchmark. The measured servers get another core when they
+  // run.
   if (cores !== undefined) pinProcess(process.pid, cores.load)
   const stores = await startFleetStores()
   try {
@@ -25,7 +26,7 @@ export async function measureFleet(plan: Plan, folder: string, running: Contesta
     console.log(`\n${describeOthers()}`)
     return verdicts
   } finally {
-    // Before what they lean on goes away.
+    // The registries stop before the stores that they use.
     await Promise.allSettled(running.splice(0).map((contestant) => contestant.stop()))
     await stores.stop()
   }
@@ -45,7 +46,7 @@ async function compare({ plan, folder, running, stores, cores }: Comparing): Pro
   const pinTree = (pid: number) => {
     if (cores !== undefined) for (const member of listProcessTree(pid)) pinProcess(member, cores.server)
   }
-  // What serves its connections later follows it.
+  // Processes that it starts for connections inherit its core.
   pinTree(stores.postgresPid)
   const enter = async (starting: Promise<Contestant>): Promise<Contestant> => {
     const contestant = await starting
@@ -60,7 +61,7 @@ async function compare({ plan, folder, running, stores, cores }: Comparing): Pro
 
   const verdicts: Verdict[] = []
   for (const { title, unit, detail, isManifest, rounds, slices } of phases) {
-    // One round for compilers, caches and connections, which nobody counts.
+    // One round warms compilers, caches and connections, and does not count.
     for (const warmUp of slices) {
       warmUp.prepare?.()
       await warmUp.run()

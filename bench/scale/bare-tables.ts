@@ -1,4 +1,5 @@
-// Takes keys and indexes away for loading and brings back exactly those: what the migrations made is never written twice.
+// Drops keys and indexes before loading, and creates the same ones afterwards. Their definitions come from the
+// database.
 
 interface Definition {
   readonly table: string
@@ -36,7 +37,7 @@ export async function dropAll(sql: Bun.SQL, { foreignKeys, keys, indexes }: Defi
   for (const { name } of indexes) await sql.unsafe(`DROP INDEX IF EXISTS ${name}`)
 }
 
-/** The foreign keys last, and validated: PostgreSQL itself looks for rows that point to nothing. */
+/** Foreign keys come last and are validated, so PostgreSQL itself searches for dangling references. */
 export async function restoreAll(
   sql: Bun.SQL,
   { foreignKeys, keys, indexes }: Definitions,

@@ -1,4 +1,4 @@
-// One collector at work: how many blobs it looks at in a second. What it takes away stays away.
+// Runs one collector, and measures how many blobs it checks per second. Its removals are permanent.
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { collectGarbage } from '../../src/registry/garbage.ts'
@@ -8,7 +8,7 @@ import type { ScaleServer } from './server.ts'
 
 const day = 86_400_000
 
-/** Nothing is old enough but queued blobs: a shorter lease than they were queued with makes a part of them due. */
+/** Only queued blobs are due: the lease is shorter than the one with which they were queued. */
 const ages = {
   leaseMs: day / 2,
   quarantineMs: 400 * day,

@@ -1,12 +1,12 @@
-// The statements that fill the tables: arithmetic on row numbers, so that any row's neighbours are known without a look.
+// The statements that fill the tables. Values are computed from row numbers, so related rows are known without a query.
 import { type Shape, shuffler } from './registry-shape.ts'
 
 const day = 86_400_000
 
-/** An account that is disabled keeps what the collector would take from others. */
+/** Whether an account is disabled. The collector removes nothing from such an account. */
 export const isDisabled = (account: string) => `(${account} > 1 AND ${account} % 5 = 0)`
 
-/** Where everything is computed that several tables need; gone when the tables are full. */
+/** Values that several tables need. This table is dropped when the others are filled. */
 export function scaffold({ size, accounts, repositories, emptyRepositories, ...shape }: Shape): [string, string][] {
   const count = `greatest(1, floor(${shape.constant} / (r + ${shape.flattening})))::bigint`
   const surplus = `CASE WHEN r = 1 THEN ${shape.surplus} ELSE 0 END`
@@ -50,7 +50,7 @@ export function scaffold({ size, accounts, repositories, emptyRepositories, ...s
   ]
 }
 
-/** `layers` is the number of layers that all accounts together may draw from. */
+/** `layers`: the number of layers of all accounts together. */
 export function fill(shape: Shape, layers: number): [string, string][] {
   return [...fillPeople(shape), ...fillManifests(shape, layers), ...fillBlobs(shape), ...fillHousekeeping(shape)]
 }
@@ -81,10 +81,11 @@ function fillPeople({ accounts, users }: Shape): [string, string][] {
   ]
 }
 
-/** The payload is filler of 500 to 799 bytes, the size of an image's manifest of three or four descriptors. */
+/** The payload is 500 to 799 bytes of filler, the size of a manifest with three or four descriptors. */
 function fillManifests({ size, repositories }: Shape, layers: number): [string, string][] {
   const popular = (seed: string, salt: string) => `8 * floor(a.pool / 8 * power(scale.u(${seed}, ${salt}), 2))::bigint`
-  // The first layer is the base that two pushes in a row share; the others are any of the account's, some linked far more often.
+  // Two successive pushes share the first layer. The others are any layers of the account; some are linked far more
+  // often.
   const drawn = `CASE t WHEN 1 THEN ${popular('s.repository * 1000003 + s.position / 2', '4')} + 1
                         ELSE ${popular('s.id', '4 + t')} + t END`
   const layer = (chosen: string) => `${size} + 1 + ((a.first_layer::bigint + ${chosen}) * ${shuffler}) % ${layers}`
@@ -136,14 +137,14 @@ function fillManifests({ size, repositories }: Shape, layers: number): [string, 
 }
 
 function fillBlobs({ size, repositories, emptyRepositories, looseBlobs }: Shape): [string, string][] {
-  // A blob that no manifest names: half of them linked, as between the push of a layer and that of its manifest.
+  // Blobs without a manifest. Half of them are linked, as between the push of a layer and the push of its manifest.
   const loose = `
     SELECT 3::bigint * ${size} + x AS id, r.account, r.id AS repository, x % 2 = 0 OR r.id > ${repositories} AS is_linked
     FROM (SELECT x, CASE WHEN x <= ${emptyRepositories} AND x % 3 = 1 THEN ${repositories} + x
                          ELSE x * ${shuffler} % ${repositories} + 1 END AS repository
           FROM generate_series(1::bigint, ${looseBlobs}) x) l
     JOIN scale.repositories r ON r.id = l.repository`
-  // A twelfth of the pushed ones is also mounted into the account's next repository.
+  // One twelfth of the pushed blobs is also mounted into the next repository of the account.
   const row = `scale.digest('b', id), 1000 + id % 50000000, scale.uuid('key', id), scale.now() - 90 * ${day}::bigint`
   return [
     ['scale.loose', `CREATE TABLE scale.loose AS ${loose}; ANALYZE scale.loose`],
@@ -179,14 +180,16 @@ function fillBlobs({ size, repositories, emptyRepositories, looseBlobs }: Shape)
   ]
 }
 
-/** A collector that keeps up leaves nothing older than a lease, but in disabled accounts, whose queue only grows. */
+/**
+ * No queued blob is older than a lease, as with a collector that keeps up. The queues of disabled accounts only grow.
+ */
 const ageInQueue = `(${day} * CASE WHEN ${isDisabled('account')} THEN 30 + 60 * scale.u(id, 6)
                                    ELSE 1.01 * scale.u(id, 6) END)::bigint`
 
 function fillHousekeeping({ repositories, emptyRepositories, uploads, trash }: Shape): [string, string][] {
   const repository = `CASE WHEN x <= ${emptyRepositories} AND x % 3 = 0 THEN ${repositories} + x
                            ELSE x * ${shuffler} % ${repositories} + 1 END`
-  // A tenth is open; what has ended is remembered for an hour. Those of disabled accounts stay for good.
+  // One tenth is open. Committed uploads are kept for an hour, those of disabled accounts for ever.
   const age = `(${day} * CASE WHEN ${isDisabled('account')} THEN 20 + 60 * scale.u(x, 7)
                               WHEN isOpen THEN scale.u(x, 7) ELSE scale.u(x, 7) / 24 END)::bigint`
   return [

@@ -1,10 +1,10 @@
-// Proof that the generated rows are a registry's: nothing points to nothing, counters are true, and a planted fault is seen.
+// Checks of the generated rows: no dangling references, correct counters. Each check must also find a planted fault.
 
 interface Doubt {
   readonly sentence: string
-  /** Counts the rows that break it. */
+  /** Counts the rows that violate the rule. */
   readonly count: string
-  /** Breaks it, in a transaction that is rolled back: a check that does not see this proves nothing. */
+  /** Violates the rule, in a transaction that is rolled back. The check must find this. */
   readonly plant: string
 }
 
@@ -58,7 +58,7 @@ export async function checkSoundness(sql: Bun.SQL, size: number): Promise<void> 
   for (const { sentence, count, plant } of doubts) {
     const faults = await countFaults(sql, count)
     if (faults !== 0) throw new Error(`${faults} rows break it: ${sentence}`)
-    // At the largest size the same statements run over the same kind of rows: once proved is enough.
+    // The checks are the same at every size, so the planted faults are not repeated at the largest size.
     if (size <= 1_000_000 && (await countPlanted(sql, count, plant)) === 0) {
       throw new Error(`a planted fault was not seen: ${sentence}`)
     }
@@ -69,7 +69,7 @@ export async function checkSoundness(sql: Bun.SQL, size: number): Promise<void> 
 
 async function countPlanted(sql: Bun.SQL, count: string, plant: string): Promise<number> {
   await sql.unsafe('BEGIN')
-  // Without the foreign keys' triggers, which would refuse the fault.
+  // Without the triggers of the foreign keys, which would refuse the fault.
   await sql.unsafe('SET LOCAL session_replication_role = replica')
   await sql.unsafe(plant)
   const faults = await countFaults(sql, count)
@@ -82,7 +82,7 @@ async function countFaults(sql: Bun.SQL, count: string): Promise<number> {
   return Number(row.faults)
 }
 
-/** How many rows each table has, as its last VACUUM counted them, and what they weigh with and without indexes. */
+/** The rows of each table, as its last VACUUM counted them, and its size with and without indexes. */
 export async function countRows(
   sql: Bun.SQL,
 ): Promise<Record<string, readonly [rows: number, heap: number, all: number]>> {

@@ -1,4 +1,4 @@
-// Fills a database through the released migrations: what is generated is held by the very keys that a server relies on.
+// Fills a database that the migrations created, so the generated rows satisfy the keys that a server relies on.
 
 import { migrate } from '../../src/adapters/metadata-sql/migrate.ts'
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
@@ -42,7 +42,7 @@ async function load(sql: Bun.SQL, size: number): Promise<void> {
   const [pool] = await sql.unsafe('SELECT sum(pool)::int8 AS layers FROM scale.accounts')
   await dropAll(sql, before)
   for (const [table, text] of fill(shape, Number(pool.layers))) {
-    // Emptied in the same transaction: what fails leaves nothing behind, and nothing is logged twice.
+    // The table is emptied in the same transaction: a failure leaves no rows, and PostgreSQL need not log the new rows.
     const truncate = table.includes('.') ? '' : `TRUNCATE ${table};`
     await timed(table, () => sql.unsafe(`BEGIN; ${truncate} ${text}; COMMIT`))
   }

@@ -1,5 +1,5 @@
-// A day of one repository: pushes, tags, a moving tag, referrers, mounts and deletions, on a real server. What an operation costs
-// at the end is to be what it costs at the begin. See the head of scale.ts.
+// A day of one repository on a real server: pushes, tags, a moving tag, referrers, mounts and deletions. An operation
+// must not cost more at the end than at the beginning. See the head of scale.ts.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ interface Day {
   readonly registry: Registry
   /** CPU seconds of the server, and of the database if it is another process. */
   readonly cpuSeconds: () => number
-  /** Digests of images that nothing lists, for deletions. */
+  /** Digests of images that no index lists, for deletions. */
   readonly images: string[]
   subject: Descriptor
   number: number
@@ -158,7 +158,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended
 }
 
-/** `source` is the tree that is measured: this one, or another version of it. */
+/** `source` is the source tree to measure: this one or another version. */
 export async function runHotDay(
   folder: string,
   database: ScaleServer | undefined,
@@ -187,7 +187,7 @@ export async function runHotDay(
     }
     base = await Promise.all(['base 1', 'base 2', 'base 3'].map((content) => pushBlob(day, content)))
     day.subject = await putManifest(day, 'subject', { config: base[0], layers: base })
-    // What is compiled and settled once is no part of the figures.
+    // Compilation and preparation happen once, and are not part of the figures.
     await measureOperations(day)
     const begin = await measureOperations(day)
     await repeat(day, push, pushes)
@@ -202,7 +202,7 @@ export async function runHotDay(
   }
 }
 
-/** As autovacuum does within a minute; the servers of this bench run without it. */
+/** Does what autovacuum does within a minute. The servers of this benchmark run without autovacuum. */
 async function analyze(database: ScaleServer): Promise<void> {
   const sql = new Bun.SQL({ url: database.urlOf('hot'), max: 1 })
   await sql.unsafe('VACUUM (ANALYZE)')

@@ -1,4 +1,4 @@
-// Many requests at once, as their statements: what the database pays for a thousand of them.
+// Runs the statements of many requests at once, and measures the cost of a thousand of them for the database.
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import type { Digest } from '../../src/oci/digest.ts'
@@ -13,17 +13,17 @@ import type { ScaleServer } from './server.ts'
 export interface LoadPlan {
   readonly seconds: number
   readonly processes: number
-  /** Requests under way in one process, which has as many connections. */
+  /** Simultaneous requests of one process, which has the same number of connections. */
   readonly atOnce: number
-  /** Of a hundred. */
+  /** Pushes per hundred requests. */
   readonly pushes: number
-  /** Where pushes go. */
+  /** The target of pushes. */
   readonly target: 'anywhere' | 'one account' | 'one repository'
 }
 
 type Kind = 'manifest by tag' | 'manifest by digest' | 'blob' | 'push'
 
-/** What a client process has seen: latencies in milliseconds. */
+/** The result of a client process. Latencies are in milliseconds. */
 export type Seen = Record<Kind | 'failed', number[]>
 
 const nothingSeen = (): Seen => ({
@@ -34,7 +34,7 @@ const nothingSeen = (): Seen => ({
   failed: [],
 })
 
-/** In a process of its own: prints what it has seen. */
+/** Runs in a process of its own, and prints its result. */
 export async function runClient(url: string, size: number, plan: LoadPlan): Promise<Seen> {
   const sql = new Bun.SQL({ url, max: 1 })
   const world = await drawWorld(sql, size)
@@ -57,7 +57,7 @@ export async function runClient(url: string, size: number, plan: LoadPlan): Prom
     const until = performance.now() + seconds * 1000
     return Promise.all(Array.from({ length: plan.atOnce }, () => drive(until, note)))
   }
-  // Connections are opened and their statements prepared before anything counts.
+  // Connections are opened and statements are prepared before the measurement begins.
   await all(3, false)
   await all(plan.seconds, true)
   await store.close()
@@ -82,7 +82,7 @@ function choosePlace(world: World, kind: Kind, { target }: LoadPlan): Key {
   }
 }
 
-/** The statements of one request behind the cache of identities. */
+/** The statements of one request whose credential is cached. */
 async function request(store: SqlMetadataStore, kind: Kind, key: Key): Promise<void> {
   const scope = { accountId: key.accountId, repository: key.repository }
   if (kind === 'push') return push(store, key)
@@ -132,7 +132,7 @@ async function push(store: SqlMetadataStore, key: Key): Promise<void> {
   })
 }
 
-/** Starts the clients and says what they have seen and what PostgreSQL has paid. */
+/** Starts the clients, and reports their results and the cost for PostgreSQL. */
 export async function runLoad(
   server: ScaleServer,
   size: number,
@@ -142,7 +142,7 @@ export async function runLoad(
   const url = server.urlOf(databaseOf(size))
   const words = [...clientWords, url, String(size), JSON.stringify(plan)]
   const clients = Array.from({ length: plan.processes }, () => Bun.spawn(words, { stdout: 'pipe', stderr: 'inherit' }))
-  // The first seconds warm up, and are paid for by nobody.
+  // The first seconds warm up and do not count.
   await Bun.sleep(6_000)
   const [paidBefore, clock] = [readCpuSeconds(server.pid), performance.now()]
   await Bun.sleep((plan.seconds - 4) * 1000)

@@ -1,4 +1,4 @@
-// Asks every statement many times and says how long it took: through the adapter, with keys drawn from the rows.
+// Runs every statement many times through the adapter, with keys drawn from the rows, and measures the times.
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.ts'
@@ -15,7 +15,7 @@ export interface Figure {
   readonly probe: string
   readonly kind: Probe['kind']
   readonly grows: string | undefined
-  /** Which of a probe's statements, where it asks several: `2 INSERT blob_queue`. */
+  /** Which statement of a probe, if it runs several: `2 INSERT blob_queue`. */
   readonly statement: string | undefined
   readonly sql: string
   readonly runs: number
@@ -24,7 +24,7 @@ export interface Figure {
   readonly p99: number
 }
 
-/** What ends every transaction: nothing that a probe writes stays. */
+/** Ends every transaction, so that no probe changes rows. */
 class Undone extends Error {}
 
 const usualRuns = 600
@@ -37,15 +37,15 @@ export type PlanMode = 'auto' | 'force_generic_plan' | 'force_custom_plan'
 export interface Course {
   readonly world: World
   run(probe: Probe, watched: (taken: readonly Taken[]) => void): Promise<void>
-  /** Says something in the server's log, if it logs statements. */
+  /** Writes a note to the server's log, if the server logs statements. */
   say(word: string): Promise<void>
   missing(): string[]
   close(): Promise<void>
 }
 
 /**
- * As a server does it: prepared, and of plans made for one value or for any, the one that PostgreSQL itself thinks better. With
- * `sqliteFolder`, the statements go to the copy there; the keys still come from PostgreSQL.
+ * Uses prepared statements, as a server does. PostgreSQL chooses between plans for one value and plans for any value.
+ * With `sqliteFolder`, the statements run on the copy there; the keys still come from PostgreSQL.
  */
 export async function openCourse(
   server: ScaleServer,
@@ -97,8 +97,8 @@ export async function openCourse(
 }
 
 /**
- * All sizes in turn, statement by statement and round by round: whatever else the machine does in the meantime is on every
- * size's account, so that they can be compared.
+ * Measures all sizes in turn, for each statement and round. Other load on the machine then affects all sizes in the
+ * same way, so they can be compared.
  */
 export async function measure(
   server: ScaleServer,
@@ -111,7 +111,7 @@ export async function measure(
   const figures: Figures = new Map(sizes.map((size) => [size, []]))
   for (const probe of probes.filter(({ name }) => name.includes(process.env['SCALE_ONLY'] ?? ''))) {
     const bySize = new Map(sizes.map((size) => [size, new Map<string, number[]>()]))
-    // In the first round what is not in memory is brought there, and plans are settled; it counts for nothing.
+    // The first round loads pages into memory and settles the plans. It does not count.
     for (let round = 0; round <= rounds; round += 1) {
       for (const [size, course] of courses) await runRound(probe, course, round === 0 ? new Map() : bySize.get(size))
     }
@@ -124,7 +124,7 @@ export async function measure(
   return figures
 }
 
-/** Each round draws the same keys as the one before. */
+/** Each round draws the same keys. */
 async function runRound(probe: Probe, course: Course, taken = new Map<string, number[]>()): Promise<void> {
   course.world.rewind()
   for (let run = 0; run < Math.ceil((probe.runs ?? usualRuns) / rounds); run += 1) {
@@ -147,7 +147,7 @@ export function describe({ name, kind, grows }: Probe, sql: string, statements: 
   return { probe: name, kind, grows, sql, statement: statements > 1 ? `${at + 1} ${firstWords(sql)}` : undefined }
 }
 
-/** `2 INSERT blob_queue`: enough to tell apart what one method asks. Of what is nested only where nothing else has a name. */
+/** `2 INSERT blob_queue`: distinguishes the statements of one method. Uses a nested table only if there is no other. */
 function firstWords(sql: string): string {
   if (/^\s*UPDATE/.test(sql)) return `UPDATE ${/UPDATE\s+(\w+)/.exec(sql)?.[1]}`
   const named = /^\s*(\w+)[\s\S]*?\b(INTO|FROM|UPDATE)\s+(?!AS\b)(\w+)/i

@@ -1,4 +1,4 @@
-// The plan of every statement as the server itself notes it: of the prepared statement, asked by the adapter.
+// Reads the plan of every statement from the server's log, for the prepared statements that the adapter runs.
 import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, openCourse, type PlanMode } from './measure.ts'
@@ -10,17 +10,20 @@ export interface KnownPlan {
   readonly name: string
   readonly file: string
   readonly probe: string
-  /** As the adapter has it, and as the server was asked. */
+  /** The text in the adapter, and the text that the server received. */
   readonly source: string
   readonly sql: string
   readonly plan: string
-  /** What the nodes have in common however many rows they met. */
+  /** The shape of the plan, which does not depend on the number of rows. */
   readonly shape: string
-  /** Pages of 8 KiB that the statement touched, foreign keys aside: no machine, however busy, changes that. The median. */
+  /**
+   * The median of the pages of 8 KiB that the statement read, without foreign keys. The load of the machine has no
+   * effect on it.
+   */
   readonly pages: number
 }
 
-// Rows and buffers, but no times: those say more of a machine than of a plan.
+// Rows and buffers, but no times, because times depend on the machine.
 const explaining = {
   session_preload_libraries: 'auto_explain',
   'auto_explain.log_min_duration': '0',
@@ -29,7 +32,7 @@ const explaining = {
   'auto_explain.log_timing': 'off',
 }
 
-/** A prepared statement's plan is settled after the fifth time. */
+/** PostgreSQL settles the plan of a prepared statement after the fifth execution. */
 const runs = 8
 
 export async function readPlans(server: ScaleServer, size: number, mode: PlanMode): Promise<KnownPlan[]> {
@@ -37,7 +40,7 @@ export async function readPlans(server: ScaleServer, size: number, mode: PlanMod
   const plans: KnownPlan[] = []
   for (const probe of probes) {
     if (!probe.name.includes(process.env['SCALE_ONLY'] ?? '')) continue
-    // Not every time the same ones are asked, nor of the same rows.
+    // Each run may use other statements and other rows.
     const noted = new Map<string, LoggedPlan[]>()
     for (let run = 0; run < Math.min(runs, probe.runs ?? runs); run += 1) {
       const from = statSync(server.logPath).size
@@ -94,7 +97,7 @@ interface LoggedPlan {
 const loggedPlan =
   /plan:\n\tQuery Text: ([\s\S]*?)\n\t((?:Limit|Sort|Unique|LockRows|[A-Z][A-Za-z ]*?)(?: on | using | {2}\(cost)[\s\S]*)$/
 
-/** A logged plan goes on over lines that begin with a tab. */
+/** The following lines of a logged plan begin with a tab. */
 function readLogged(log: string): LoggedPlan[] {
   return log.split(/^(?=\d{4}-\d\d-\d\d )/m).flatMap((entry) => {
     const found = loggedPlan.exec(entry)
@@ -104,7 +107,10 @@ function readLogged(log: string): LoggedPlan[] {
   })
 }
 
-/** The logged text is the translated one: what stands before the first macro or parameter is enough, with the length. */
+/**
+ * The log contains the translated text, so only the part before the first macro or parameter, and the length, are
+ * compared.
+ */
 function isSame(logged: string, source: string): boolean {
   const words = source.split(/\{[^}]*\}/)
   let at = 0
@@ -120,7 +126,7 @@ function fileOf(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
 }
 
-/** Of the first line that tells of them: that of the whole. */
+/** The first line with this figure is about the whole plan. */
 function pagesOf(plan: string): number {
   const [, hit = '0', , read = '0'] = /Buffers: shared(?: hit=(\d+))?( read=(\d+))?/.exec(plan) ?? []
   return Number(hit) + Number(read)

@@ -1,4 +1,4 @@
-// What is asked beside the requests: the collector, and what only operators ask for.
+// Probes of statements outside requests: those of the collector, and some that only operators use.
 import type { GarbageAges } from '../../src/ports/garbage.ts'
 import type { Asked, Probe } from './probe.ts'
 import { drawnDigest, freshKey } from './probes-of-pushes.ts'
@@ -18,10 +18,10 @@ function candidateOf({ key }: Asked) {
   return { accountId: key.accountId, blobId: key.blobId, storageKey: freshKey(), sizeBytes: 1 }
 }
 
-/** As registry/garbage-selection.ts asks. */
+/** The same argument as in registry/garbage-selection.ts. */
 const linksAtOnce = 200
 
-/** Where accounts are small: their repositories stand in as many pages, whatever the size. */
+/** A place where accounts are small. Their repositories are in the same number of pages at every size. */
 function somewhere({ world }: Asked) {
   return { accountId: 2 + world.chance(shapeOf(world.size).accounts / 2), id: 0 }
 }

@@ -1,4 +1,4 @@
-// What operators ask for, what is asked when bytes are lost, and what keeps two requests apart.
+// Probes of statements for operators, for lost bytes, and for locks between requests.
 import type { UploadId } from '../../src/ports/uploads.ts'
 import type { Probe } from './probe.ts'
 import { freshKey } from './probes-of-pushes.ts'

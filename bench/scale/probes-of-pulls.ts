@@ -1,4 +1,4 @@
-// What is asked while somebody pulls, lists or signs in.
+// Probes of the statements for pulls, lists and authentication.
 import type { RepositoryPattern } from '../../src/oci/repository-pattern.ts'
 import type { Asked, Probe } from './probe.ts'
 import { pick } from './sample.ts'
@@ -8,7 +8,7 @@ const rowOf = ({ key }: Asked) => ({ accountId: key.accountId, id: key.repositor
 
 const hash = (text: string) => new Bun.CryptoHasher('sha256').update(text).digest('hex')
 
-/** Where in the huge account's names a page begins, from 0 to 1. */
+/** Where a page begins among the names of the huge account, from 0 to 1. */
 const catalogFrom = (place: number) => async (asked: Asked) => {
   const { id, names } = asked.world.huge
   const after = place === 0 ? undefined : pick(names, Math.floor(names.length * place) - 1)

@@ -1,4 +1,4 @@
-// What is asked while somebody pushes or deletes. Each runs in a transaction that is rolled back.
+// Probes of the statements for pushes and deletions. Each runs in a transaction that is rolled back.
 import type { Digest } from '../../src/oci/digest.ts'
 import type { RepositoryName, Tag } from '../../src/oci/names.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
@@ -11,8 +11,8 @@ const rowOf = ({ key }: Asked) => ({ accountId: key.accountId, id: key.repositor
 
 export const freshKey = () => Bun.randomUUIDv7() as StorageKey
 /**
- * One that nobody has seen, but that comes again in every round: an index's leaf that nobody has read for long has to be
- * fetched first, which says more of the machine's memory than of the statement.
+ * A digest that does not exist, the same in every round. A page of an index that was not read for long must be fetched
+ * first, and that would measure the memory of the machine and not the statement.
  */
 export const drawnDigest = ({ world }: Pick<Asked, 'world'>) => digestOf(String(world.chance(2 ** 31)))
 
@@ -240,7 +240,7 @@ export const pushProbes: readonly Probe[] = [
 
 const largest = ({ big }: World) => ({ accountId: big.accountId, id: big.repositoryId })
 
-/** Two that are here and two that are not. */
+/** Two digests that exist and two that do not. */
 function digestsOf({ key, world }: Pick<Asked, 'key' | 'world'>): string[] {
   return [key.blob, key.digest, drawnDigest({ world }), drawnDigest({ world })]
 }

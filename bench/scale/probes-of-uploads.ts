@@ -1,4 +1,4 @@
-// What is asked while a blob is on its way in. Each runs in a transaction that is rolled back.
+// Probes of the statements of an upload. Each runs in a transaction that is rolled back.
 import type { Upload, UploadId } from '../../src/ports/uploads.ts'
 import type { Asked, Probe } from './probe.ts'
 import { drawnDigest, freshKey } from './probes-of-pushes.ts'

@@ -1,18 +1,21 @@
-// How a registry of so many manifests looks: all numbers that the generator and the measurements share.
+// The shape of a registry of a given size: the numbers that the generator and the measurements share.
 
 export interface Shape {
-  /** Manifests; all else follows. */
+  /** The number of manifests. All other numbers follow from it. */
   readonly size: number
   readonly accounts: number
-  /** Repositories with manifests; the first has a hundredth of all manifests, and half of them have one or two. */
+  /**
+   * Repositories with manifests. The first has one percent of all manifests, and half of the repositories have one or
+   * two.
+   */
   readonly repositories: number
   readonly emptyRepositories: number
-  /** Manifests of the repository of rank r: `constant / (r + flattening)`, at least 1. */
+  /** The repository of rank r has `constant / (r + flattening)` manifests, at least 1. */
   readonly constant: number
   readonly flattening: number
-  /** What is missing to the size goes to the first. */
+  /** The remaining manifests belong to the first repository. */
   readonly surplus: number
-  /** Blobs that no manifest names. */
+  /** Blobs to which no manifest refers. */
   readonly looseBlobs: number
   readonly uploads: number
   readonly trash: number
@@ -42,7 +45,7 @@ export function shapeOf(size: number): Shape {
   }
 }
 
-/** The largest constant whose repositories hold no more than `size`. */
+/** The largest constant with which the repositories have at most `size` manifests. */
 function findConstant(size: number, repositories: number): number {
   let [low, high] = [0, size]
   while (high - low > 1e-6 * size) {

@@ -1,4 +1,4 @@
-// The figures of several sizes side by side, as markdown.
+// Formats the figures of several sizes as a Markdown table.
 import type { Figure } from './measure.ts'
 import type { KnownPlan } from './plans.ts'
 
@@ -8,20 +8,20 @@ const keyOf = ({ probe, sql }: Figure) => `${probe}\n${sql}`
 const isOf = (plan: KnownPlan, { probe, sql }: Figure) => plan.probe === probe && plan.source === sql
 
 /**
- * Ten times the rows, twice the time or the pages, and more than this apart: not flat. Each of a list's 100 rows may stand
- * in a page of its own, or in none that has to be looked at, as the last VACUUM will have it.
+ * A statement is not flat if ten times the rows cost twice the time or the pages, and the difference is larger than
+ * this. Each of the 100 rows of a list may need a page of its own or none, depending on the last VACUUM.
  */
 const noticeableMicros = 200
 const noticeablePages = 120
 
-/** Sizes in the order of growth; the last two decide: the smallest is no measure, there pages of lists are not even full. */
+/** Sizes in ascending order. The last two decide, because at the smallest size the pages of lists are not full. */
 export function formatFigures(
   bySize: ReadonlyMap<number, readonly Figure[]>,
   plans: ReadonlyMap<number, readonly KnownPlan[]>,
 ): string {
   const sizes = [...bySize.keys()]
   const named = sizes.map((size) => size.toLocaleString('en-US'))
-  // At one size a method may ask more than at another, so the numbers before its statements may differ.
+  // A method may run more statements at one size than at another, so the numbers of its statements may differ.
   const statements = new Map(
     [...bySize.values()].flatMap((figures) => figures.map((figure) => [keyOf(figure), figure])),
   )
@@ -40,7 +40,7 @@ export function formatFigures(
   return [heading, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
 
-/** The control: it counts an account's rows. A harness to which that looks flat proves nothing about the others. */
+/** The control: a probe that counts the rows of an account. If it looks flat, the measurement proves nothing. */
 const control = 'accounts.measure, of the huge account'
 
 export function checkControl(bySize: ReadonlyMap<number, readonly Figure[]>): void {

@@ -1,9 +1,9 @@
-// Keys drawn from the generated rows: always the same ones for a size, so that two runs can be compared.
+// Draws keys from the generated rows. They are always the same for a size, so that two runs can be compared.
 import type { Digest } from '../../src/oci/digest.ts'
 import type { RepositoryName, Tag } from '../../src/oci/names.ts'
 import { shapeOf } from './registry-shape.ts'
 
-/** A manifest with a tag and a blob of its own, and where it is. */
+/** A manifest with a tag and a blob of its own, and its repository. */
 export interface Key {
   readonly accountId: number
   readonly account: string
@@ -22,13 +22,13 @@ export interface World {
   draw(): Key
   /** A number below `below`. */
   chance(below: number): number
-  /** From here on the same draws as after the last rewinding: what they read is in memory by then. */
+  /** Starts the same sequence of draws again. The rows that they read are then in memory. */
   rewind(): void
-  /** The account with a third of everything: names of its repositories, and one that is in the middle of them. */
+  /** The account with a third of all rows: names of its repositories, and the one in the middle. */
   readonly huge: { readonly id: number; readonly name: string; readonly names: readonly RepositoryName[] }
-  /** The repository with a hundredth of all manifests, and some of its tags. */
+  /** The repository with one percent of all manifests, and some of its tags. */
   readonly big: Key & { readonly tags: readonly Tag[] }
-  /** The blob that most repositories of the huge account link, and they. */
+  /** The blob that most repositories of the huge account link, and these repositories. */
   readonly mostLinked: { readonly id: number; readonly digest: Digest; readonly holders: readonly number[] }
   /** The manifest that most others name as their subject. */
   readonly subject: { readonly digest: Digest; readonly digests: readonly Digest[] }
@@ -39,7 +39,7 @@ const keyColumns = `
   a.id AS "accountId", a.name AS account, r.id AS "repositoryId", r.name AS repository, m.id AS "manifestId", m.digest,
   t.name AS tag, e.blob_id AS "blobId", e.digest AS blob`
 
-/** `chosen` gives ids of manifests; those with no tag or no blob fall out. */
+/** `chosen` selects ids of manifests. Manifests without a tag or a blob are left out. */
 const keysOf = (chosen: string) => `
 SELECT ${keyColumns} FROM (${chosen}) c
 JOIN manifests m ON m.id = c.id
@@ -49,11 +49,11 @@ CROSS JOIN LATERAL (SELECT name FROM tags WHERE account_id = m.account_id AND ma
 CROSS JOIN LATERAL (SELECT blob_id, digest FROM manifest_entries
                     WHERE account_id = m.account_id AND manifest_id = m.id AND blob_id IS NOT NULL LIMIT 1) e`
 
-/** Every manifest as likely as any other: large repositories come up more often. */
+/** Each manifest is equally likely, so large repositories are drawn more often. */
 const byManifest = (size: number, draws: number) =>
   `SELECT DISTINCT (hashint8extended(x, 11) & 4294967295) % ${size} + 1 AS id FROM generate_series(1, ${draws}) x`
 
-/** Every repository as likely as any other. */
+/** Each repository is equally likely. */
 const byRepository = (repositories: number, draws: number) => `
   SELECT (SELECT m.id FROM manifests m JOIN repositories r ON r.account_id = m.account_id AND r.id = m.repository_id
           WHERE r.id = drawn.id LIMIT 1) AS id
@@ -138,7 +138,7 @@ async function findSubject(sql: Bun.SQL, big: Key): Promise<World['subject']> {
   return { digest: big.digest, digests: rows.map(({ digest }) => digest) }
 }
 
-/** The driver gives the larger ones as texts. */
+/** The driver returns large numbers as text. */
 function numbers<K extends string>(given: Record<K, number>): Record<K, number> {
   return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, Number(value)])) as Record<K, number>
 }
@@ -149,7 +149,7 @@ export function pick<T>(list: readonly T[], at: number): T {
   return found
 }
 
-/** Good enough for drawing, and the same every time. */
+/** A simple pseudo-random generator with the same sequence in every run. */
 function seeded(seed: number): (below: number) => number {
   let state = seed >>> 0
   return (below) => {

@@ -1,20 +1,20 @@
-// How the statements of the metadata store behave as the registry grows; docs/design/scale.md says what came of it.
-// No part of `npm test`, and another harness than `npm run bench`. It needs Linux and the programs of a PostgreSQL.
+// Measures how the statements of the metadata store behave as the registry grows. docs/design/scale.md has the results.
+// It is not a part of `npm test` or `npm run bench`. It needs Linux and the programs of PostgreSQL.
 //
 //     export POSTGRES_BIN=/usr/lib/postgresql/15/bin SCALE_FOLDER=/tmp/berth-scale
 //     run() { node scripts/with-bun.mjs run bench/scale/scale.ts "$@"; }
 //     run generate 10000; run generate 1000000; run generate 10000000     seconds; two minutes; half an hour and 40 GB
-//     run measure                                                         every statement at the three sizes, as markdown
-//     run measure force_custom_plan                                       the same without plans for any values
+//     run measure                                                         every statement at three sizes, as Markdown
+//     run measure force_custom_plan                                       the same, with plans for single values only
 //     run plans 10000000 [folder]                                         all plans as files, and a table of them
-//     run load 10000000 60 5 anywhere                                     seconds, pushes of a hundred, where they go
-//     run collect 10000000 20                                             one collector, for so many seconds
-//     run copy 10000; run copy 100000; run copy 1000000                   the generated rows in SQLite, by way of PostgreSQL
-//     run measure-sqlite                                                  every statement of the three copies
-//     run hot sqlite 6000; run hot postgres 6000 [source tree]            one repository, before and after so many pushes
+//     run load 10000000 60 5 anywhere                                     seconds, percentage of pushes, their target
+//     run collect 10000000 20                                             one collector, for 20 seconds
+//     run copy 10000; run copy 100000; run copy 1000000                   copies the rows from PostgreSQL to SQLite
+//     run measure-sqlite                                                  every statement on the three copies
+//     run hot sqlite 6000; run hot postgres 6000 [source tree]            one repository, before and after 6000 pushes
 //
-// The server is started in SCALE_FOLDER and stopped after each command; `run serve` keeps it for the ones that follow.
-// Nobody but the caller removes the folder. SCALE_ONLY=<part of a name> limits a command to such probes.
+// Each command starts the server in SCALE_FOLDER and stops it. `run serve` keeps it running for the next commands.
+// No command removes the folder. SCALE_ONLY=<part of a name> limits a command to the probes with this part.
 import { join } from 'node:path'
 import { runCollector } from './collect.ts'
 import { generate } from './generate.ts'

@@ -1,4 +1,4 @@
-// A PostgreSQL whose data outlives a run: generating takes long, and the other commands come back to it.
+// A PostgreSQL server whose data is kept between commands, because it takes long to generate.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { chownSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -11,15 +11,15 @@ export interface ScaleServer {
   stop(): Promise<void>
 }
 
-// PostgreSQL refuses to run as root; nobody is everywhere.
+// PostgreSQL refuses to run as root. The user `nobody` exists on every system.
 const nobody = 65_534
 const isRoot = process.getuid?.() === 0
 const debianPrograms = '/usr/lib/postgresql/15/bin'
 const identity = isRoot ? { uid: nobody, gid: nobody } : {}
 
 /**
- * Nothing here is for keeping: no fsync, the least of logging, no autovacuum beside the figures. What the planner reads of
- * its settings stays as PostgreSQL comes, so that the plans are those of an installation that nobody has tuned.
+ * The data need not survive a crash: no fsync, little logging, and no autovacuum during measurements. The settings that
+ * the planner uses have their defaults, so the plans are those of an untuned installation.
  */
 const settings = {
   listen_addresses: '127.0.0.1',
@@ -70,7 +70,7 @@ export async function startScaleServer(folder: string): Promise<ScaleServer> {
   }
 }
 
-/** One that somebody started in this folder before, with `serve`: it is used and left alone. */
+/** A server that `serve` has started in this folder. It is used, and not stopped. */
 function findRunning(dataDir: string): Pick<ScaleServer, 'pid' | 'urlOf'> | undefined {
   const pidFile = join(dataDir, 'postmaster.pid')
   if (!existsSync(pidFile)) return undefined

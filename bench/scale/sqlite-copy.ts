@@ -1,4 +1,4 @@
-// The generated rows in a SQLite database: all tables as they are, so that both engines are asked for the same keys.
+// Copies the generated rows to a SQLite database without changes, so that both engines are measured with the same keys.
 import { Database as Sqlite } from 'bun:sqlite'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ export async function copyToSqlite(server: ScaleServer, folder: string, size: nu
   await empty.close()
   const source = new Bun.SQL({ url: server.urlOf(databaseOf(size)), max: 1, idleTimeout: 0, bigint: true })
   const target = new Sqlite(file)
-  // The rows are sound where they come from, and a copy that breaks off is made again.
+  // The rows of the source are checked. A copy that was interrupted is created again.
   for (const setting of ['synchronous = OFF', 'foreign_keys = OFF', 'cache_size = -1000000'])
     target.run(`PRAGMA ${setting}`)
   const names = [...copiedTables.map(({ name }) => name), 'uploads', 'trash']
@@ -29,7 +29,10 @@ export async function copyToSqlite(server: ScaleServer, folder: string, size: nu
   target.close()
 }
 
-/** By a cursor, in the order of the source: rows of a repository lie scattered there, as pushes come. */
+/**
+ * Reads with a cursor, in the order of the source, in which the rows of a repository are scattered as after real
+ * pushes.
+ */
 async function copyTable(source: Bun.SQL, target: Sqlite, name: string): Promise<void> {
   await source.unsafe(`BEGIN; DECLARE all_rows NO SCROLL CURSOR FOR SELECT * FROM ${name}`)
   target.run('BEGIN')

@@ -1,14 +1,15 @@
-// A database that tells how long each statement took while it is watched, and marks in the server's log what is watched.
+// A database that measures the time of each statement while it is watched, and marks these statements in the server's
+// log.
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
 import { hookDatabase } from '../../test/support/stores/hooked-database.ts'
 
 export interface Taken {
-  /** The statement as it stands in the source, with its macros. */
+  /** The statement as in the source, with its macros. */
   readonly sql: string
   readonly micros: number
 }
 
-/** `watch` gives what `work` has asked. The driver's way there and back is in the figures, as it is in a server's. */
+/** `watch` returns the statements of `work`. The times contain the cost of the driver, as in a server. */
 export function watchDatabase(inner: Database) {
   let taken: Taken[] | undefined
   const database = hookDatabase(inner, async ({ sql }, ask) => {

@@ -1,4 +1,4 @@
-// The least a download can cost in Bun: one file, handed to the kernel. argv: the file.
+// The minimum for a download in Bun: the kernel sends one file. argv: the file.
 import { announce } from './listening.ts'
 
 const path = Bun.argv[2] ?? ''

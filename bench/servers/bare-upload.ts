@@ -1,4 +1,4 @@
-// The least an upload can cost in Bun: read, hash, write, fsync, check the digest. argv: the file to write.
+// The minimum for an upload in Bun: read, hash, write, fsync, check the digest. argv: the file to write.
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { announce } from './listening.ts'
 
@@ -17,5 +17,5 @@ async function receive(request: Request): Promise<Response> {
   return new Response(null, { status: expected === `sha256:${hasher.digest('hex')}` ? 201 : 400 })
 }
 
-// Bun refuses bodies over 128 MiB unless told otherwise.
+// Bun refuses bodies over 128 MiB by default.
 announce(Bun.serve({ hostname: '127.0.0.1', port: 0, maxRequestBodySize: 2 ** 40, idleTimeout: 0, fetch: receive }))

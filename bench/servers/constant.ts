@@ -1,5 +1,5 @@
-// The least a `Bun.serve` with a handler can do: the manifest that Berth answers, known before the request came.
-// argv: the answer as a JSON file; `--static` hands the response to Bun's router, so that no JavaScript runs at all.
+// The minimum for a `Bun.serve` with a handler: it returns the same manifest as Berth, which it knows in advance.
+// argv: the answer as a JSON file; with `--static`, Bun's router answers without any JavaScript.
 import { announce } from './listening.ts'
 
 export interface ConstantAnswer {

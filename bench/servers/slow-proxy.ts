@@ -1,18 +1,18 @@
-// The control of a fleet's bench: passes all on to a registry that works, and wastes CPU on purpose, on each request and on
-// each chunk that passes. argv: the registry's address.
+// The control of the benchmark with PostgreSQL and S3: a proxy in front of a registry. It wastes CPU time for each
+// request and for each chunk. argv: the address of the registry.
 import { announce } from './listening.ts'
 
 const target = Bun.argv[2] ?? ''
 const ballast = new Uint8Array(1024 * 1024)
 
-/** Hashes so many MiB. */
+/** Hashes this many MiB. */
 function waste(times: number): void {
   for (let time = 0; time < times; time++) new Bun.CryptoHasher('sha256').update(ballast).digest()
 }
 
 function slowed(body: ReadableStream<Uint8Array> | null, timesPerMebibyte: number): ReadableStream<Uint8Array> | null {
   if (body === null) return null
-  // Chunks are small: what is too little for a hash yet is owed.
+  // Chunks are small. Bytes that are too few for a hash are counted for the next one.
   let owed = 0
   const wasting = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
@@ -25,7 +25,7 @@ function slowed(body: ReadableStream<Uint8Array> | null, timesPerMebibyte: numbe
   return body.pipeThrough(wasting)
 }
 
-/** What each costs is far from what docker-registry needs for it here, and near enough for a control that ends. */
+/** The costs are far above those of docker-registry, and low enough for the control to end soon. */
 const timesPerRequest = 30
 const timesPerMebibyteDown = 25
 const timesPerMebibyteUp = 110

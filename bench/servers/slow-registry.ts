@@ -1,4 +1,4 @@
-// The control: a registry that works and wastes CPU on purpose. A harness that lets it pass any bar is broken.
+// The control: a working registry that wastes CPU time on purpose. It must miss every bar.
 // argv: a folder for blobs.
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,14 +8,14 @@ const folder = Bun.argv[2] ?? ''
 const manifests = new Map<string, string>()
 const ballast = new Uint8Array(256 * 1024)
 
-/** About the cost of hashing 256 KiB, several times that of a whole good answer. */
+/** The cost of hashing 256 KiB, several times the cost of a fast answer. */
 function waste(): void {
   new Bun.CryptoHasher('sha256').update(ballast).digest()
 }
 
 async function receiveBlob(request: Request, digest: string): Promise<Response> {
   const file = openSync(blobPath(digest), 'w')
-  // Four hashes where one would do.
+  // Four hashes instead of one.
   const hashers = Array.from({ length: 4 }, () => new Bun.CryptoHasher('sha256'))
   for await (const chunk of request.body ?? []) {
     for (const hasher of hashers) hasher.update(chunk)
@@ -27,7 +27,7 @@ async function receiveBlob(request: Request, digest: string): Promise<Response> 
   return new Response(null, { status: good ? 201 : 400 })
 }
 
-/** Every chunk through JavaScript and a hash, instead of from the file to the socket in the kernel. */
+/** Every chunk passes through JavaScript and a hash, instead of from file to socket in the kernel. */
 function sendBlob(digest: string): Response {
   const file = Bun.file(blobPath(digest))
   const hasher = new Bun.CryptoHasher('sha256')
