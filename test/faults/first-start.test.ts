@@ -90,22 +90,16 @@ test('a server on all addresses names one that can be reached, its version, and 
   expect(existsSync(note)).toBe(false)
 })
 
-test('the address of a server that was killed is not taken for one that runs', async () => {
-  const dataDir = newFolder()
-  const berth = await start(dataDir)
-  await berth.kill()
+test.each(['of a server that was killed', 'that a full disk left empty'])(
+  'an address file %s is not used',
+  async (which) => {
+    const dataDir = newFolder()
+    const berth = await start(dataDir)
+    if (which === 'of a server that was killed') await berth.kill()
+    // A full disk lets a file be created, and nothing be written to it.
+    else await Bun.write(join(dataDir, 'server.address'), '')
 
-  const made = await runBerth(['key', 'create', 'admin', '--name', 'ci'], { BERTH_DATA_DIR: dataDir }, newFolder())
-  expect(made.stderr).toContain('docker login 127.0.0.1:5000 -u apikey')
-})
-
-test('an address file that a full disk left empty is not printed', async () => {
-  const dataDir = newFolder()
-  const berth = await start(dataDir)
-  // A full disk lets a file be made, and nothing be written to it.
-  await Bun.write(join(dataDir, 'server.address'), '')
-
-  const made = await runBerth(['key', 'create', 'admin', '--name', 'ci'], { BERTH_DATA_DIR: dataDir }, newFolder())
-  expect(made.stderr).toContain('docker login 127.0.0.1:5000 -u apikey')
-  await berth.stop()
-})
+    const made = await runBerth(['key', 'create', 'admin', '--name', 'ci'], { BERTH_DATA_DIR: dataDir }, newFolder())
+    expect(made.stderr).toContain('docker login 127.0.0.1:5000 -u apikey')
+  },
+)

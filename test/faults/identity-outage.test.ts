@@ -74,7 +74,7 @@ describe('a thousand requests at once with one credential', () => {
     stub.hold = promise
     // By sockets of our own: a client of this process would wait for its turn, and the server's question behind it.
     const asked = Array.from({ length: crowd }, () => askRaw(port, 'GET /v2/ HTTP/1.1', [`X-API-KEY: ${secret}`]))
-    await until('all have come', () => world.pending === crowd)
+    await until('all have come', async () => (await world.pending()) === crowd)
     resolve()
     const all = await Promise.all(asked)
 

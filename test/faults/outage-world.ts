@@ -2,14 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '../../src/adapters/clock-system/system-clock.ts'
-import { type Built, buildApplication } from '../../src/app/build.ts'
-import { readConfig } from '../../src/app/config.ts'
-import { HttpServer } from '../../src/http/server.ts'
 import type { Log } from '../../src/lib/log.ts'
 import type { CachingIdentity } from '../../src/ports/identity.ts'
 import { manifestOfBlobs } from '../support/clients/registry-client.ts'
 import { IdentityStub } from '../support/identity/identity-stub.ts'
+import { assembleServer } from '../support/server/moved-server.ts'
 import { basic } from '../support/server/test-server.ts'
 
 /** All carriers of spec.md: what each adds to a request. */
@@ -58,51 +55,36 @@ export class OutageWorld {
   readonly logged: string[] = []
   now = Date.UTC(2030, 0, 1)
   readonly #dataDir = mkdtempSync(join(tmpdir(), 'berth-outage-'))
-  readonly #built: Promise<Built>
-  #server: HttpServer | undefined
+  readonly #server: ReturnType<typeof assembleServer>
+  port = 0
   #people = 0
 
-  private constructor(stub: IdentityStub, timeoutMs: number, settings: Readonly<Record<string, string>>) {
+  private constructor(stub: IdentityStub, { timeoutMs = 3_000, settings = {}, wrap = (one) => one }: WorldOptions) {
     this.stub = stub
-    const config = readConfig(undefined, {
-      BERTH_DATA_DIR: this.#dataDir,
+    const own = {
       BERTH_AUTH__URL: stub.url,
       BERTH_AUTH__TIMEOUT: `${timeoutMs}ms`,
       BERTH_MANIFESTS__MISSING_CONTENT: 'allow',
       BERTH_LIMITS__UPLOADS_PER_REPOSITORY: '100000',
-      ...settings,
-    })
-    this.#built = buildApplication(config, { ...systemClock, now: () => this.now })
-  }
-
-  static async open(options: WorldOptions = {}): Promise<OutageWorld> {
-    const { timeoutMs = 3_000, settings = {}, wrap = (identity) => identity } = options
-    const world = new OutageWorld(await IdentityStub.start(), timeoutMs, settings)
-    const { app } = await world.#built
+    }
     const log: Log = {
-      write: (...line) => void world.logged.push(Bun.inspect(line, { depth: 20 })),
+      write: (...line) => void this.logged.push(Bun.inspect(line, { depth: 20 })),
       flush: () => undefined,
       close: async () => undefined,
     }
-    const listen = {
-      host: '127.0.0.1',
-      port: 0,
-      idleSeconds: 30,
-      headerBytesMax: 16_384,
-      readerWindowMs: 30_000,
-      connectionsMax: 0,
-    }
-    world.#server = new HttpServer({ ...app, identity: wrap(app.identity) }, log, listen)
+    const change = ({ identity }: { identity: CachingIdentity }) => ({ identity: wrap(identity) })
+    this.#server = assembleServer(this.#dataDir, { settings: { ...own, ...settings }, change, log }, () => this.now)
+  }
+
+  static async open(options: WorldOptions = {}): Promise<OutageWorld> {
+    const world = new OutageWorld(await IdentityStub.start(), options)
+    world.port = (await world.#server).port
     return world
   }
 
-  get port(): number {
-    return this.#server?.port ?? 0
-  }
-
   /** Requests that came and are not answered yet. */
-  get pending(): number {
-    return this.#server?.pending ?? 0
+  async pending(): Promise<number> {
+    return (await this.#server).http.pending
   }
 
   /** Adds a person whom the service knows, with all rights in the account. */
@@ -161,8 +143,8 @@ export class OutageWorld {
   }
 
   async isDisabled(account: string): Promise<boolean> {
-    const { app } = await this.#built
-    return (await app.metadata.accounts.find(account))?.state === 'disabled'
+    const { unchanged } = await this.#server
+    return (await unchanged.metadata.accounts.find(account))?.state === 'disabled'
   }
 
   /** Of what was given away: lines of the log that hold a credential. */
@@ -171,8 +153,7 @@ export class OutageWorld {
   }
 
   async close(): Promise<void> {
-    await this.#server?.close()
-    await (await this.#built).close()
+    await (await this.#server).stop()
     await this.stub.stop()
     rmSync(this.#dataDir, { recursive: true, force: true })
   }

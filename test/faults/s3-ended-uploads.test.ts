@@ -74,26 +74,21 @@ async function expectOver(asked: Promise<Response>): Promise<void> {
 }
 
 describe('a session whose multipart upload the store has ended', () => {
-  test('is over at the closing request that brings the rest', async () => {
+  /** What was sent before the end, after it, and the request that is told. */
+  const ends = [
+    ['the closing request that brings the rest', 100, 100, 'PUT'],
+    ['the closing request that brings nothing', 300, 300, 'PUT'],
+    ['the chunk that brings a part', 100, 100, 'PATCH'],
+    ['the closing request after a chunk that was no part', 100, 101, 'PUT'],
+  ] as const
+  test.each(ends)('is over at %s', async (_, before, after, method) => {
+    const send = (from: number, to: number) => patch(world, session, whole.subarray(from * kibi, to * kibi))
+    if (before > 100) await expectStatus(202, send(100, before))
     await endUploads()
-    await expectOver(finish(world, session, digest, whole.subarray(100 * kibi)))
-  })
-
-  test('is over at the closing request that brings nothing', async () => {
-    await expectStatus(202, patch(world, session, whole.subarray(100 * kibi)))
-    await endUploads()
-    await expectOver(finish(world, session, digest))
-  })
-
-  test('is over at the chunk that brings a part', async () => {
-    await endUploads()
-    await expectOver(patch(world, session, whole.subarray(100 * kibi)))
-  })
-
-  test('is over at the closing request behind a chunk that was no part', async () => {
-    await endUploads()
-    await expectStatus(202, patch(world, session, whole.subarray(100 * kibi, 101 * kibi)))
-    await expectOver(finish(world, session, digest, whole.subarray(101 * kibi)))
+    if (after > before) await expectStatus(202, send(before, after))
+    await expectOver(
+      method === 'PATCH' ? send(after, 300) : finish(world, session, digest, whole.subarray(after * kibi)),
+    )
   })
 
   test('is not over as long as it is unknown whether an object is there', async () => {

@@ -7,18 +7,19 @@ import { buildApplication } from '../../../src/app/build.ts'
 import { readConfig } from '../../../src/app/config.ts'
 import type { Application } from '../../../src/http/exchange.ts'
 import { HttpServer } from '../../../src/http/server.ts'
-import { openLog } from '../../../src/lib/log.ts'
+import { type Log, openLog } from '../../../src/lib/log.ts'
 import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 
 export interface AssemblyOptions {
   readonly settings?: Readonly<Record<string, string>>
   readonly change?: (app: Application) => Partial<Application>
+  readonly log?: Log
 }
 
 /** A server without background jobs. `now` is its clock; `unchanged` is the application without the exchanged parts. */
 export async function assembleServer(
   dataDir: string,
-  { settings = {}, change = () => ({}) }: AssemblyOptions,
+  { settings = {}, change = () => ({}), log }: AssemblyOptions,
   now = systemClock.now,
 ) {
   const config = readConfig(undefined, {
@@ -31,7 +32,7 @@ export async function assembleServer(
   })
   const built = await buildApplication(config, { ...systemClock, now })
   const app: Application = { ...built.app, ...change(built.app) }
-  const http = new HttpServer(app, openLog({ format: 'json', level: config.logLevel }), {
+  const http = new HttpServer(app, log ?? openLog({ format: 'json', level: config.logLevel }), {
     host: '127.0.0.1',
     port: config.port,
     idleSeconds: 120,
@@ -44,7 +45,7 @@ export async function assembleServer(
     await http.close()
     await built.close()
   }
-  return { url: `http://127.0.0.1:${http.port}`, port: http.port, app, unchanged: built.app, stop }
+  return { url: `http://127.0.0.1:${http.port}`, port: http.port, http, app, unchanged: built.app, stop }
 }
 
 export interface MovedServer {
