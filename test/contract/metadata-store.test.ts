@@ -47,27 +47,16 @@ describe('metadata store, SQLite: settings of each connection', () => {
   }
   const durable = ['wal', 2, 1]
 
-  test('are WAL, FULL and foreign keys on in a new database', async () => {
-    const database = new SqliteDatabase(join(temporaryFolder(), 'metadata.sqlite'))
-
-    expect(await settingsOf(database)).toEqual({ reader: durable, writer: durable })
-    await database.close()
-  })
-
-  test('are WAL, FULL and foreign keys on in a database that is opened again', async () => {
+  test('are WAL, FULL and foreign keys on, in a new database and in one that is opened again', async () => {
     const path = join(temporaryFolder(), 'metadata.sqlite')
-    await (await SqlMetadataStore.open(new SqliteDatabase(path))).close()
-    const database = new SqliteDatabase(path)
-
-    expect(await settingsOf(database)).toEqual({ reader: durable, writer: durable })
-    await database.close()
-  })
-
-  test('are set by us: a plain connection to the same database has others', async () => {
-    const path = join(temporaryFolder(), 'metadata.sqlite')
-    await (await SqlMetadataStore.open(new SqliteDatabase(path))).close()
+    for (let time = 0; time < 2; time += 1) {
+      const database = new SqliteDatabase(path)
+      expect(await settingsOf(database)).toEqual({ reader: durable, writer: durable })
+      await database.close()
+      await (await SqlMetadataStore.open(new SqliteDatabase(path))).close()
+    }
+    // The control: a plain connection to the same database has other settings.
     using plain = new Sqlite(path)
-
     const settings = ['synchronous', 'foreign_keys'].map(
       (name) => Object.values(plain.query(`PRAGMA ${name}`).get() ?? {})[0],
     )

@@ -215,33 +215,30 @@ describe('nothing is copied, and the target is unchanged,', () => {
     return String(fault)
   }
 
-  engines.each('if the target has rows', async (engine) => {
-    const spoil = (_: SqlMetadataStore, target: SqlMetadataStore) => target.accounts.ensure('mine')
-    expect(await refused(engine, spoil)).toContain('the target is not empty: it has accounts')
-  })
+  type Spoil = Parameters<typeof refused>[1]
+  const refusals: Readonly<Record<string, readonly [Spoil, RegExp]>> = {
+    'if the target has rows': [
+      (_, target) => target.accounts.ensure('mine'),
+      /the target is not empty: it has accounts/,
+    ],
+    'if the bytes of a blob have not been copied': [
+      async (source) => addBlob(await openShelf(source), 'late'),
+      /have not been copied/,
+    ],
+    'if a manifest does not have its digest': [
+      (_, __, behind) => behind.run("UPDATE manifests SET payload = x'00' WHERE id = 3", []),
+      /the manifest sha256:[0-9a-f]{64} is damaged/,
+    ],
+    'if a row names a row that does not exist': [
+      async (_, __, behind) => {
+        await behind.run('PRAGMA foreign_keys = OFF', [])
+        await behind.run('DELETE FROM repositories WHERE id = 1', [])
+      },
+      /foreign key/i,
+    ],
+  }
 
-  engines.each('if the bytes of a blob have not been copied', async (engine) => {
-    const spoil = async (source: SqlMetadataStore) => addBlob(await openShelf(source), 'late')
-    expect(await refused(engine, spoil)).toContain('have not been copied')
-  })
-
-  engines.each('if a manifest does not have its digest', async (engine) => {
-    const spoil = (_: SqlMetadataStore, __: SqlMetadataStore, behind: Database) =>
-      behind.run("UPDATE manifests SET payload = x'00' WHERE id = 3", [])
-    expect(await refused(engine, spoil)).toMatch(/the manifest sha256:[0-9a-f]{64} is damaged/)
-  })
-
-  engines.each('if an inline blob does not have its digest', async (engine) => {
-    const spoil = (_: SqlMetadataStore, __: SqlMetadataStore, behind: Database) =>
-      behind.run("UPDATE blobs SET content = x'00', size_bytes = 1 WHERE content IS NOT NULL AND size_bytes > 0", [])
-    expect(await refused(engine, spoil)).toMatch(/the blob sha256:[0-9a-f]{64} is damaged/)
-  })
-
-  engines.each('if a row names a row that does not exist', async (engine) => {
-    const spoil = async (_: SqlMetadataStore, __: SqlMetadataStore, behind: Database) => {
-      await behind.run('PRAGMA foreign_keys = OFF', [])
-      await behind.run('DELETE FROM repositories WHERE id = 1', [])
-    }
-    expect(await refused(engine, spoil)).toMatch(/foreign key/i)
-  })
+  for (const [words, [spoil, reason]] of Object.entries(refusals)) {
+    engines.each(words, async (engine) => expect(await refused(engine, spoil)).toMatch(reason))
+  }
 })
