@@ -5,15 +5,7 @@ import { SqlUploads } from '../../src/adapters/metadata-sql/tables/uploads.ts'
 import { digestOf } from '../support/basics/generated-bytes.ts'
 import { testNeeding } from '../support/basics/needs.ts'
 import { postgres } from '../support/postgres/postgres-server.ts'
-import {
-  addBlob,
-  addManifest,
-  candidateOf,
-  freshUploadId,
-  hourMs,
-  openShelf,
-  saveManifest,
-} from '../support/stores/metadata-rows.ts'
+import { addBlob, addManifest, candidateOf, freshUploadId, hourMs, openShelf } from '../support/stores/metadata-rows.ts'
 import { freshKey } from '../support/stores/stored-objects.ts'
 import { limits, newMigratedDatabase } from '../support/stores/test-stores.ts'
 import { metadataStoreContract } from './metadata-store.ts'
@@ -105,26 +97,6 @@ function costContract(): void {
 
 /** On SQLite the collector waits for the push to end. */
 function nobodyWaitsContract(): void {
-  test('links go while a push holds the blob, all but the one that it holds; and the push goes on', async () => {
-    const pushing = await openShelf(await openPostgres())
-    const { metadata } = pushing
-    const blob = await addBlob(pushing, 'layer')
-    const other = await openShelf(metadata, 'acme', 'other')
-    await metadata.transaction(({ blobs }) => blobs.link(other.repository, blob.id, blob.digest))
-    const candidate = candidateOf(pushing, blob)
-
-    await metadata.transaction(async (tables) => {
-      await tables.blobs.lockByDigests(pushing.repository, [blob.digest])
-      const dropped = await metadata.transaction(({ garbage }) => garbage.removeUnusedLinks(candidate, 0, 0, 10))
-      expect(dropped).toEqual({ next: undefined, hasSkipped: true })
-      expect(await metadata.transaction(({ garbage }) => garbage.lockNextDue(0, 0, 10))).toBeUndefined()
-      await saveManifest(tables, pushing, 'image', { blobs: [blob] })
-    })
-
-    expect(await metadata.blobs.find(other.scope, blob.digest)).toBeUndefined()
-    expect(await metadata.blobs.find(pushing.scope, blob.digest)).toBeDefined()
-  })
-
   test('a push of a blob goes on while links of others are dropped', async () => {
     const gone = await openShelf(await openPostgres())
     const { metadata } = gone

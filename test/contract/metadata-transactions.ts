@@ -1,6 +1,5 @@
 // The contract of transactions: all or nothing, unseen until the end, one after the other.
 import { expect, test } from 'bun:test'
-import { outcomeOf } from '../support/basics/outcomes.ts'
 import { addManifest, openShelf, saveManifest, tagged } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
@@ -36,16 +35,23 @@ export function transactionsContract(open: OpenMetadataStore): void {
     expect((await metadata.accounts.find('acme'))?.imageCount).toBe(0)
   })
 
-  test('leave nothing behind when a statement of theirs is refused', async () => {
+  test('leave nothing behind when their work or a statement fails, and do not disturb those behind them', async () => {
     const shelf = await openShelf(await open())
 
-    const work = shelf.metadata.transaction(async (tables) => {
-      await saveManifest(tables, shelf, 'one', { tag: 'latest' })
-      await tables.tags.point(shelf.repository, tagged('broken'), 999_999)
-    })
+    const outcomes = await Promise.allSettled([
+      shelf.metadata.transaction(async (tables) => {
+        await saveManifest(tables, shelf, 'one', { tag: 'one' })
+        throw new ChangedOurMind()
+      }),
+      shelf.metadata.transaction(async (tables) => {
+        await saveManifest(tables, shelf, 'one', { tag: 'latest' })
+        await tables.tags.point(shelf.repository, tagged('broken'), 999_999)
+      }),
+      addManifest(shelf, 'two', { tag: 'two' }),
+    ])
 
-    expect(await outcomeOf(work)).toBe('refused')
-    expect(await shelf.metadata.tags.list(shelf.repository, undefined, undefined)).toEqual([])
+    expect(outcomes.map((outcome) => outcome.status)).toEqual(['rejected', 'rejected', 'fulfilled'])
+    expect(await shelf.metadata.tags.list(shelf.repository, undefined, undefined)).toEqual([tagged('two')])
   })
 
   test('are not seen by readers outside before their end, and are seen right after it', async () => {
@@ -90,20 +96,5 @@ export function transactionsContract(open: OpenMetadataStore): void {
 
     expect(pushes.filter((push) => push.isNew)).toHaveLength(1)
     expect(new Set(pushes.map((push) => push.id)).size).toBe(1)
-  })
-
-  test('that fail do not disturb those that wait behind them', async () => {
-    const shelf = await openShelf(await open())
-
-    const outcomes = await Promise.allSettled([
-      shelf.metadata.transaction(async (tables) => {
-        await saveManifest(tables, shelf, 'one', { tag: 'one' })
-        throw new ChangedOurMind()
-      }),
-      addManifest(shelf, 'two', { tag: 'two' }),
-    ])
-
-    expect(outcomes.map((outcome) => outcome.status)).toEqual(['rejected', 'fulfilled'])
-    expect(await shelf.metadata.tags.list(shelf.repository, undefined, undefined)).toEqual([tagged('two')])
   })
 }

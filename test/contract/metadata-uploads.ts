@@ -10,7 +10,7 @@ import type { OpenMetadataStore } from './metadata-store.ts'
 import { UploadWalk, uploadStep } from './upload-model.ts'
 
 async function walk(open: OpenMetadataStore, numRuns: number): Promise<void> {
-  const property = fc.asyncProperty(fc.array(uploadStep, { minLength: 20, maxLength: 60 }), async (steps) => {
+  const property = fc.asyncProperty(fc.array(uploadStep, { minLength: 30, maxLength: 60 }), async (steps) => {
     const both = await UploadWalk.open(await open())
     for (const [index, one] of steps.entries()) {
       const [expected, actual] = await both.do(one)

@@ -11,22 +11,37 @@ import { freshKey } from '../support/stores/stored-objects.ts'
 
 const isLong = fc.boolean()
 const at = fc.nat({ max: 7 })
+/** Mostly the owner of the session. */
+const asker = fc.constantFrom(undefined, undefined, undefined, 0, 1, 2, 3)
 export const uploadStep = fc.oneof(
-  fc.record({ act: fc.constant('begin' as const), at, isLong }),
-  fc.record({ act: fc.constant('claim' as const), at, asker: at, isLong, isClosing: fc.boolean() }),
-  // By a writer that has, or had, the turn.
-  fc.record({ act: fc.constantFrom('renew' as const, 'hold' as const, 'commit' as const), at, isLong }),
-  fc.record({
-    act: fc.constant('release' as const),
-    at,
-    sizeBytes: fc.constantFrom(0, 10, 5_000_000_000),
-    notes: fc.constantFrom(undefined, 'a note', 'x'.repeat(100_000)),
-    hasDigest: fc.boolean(),
-  }),
-  fc.record({ act: fc.constantFrom('remove' as const, 'remove any' as const), at, asker: at }),
-  fc.record({
-    act: fc.constantFrom('expire open ones' as const, 'expire done ones' as const, 'end all turns' as const),
-  }),
+  { weight: 2, arbitrary: fc.record({ act: fc.constant('begin' as const), at, isLong }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({ act: fc.constant('claim' as const), at, asker, isLong, isClosing: fc.boolean() }),
+  },
+  {
+    // By a writer that has, or had, the turn.
+    weight: 4,
+    arbitrary: fc.record({ act: fc.constantFrom('renew' as const, 'renew' as const, 'hold' as const), at, isLong }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      act: fc.constant('release' as const),
+      at,
+      sizeBytes: fc.constantFrom(0, 10, 5_000_000_000),
+      notes: fc.constantFrom(undefined, 'a note', 'x'.repeat(100_000)),
+      hasDigest: fc.boolean(),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ act: fc.constant('commit' as const), at, isLong }) },
+  { weight: 1, arbitrary: fc.record({ act: fc.constantFrom('remove' as const, 'remove any' as const), at, asker }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      act: fc.constantFrom('expire open ones' as const, 'expire done ones' as const, 'end all turns' as const),
+    }),
+  },
 )
 type Step = typeof uploadStep extends fc.Arbitrary<infer T> ? T : never
 
@@ -58,7 +73,9 @@ export class UploadWalk {
     const app = await openShelf(metadata)
     const mallory = { ...app, owner: { ...app.owner, subject: 'mallory' } }
     const shelves = [app, mallory, await openShelf(metadata, 'acme', 'other'), await openShelf(metadata, 'rival')]
-    return new UploadWalk(metadata, shelves)
+    const walk = new UploadWalk(metadata, shelves)
+    for (const shelf of shelves.slice(0, 2)) await walk.#begin(shelf, false)
+    return walk
   }
 
   #one<T>(list: readonly T[], index: number): T {
@@ -73,12 +90,12 @@ export class UploadWalk {
       for (const session of this.#sessions) session.hasTurn = false
       return [undefined, await uploads.releaseAllTurns()]
     }
-    if (this.#sessions.length === 0) return [undefined, undefined]
     if ('asker' in one) {
-      const session = this.#one(this.#sessions, one.at)
-      return this.#ask(one, session, this.#one(this.#shelves, one.asker))
+      const session = this.#one(this.#sessions.slice(-3), one.at)
+      return this.#ask(one, session, one.asker === undefined ? session.shelf : this.#one(this.#shelves, one.asker))
     }
-    const { session, upload } = this.#one(this.#writers, one.at)
+    // The last ones, because most of the sessions of the first ones have ended.
+    const { session, upload } = this.#one(this.#writers.slice(-6), one.at)
     const isHeld = !session.isGone && session.done === undefined && session.upload.epoch === upload.epoch
     if (one.act === 'release') {
       const object: UnfinishedObject = { sizeBytes: one.sizeBytes, notes: one.notes }
@@ -113,7 +130,7 @@ export class UploadWalk {
     return [upload, created] as const
   }
 
-  async #ask(one: Extract<Step, { asker: number }>, session: Session, { owner }: Shelf) {
+  async #ask(one: Extract<Step, { asker: unknown }>, session: Session, { owner }: Shelf) {
     const { id } = session.upload
     const isOpen = !session.isGone && session.done === undefined
     const mayTouch = isOpen && (one.act === 'remove any' || session.shelf.owner === owner)

@@ -156,31 +156,17 @@ test('the error of a rejected web identity has the code of the service', async (
   expect(server.requests.length).toBe(1)
 })
 
-describe('a container', () => {
-  function sent(): (string | undefined)[] {
-    return server.requests.map(({ headers }) => headers['authorization'])
-  }
-
-  test('sends no token if it has none, and otherwise its token as it is', async () => {
-    server.follow((_, answer) => answer.send(200, json))
-    const { AWS_CONTAINER_CREDENTIALS_FULL_URI } = container
-    await sourceOf({ AWS_CONTAINER_CREDENTIALS_FULL_URI }).get()
-    await sourceOf({ AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_CONTAINER_AUTHORIZATION_TOKEN: 'Basic word' }).get()
-    expect(server.requests.map(({ method, target }) => `${method} ${target}`)).toEqual([
-      'GET /role?a=b',
-      'GET /role?a=b',
-    ])
-    expect(sent()).toEqual([undefined, 'Basic word'])
-  })
-
-  test('reads its token file each time, and prefers it to its token', async () => {
-    server.follow((_, answer) => answer.send(200, json))
-    const both = { ...container, AWS_CONTAINER_AUTHORIZATION_TOKEN: 'Basic word' }
-    await sourceOf(both).get()
-    await Bun.write(tokenFile, 'another')
-    await sourceOf(both).get()
-    expect(sent()).toEqual([token, 'another'])
-  })
+test('a container sends its token as it is, if it has one, and prefers its token file, which is read each time', async () => {
+  server.follow((_, answer) => answer.send(200, json))
+  const { AWS_CONTAINER_CREDENTIALS_FULL_URI } = container
+  const withToken = { AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_CONTAINER_AUTHORIZATION_TOKEN: 'Basic word' }
+  await sourceOf({ AWS_CONTAINER_CREDENTIALS_FULL_URI }).get()
+  await sourceOf(withToken).get()
+  await sourceOf({ ...container, ...withToken }).get()
+  await Bun.write(tokenFile, 'another')
+  await sourceOf({ ...container, ...withToken }).get()
+  const sent = server.requests.map(({ method, target, headers }) => `${method} ${target} ${headers['authorization']}`)
+  expect(sent).toEqual([undefined, 'Basic word', token, 'another'].map((word) => `GET /role?a=b ${word}`))
 })
 
 test.each([

@@ -129,10 +129,7 @@ test('a bucket that is elsewhere is not followed, and where it is is told', asyn
   const client = openS3Client(server.url, {}, time)
   server.follow(saying(301, 'PermanentRedirect', { 'x-amz-bucket-region': 'eu-west-1', location: server.url }))
   const told = await s3ErrorOf(client.remove(name))
-  expect([told.code, told.message]).toEqual([
-    'redirect',
-    'DeleteObject: 301 redirect the bucket is in region eu-west-1',
-  ])
+  expect(told.message).toBe('DeleteObject: 301 redirect the bucket is in region eu-west-1')
 
   server.follow(saying(307, 'TemporaryRedirect', { 'x-amz-bucket-region': '<b>', location: server.url }))
   expect((await s3ErrorOf(client.remove(name))).message).toBe(
@@ -145,25 +142,20 @@ describe('what a store wants once only', () => {
   const begin = (client: S3Client) => client.createUpload(name)
   const begun = '<InitiateMultipartUploadResult><UploadId>id</UploadId></InitiateMultipartUploadResult>'
 
-  test.each([
+  test.each<[string, Script]>([
     ['503 SlowDown', saying(503, 'SlowDown')],
     ['503 ServiceUnavailable', saying(503, 'ServiceUnavailable')],
     ['429', saying(429, 'TooManyRequests')],
-  ])('is asked for again where nothing was done: %s', async (_, fail) => {
+  ])('is repeated if nothing was done: %s', async (_, fail) => {
     server.follow((request, answer, nth) => (nth === 1 ? fail(request, answer, nth) : answer.send(200, begun)))
-    expect(await begin(openS3Client(server.url, {}, time))).toBe('id')
-    expect(server.requests.length).toBe(2)
+    expect([await begin(openS3Client(server.url, {}, time)), server.requests.length]).toEqual(['id', 2])
   })
 
   test('is repeated if the server was not reached', async () => {
     const gone = await startScriptedServer()
     await gone.stop()
     const error = await s3ErrorOf(begin(openS3Client(gone.url, {}, time)))
-    expect([error.code, error.message, time.sleeps.length]).toEqual([
-      'refused',
-      'CreateMultipartUpload: refused ECONNREFUSED',
-      3,
-    ])
+    expect([error.message, time.sleeps.length]).toEqual(['CreateMultipartUpload: refused ECONNREFUSED', 3])
   })
 
   test.each(transient.filter(([words]) => words !== '503' && words !== '429'))(
