@@ -18,7 +18,7 @@ import {
   putManifest,
 } from '../support/clients/registry-client.ts'
 import { beginDownload } from '../support/clients/slow-request.ts'
-import { runBerth } from '../support/server/berth-command.ts'
+import { runBerthHere } from '../support/server/berth-here.ts'
 import { startBerth } from '../support/server/berth-process.ts'
 import { auditStores, countRows, fileOfBlob, listFiles } from '../support/stores/store-audit.ts'
 import { damageMetadata } from '../support/stores/store-damage.ts'
@@ -32,7 +32,7 @@ async function gc(...options: string[]): Promise<string> {
 }
 
 async function collectIn(dataDir: string, command: readonly string[]): Promise<string> {
-  const run = await runBerth(command, { BERTH_DATA_DIR: dataDir })
+  const run = await runBerthHere(command, { BERTH_DATA_DIR: dataDir })
   expect(run).toMatchObject({ exitCode: 0, stderr: '' })
   return run.stdout
 }
@@ -118,7 +118,9 @@ describe('berth gc beside a server', () => {
       else mkdirSync(odd)
 
       for (let round = 0; round < 2; round += 1) {
-        const { exitCode, stdout, stderr } = await runBerth([...atOnce, '--sweep'], { BERTH_DATA_DIR: berth.dataDir })
+        const { exitCode, stdout, stderr } = await runBerthHere([...atOnce, '--sweep'], {
+          BERTH_DATA_DIR: berth.dataDir,
+        })
         expect(exitCode).toBe(1)
         expect(stdout).toMatch(round === 0 ? /^collected 5 blobs .* purged \d objects$/m : /^collected 0 blobs/m)
         expect(stderr).toContain(

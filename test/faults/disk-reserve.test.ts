@@ -19,7 +19,7 @@ import {
   putManifest,
   receivedBytes,
 } from '../support/clients/registry-client.ts'
-import { runBerth } from '../support/server/berth-command.ts'
+import { runBerthHere } from '../support/server/berth-here.ts'
 import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 import { canMount, makeSmallDisk, type SmallDisk } from '../support/stores/small-disk.ts'
 import { auditStores } from '../support/stores/store-audit.ts'
@@ -130,7 +130,7 @@ describe('when a key limited to x/* has filled the disk with unfinished uploads'
     const before = freeBytes()
     for (const session of sessions.slice(0, -1)) await expectStatus(204, ask(berth, 'DELETE', session))
     const environment = { BERTH_DATA_DIR: berth.dataDir, BERTH_GARBAGE__QUARANTINE: '0s' }
-    const { exitCode, stderr } = await runBerth(['gc'], environment)
+    const { exitCode, stderr } = await runBerthHere(['gc'], environment)
 
     expect([exitCode, stderr]).toEqual([0, ''])
     expect(freeBytes()).toBeGreaterThan(before + 10 * mebibyte)

@@ -6,7 +6,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { freePorts } from '../support/basics/child-server.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { until } from '../support/clocks/until.ts'
-import { runBerth } from '../support/server/berth-command.ts'
+import { runBerthHere } from '../support/server/berth-here.ts'
 import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 
 const newFolder = useTemporaryFolders('first-start')
@@ -57,14 +57,14 @@ test('until a key is used, every start says how to make one; a restart, or the u
   expect([keyShownBy(second), second.output().includes(explanation)]).toEqual([undefined, true])
 
   const args = explanation.trim().split(' -- ')[1]?.split(' ') ?? []
-  const lost = await runBerth(args, { BERTH_DATA_DIR: dataDir }, newFolder())
+  const lost = await runBerthHere(args, { BERTH_DATA_DIR: dataDir }, newFolder())
   expect(lost.exitCode).toBe(0)
   await second.stop()
   // The key is lost. The next line must work too, and without npm there is another command.
   const again = await start(dataDir, { npm_execpath: '' })
   expect(again.output()).toContain('\n  berth key create admin --name mine-2\n')
   args[args.length - 1] = 'mine-2'
-  const made = await runBerth(args, { BERTH_DATA_DIR: dataDir }, newFolder())
+  const made = await runBerthHere(args, { BERTH_DATA_DIR: dataDir }, newFolder())
   expect(made.stderr).toContain(`docker login ${again.host} -u apikey`)
   const headers = { 'x-api-key': made.stdout.trim() }
   expect((await fetch(`${again.url}/v2/`, { headers })).status).toBe(200)
@@ -99,7 +99,11 @@ test.each(['of a server that was killed', 'that a full disk left empty'])(
     // A full disk lets a file be created, and nothing be written to it.
     else await Bun.write(join(dataDir, 'server.address'), '')
 
-    const made = await runBerth(['key', 'create', 'admin', '--name', 'ci'], { BERTH_DATA_DIR: dataDir }, newFolder())
+    const made = await runBerthHere(
+      ['key', 'create', 'admin', '--name', 'ci'],
+      { BERTH_DATA_DIR: dataDir },
+      newFolder(),
+    )
     expect(made.stderr).toContain('docker login 127.0.0.1:5000 -u apikey')
   },
 )
