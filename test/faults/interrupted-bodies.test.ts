@@ -1,5 +1,5 @@
 // A sender that goes away, stops or trickles in the middle of a body: what came is kept or dropped, and the next request
-// continues from there. A sender that is only slow is served.
+// continues from there. A sender that is only slow is served. Two writers on two replicas: replicas/upload-interleavings.
 import { describe, expect, test } from 'bun:test'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { useRunning } from '../support/basics/running.ts'
@@ -147,6 +147,45 @@ describe.each(forms)('a slow sender, %s', (form) => {
     expect(await request.status()).toBe(202)
     expect(await receivedBytes(server, session)).toBe(bytes.length)
   })
+})
+
+/** A PATCH that has its turn and has sent these bytes. */
+async function beginPatch(session: string, bytes: Uint8Array) {
+  const request = await beginRequest(server, 'PATCH', session, 'content-length', bytes.length)
+  const taken = `id = '${session.split('/').at(-1)}' AND turn_until > 0`
+  await until('it has its turn', () => countRows(server.dataDir, 'uploads', taken) === 1)
+  await request.send(bytes.subarray(0, came))
+  return request
+}
+
+test('a PATCH that looks dead is replaced by the next one, which continues from there', async () => {
+  const bytes = freshBytes()
+  const session = await openSession(server, repository)
+  const first = await beginPatch(session, bytes)
+
+  const answer = await until('the client that came back is accepted', async () => {
+    const received = await receivedBytes(server, session)
+    const attempt = await patch(server, session, bytes.subarray(received), received)
+    return attempt.status === 202 ? attempt : undefined
+  })
+
+  expect(answer.headers.get('range')).toBe(`0-${bytes.length - 1}`)
+  first.vanish()
+  await expectStatus(201, finish(server, session, digestOf(bytes)))
+  expect(await checkBlob(server, repository, digestOf(bytes))).toBe('whole')
+})
+
+test('a DELETE during a PATCH: the upload is gone, the PATCH is told so, and its bytes are in the trash', async () => {
+  const session = await openSession(server, repository)
+  const writing = await beginPatch(session, freshBytes())
+  const trashed = countRows(server.dataDir, 'trash')
+
+  await expectStatus(204, ask(server, 'DELETE', session))
+
+  expect([400, 404]).toContain(await writing.status())
+  await expectStatus(404, ask(server, 'GET', session))
+  await expectStatus(404, ask(server, 'DELETE', session))
+  expect(countRows(server.dataDir, 'trash')).toBe(trashed + 1)
 })
 
 test('a client that goes away while its repeated closing PUT waits does not block the next request', async () => {
