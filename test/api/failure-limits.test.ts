@@ -2,9 +2,10 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { api, identity, mounts } from '../support/api/api-server.ts'
 import { addUser, carriers, logIn, makeKey } from '../support/api/carriers.ts'
-import { Guesser, newGuess } from '../support/api/guesser.ts'
+import { Guesser, newGuess, type Told } from '../support/api/guesser.ts'
 import { testAdminPassword, testApiKey } from '../support/basics/test-project.ts'
 import { startMoved } from '../support/server/moved-server.ts'
+import { basic } from '../support/server/test-server.ts'
 
 let asked = 0
 const server = await startMoved({
@@ -28,28 +29,37 @@ const burst = 20
 const pauseMs = 30_000
 const words = 'too many bad credentials; try again later'
 
+/** So many tries are answered 401. */
+async function fail(times: number, ask: () => Promise<Told>): Promise<void> {
+  for (let tries = 0; tries < times; tries += 1) expect((await ask()).status).toBe(401)
+}
+
+/** After so many tries, the next is refused, even with the right credentials. */
+async function expectLimited(times: number, ask: () => Promise<Told>, last = ask): Promise<string> {
+  await fail(times, ask)
+  const { status, retryAfter, challenge, text } = await last()
+
+  expect([status, retryAfter, challenge]).toEqual([429, '30', null])
+  expect(JSON.parse(text)).toMatchObject({ msg: words })
+  return text
+}
+
+const asBearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
+
 // What one test has used up of what all addresses share is there again for the next.
 beforeEach(() => server.move(60_000))
 
 const unnamed = carriers.filter(({ isNamed }) => isNamed === undefined)
 const places = [...mounts.map((mount) => `${mount}/`), `${api}/stats`, `${identity}/me`]
-// Each guess with the name of a user costs a comparison of passwords, so these carriers are tried in one place.
-const carrierPlaces = carriers.flatMap((carrier) =>
-  (carrier.isNamed === undefined ? places : places.slice(0, 1)).map((path) => [carrier.name, path, carrier] as const),
-)
+const carrierPlaces = carriers.flatMap((carrier) => places.map((path) => [carrier.name, path, carrier] as const))
 
 describe('a client that has tried too many credentials', () => {
   test.each(carrierPlaces)('with %s is refused at %s', async (_, path, carrier) => {
     const guesser = new Guesser(server)
-    expect(await guesser.guess(burst, path, 'GET', carrier)).toEqual([401])
-    const refused = await guesser.bring(newGuess(), path, 'GET', carrier)
+    const text = await expectLimited(burst, () => guesser.bring(newGuess(), path, 'GET', carrier))
+    const entry = { code: 'TOOMANYREQUESTS', message: words, detail: { retryAfterSeconds: 30 } }
 
-    expect([refused.status, refused.retryAfter, refused.challenge]).toEqual([429, '30', null])
-    const body = JSON.parse(refused.text)
-    if (path.endsWith('/v2/')) {
-      const entry = { code: 'TOOMANYREQUESTS', message: words, detail: { retryAfterSeconds: 30 } }
-      expect(body).toEqual({ errors: [entry], msg: words })
-    } else expect(body).toEqual({ msg: words })
+    expect(JSON.parse(text)).toEqual(path.endsWith('/v2/') ? { errors: [entry], msg: words } : { msg: words })
   })
 
   test('is refused at each path and by each carrier, before the credential is checked', async () => {
@@ -83,9 +93,8 @@ describe('a client that has tried too many credentials', () => {
     const guesser = new Guesser(server)
     await guesser.guess(burst - 1)
     expect((await guesser.bring(await makeKey(server, 'between'))).status).toBe(200)
-    expect(await guesser.guess(1)).toEqual([401])
 
-    expect(await guesser.guess(1)).toEqual([429])
+    expect([await guesser.guess(1), await guesser.guess(1)]).toEqual([[401], [429]])
   })
 
   test('all at once waits for longer', async () => {
@@ -93,9 +102,8 @@ describe('a client that has tried too many credentials', () => {
     const all = await Promise.all(Array.from({ length: 100 }, () => guesser.bring(newGuess())))
     const next = await guesser.bring(newGuess())
 
-    expect(all.every(({ status }) => status === 401 || status === 429)).toBe(true)
-    expect(next.status).toBe(429)
-    expect(Number(next.retryAfter)).toBeWithin(30, 127)
+    expect(new Set(all.map(({ status }) => status))).toEqual(new Set([401, 429]))
+    expect([next.status, Number(next.retryAfter) >= 30, Number(next.retryAfter) < 127]).toEqual([429, true, true])
     server.move(Number(next.retryAfter) * 1000)
     expect(await guesser.guess(1)).toEqual([401])
   })
@@ -105,13 +113,14 @@ describe('good credentials at an address that is refused', () => {
   test('go on as long as they are remembered', async () => {
     const [guesser, known] = [new Guesser(server), await makeKey(server, 'known')]
     const token = await logIn(server)
-    expect((await guesser.bring(known)).status).toBe(200)
-    expect((await guesser.ask('GET', '/v2/', { headers: { authorization: `Bearer ${token}` } })).status).toBe(200)
-    expect(await guesser.guess(burst)).toEqual([401])
-    expect(await guesser.guess(1)).toEqual([429])
+    const statuses = async () => [
+      (await guesser.bring(known)).status,
+      (await guesser.ask('GET', '/v2/', asBearer(token))).status,
+    ]
+    expect(await statuses()).toEqual([200, 200])
+    await expectLimited(burst, () => guesser.bring(newGuess()))
 
-    expect((await guesser.bring(known)).status).toBe(200)
-    expect((await guesser.ask('GET', '/v2/', { headers: { authorization: `Bearer ${token}` } })).status).toBe(200)
+    expect(await statuses()).toEqual([200, 200])
     const cookie = { cookie: `svc-auth=${token}`, 'sec-fetch-site': 'same-origin' }
     expect((await guesser.ask('POST', `${api}/enable`, { headers: cookie })).status).toBe(200)
   })
@@ -129,28 +138,47 @@ describe('good credentials at an address that is refused', () => {
   })
 })
 
+describe('keys and tokens of this registry, which cannot be guessed, at an address that is refused', () => {
+  test('are good when they are new, and others of the same form get 429', async () => {
+    const guesser = new Guesser(server)
+    const key = await makeKey(server, 'beside-guesses')
+    const issued = await server.ask('GET', '/v2/_token', { headers: { 'x-api-key': testApiKey } })
+    const { token } = (await issued.json()) as { token: string }
+    const login = await logIn(server)
+    await expectLimited(burst, () => guesser.bring(newGuess()))
+
+    const ways: readonly (readonly [string, (secret: string) => Promise<Told>])[] = [
+      [key, (secret) => guesser.bring(secret)],
+      [key, (secret) => guesser.ask('GET', '/v2/', { headers: { authorization: basic('admin', secret) } })],
+      ...[token, login].map((one) => [one, (secret: string) => guesser.ask('GET', '/v2/', asBearer(secret))] as const),
+    ]
+    for (const [secret, bring] of ways) {
+      expect([(await bring(secret)).status, (await bring(`${secret.slice(0, -4)}AAAA`)).status]).toEqual([200, 429])
+    }
+  })
+
+  test('are good after bad ones from everywhere', async () => {
+    const keys = await Promise.all(Array.from({ length: 18 }, (_, number) => makeKey(server, `fresh-${number}`)))
+    for (let tries = 0; tries < 400; tries += 1) {
+      await new Guesser(server, `2001:${tries.toString(16)}:1:1::1`).bring(newGuess())
+    }
+    const statuses = await Promise.all(keys.map(async (key) => (await new Guesser(server).bring(key)).status))
+
+    expect(statuses).toEqual(statuses.map(() => 200))
+  })
+})
+
 describe('one bad credential', () => {
-  test('again and again is refused itself, and costs its address nothing', async () => {
+  test('again and again is refused itself by every carrier of its kind, and costs its address nothing', async () => {
     const robot = new Guesser(server)
     const old = newGuess()
-    for (let tries = 0; tries < burst; tries += 1) expect((await robot.bring(old)).status).toBe(401)
+    let tries = 0
+    const bring = () => robot.bring(old, '/v2/', 'GET', unnamed[tries++ % unnamed.length])
+    await expectLimited(burst, bring)
 
-    expect((await robot.bring(old)).status).toBe(429)
     expect((await new Guesser(server).bring(old)).status).toBe(429)
     expect(await robot.guess(burst - 1)).toEqual([401])
     expect(await robot.guess(1)).toEqual([429])
-  })
-
-  test('is the same by every carrier of its kind', async () => {
-    const robot = new Guesser(server)
-    const old = newGuess()
-    const statuses: number[] = []
-    for (let tries = 0; tries <= burst; tries += 1) {
-      const carrier = unnamed[tries % unnamed.length]
-      statuses.push((await robot.bring(old, '/v2/', 'GET', carrier)).status)
-    }
-
-    expect(statuses).toEqual([...Array.from({ length: burst }, () => 401), 429])
   })
 })
 
@@ -160,21 +188,16 @@ describe('nothing is counted of', () => {
     ['carriers that hold nothing that could be one', { authorization: 'Basic !!!' }],
   ])('%s', async (_, headers) => {
     const guesser = new Guesser(server)
-    for (let tries = 0; tries < 2 * burst; tries += 1) {
-      expect((await guesser.ask('GET', '/v2/', { headers })).status).toBe(401)
-    }
+    await fail(2 * burst, () => guesser.ask('GET', '/v2/', { headers }))
 
     expect(await guesser.guess(1)).toEqual([401])
   })
 
   test('tokens that have just expired', async () => {
     const fleet = new Guesser(server)
-    const tokens: string[] = []
-    for (let number = 0; number < burst + 5; number += 1) tokens.push(await logIn(server))
+    const tokens = await Promise.all(Array.from({ length: burst + 5 }, () => logIn(server)))
     server.move(24 * 3_600_000 + 1_000)
-    for (const token of tokens) {
-      expect((await fleet.ask('GET', '/v2/', { headers: { authorization: `Bearer ${token}` } })).status).toBe(401)
-    }
+    await fail(tokens.length, () => fleet.ask('GET', '/v2/', asBearer(tokens.pop() ?? '')))
 
     expect(await fleet.guess(1)).toEqual([401])
   })
@@ -186,13 +209,12 @@ describe('at the login', () => {
   test('passwords of one user are refused after too many from one address, which does not affect other addresses', async () => {
     await addUser(server, 'ann', right)
     const guesser = new Guesser(server)
-    for (let tries = 0; tries < burst; tries += 1) {
-      expect((await guesser.logIn('ann', newGuess())).status).toBe(401)
-    }
-    const refused = await guesser.logIn('ann', right)
+    await expectLimited(
+      burst,
+      () => guesser.logIn('ann', newGuess()),
+      () => guesser.logIn('ann', right),
+    )
 
-    expect([refused.status, refused.retryAfter, refused.challenge]).toEqual([429, '30', null])
-    expect(JSON.parse(refused.text)).toEqual({ msg: words })
     expect((await new Guesser(server).logIn('ann', right)).status).toBe(200)
     server.move(pauseMs)
     expect((await guesser.logIn('ann', right)).status).toBe(200)
@@ -202,40 +224,34 @@ describe('at the login', () => {
     'passwords of one user (%p) are refused after ten times as many from everywhere; others log in',
     async (user) => {
       const size = 3
-      const own = await startMoved({
-        settings: { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1', BERTH_AUTH__FAILURE_BURST: String(size) },
+      const settings = { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1', BERTH_AUTH__FAILURE_BURST: String(size) }
+      const own = await startMoved({ settings })
+      await addUser(own, 'ann', right)
+      await fail(10 * size, () => {
+        own.move(1)
+        return new Guesser(own).logIn(user, newGuess())
       })
-      try {
-        await addUser(own, 'ann', right)
-        for (let tries = 0; tries < 10 * size; tries += 1) {
-          expect((await new Guesser(own).logIn(user, newGuess())).status).toBe(401)
-          own.move(1)
-        }
-        expect((await new Guesser(own).logIn(user, newGuess())).status).toBe(429)
-        expect((await new Guesser(own).logIn('admin', testAdminPassword)).status).toBe(200)
-      } finally {
-        await own.stop()
-      }
+      expect((await new Guesser(own).logIn(user, newGuess())).status).toBe(429)
+      expect((await new Guesser(own).logIn('admin', testAdminPassword)).status).toBe(200)
+      await own.stop()
     },
   )
 
   test('an address is refused after too many, also if the users differ', async () => {
     const guesser = new Guesser(server)
-    for (let tries = 0; tries < burst; tries += 1) {
-      // Two users in turn: each further password is a guess of its own.
-      expect((await guesser.logIn(`nobody ${tries % 2}`, newGuess())).status).toBe(401)
-    }
+    let tries = 0
+    // Two users in turn: each further password is a guess of its own.
+    const guess = () => guesser.logIn(`nobody ${tries++ % 2}`, newGuess())
+    await expectLimited(burst, guess, () => guesser.logIn('admin', newGuess()))
 
-    expect((await guesser.logIn('admin', newGuess())).status).toBe(429)
     expect(await guesser.guess(1)).toEqual([429])
     expect((await new Guesser(server).logIn('admin', testAdminPassword)).status).toBe(200)
   })
 
   test('one wrong password again and again costs its address nothing', async () => {
     const robot = new Guesser(server)
-    for (let tries = 0; tries < burst; tries += 1) await robot.logIn('robot', 'the old password')
+    await expectLimited(burst, () => robot.logIn('robot', 'the old password'))
 
-    expect((await robot.logIn('robot', 'the old password')).status).toBe(429)
     expect((await robot.logIn('admin', testAdminPassword)).status).toBe(200)
   })
 })
@@ -254,40 +270,27 @@ describe.each(mounts)('where tokens are issued, at %s/_token', (mount) => {
 
   test.each(ways)('by %s too', async (_, fetchToken) => {
     const guesser = new Guesser(server)
-    for (let tries = 0; tries < burst; tries += 1) expect((await fetchToken(guesser, newGuess())).status).toBe(401)
-    const refused = await fetchToken(guesser, newGuess())
-
-    expect([refused.status, refused.retryAfter, refused.challenge]).toEqual([429, '30', null])
-    expect(JSON.parse(refused.text)).toMatchObject({
-      errors: [{ code: 'TOOMANYREQUESTS', message: words }],
-      msg: words,
-    })
+    await expectLimited(burst, () => fetchToken(guesser, newGuess()))
     server.move(pauseMs)
+
     expect((await fetchToken(guesser, testApiKey)).status).toBe(200)
   })
 })
 
-test('the settings are obeyed', async () => {
-  const strict = await startMoved({
-    settings: {
-      BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1',
-      BERTH_AUTH__FAILURE_BURST: '3',
-      BERTH_AUTH__FAILURES_PER_MINUTE: '60',
-      BERTH_AUTH__FAILURE_PAUSE: '5s',
-    },
-  })
-  const guesser = new Guesser(strict)
+test.each([
+  [
+    'the settings are obeyed',
+    { BERTH_AUTH__FAILURE_BURST: '3', BERTH_AUTH__FAILURES_PER_MINUTE: '60', BERTH_AUTH__FAILURE_PAUSE: '5s' },
+    3,
+    429,
+    '5',
+  ],
+  ['a server without limits would be noticed', { BERTH_AUTH__FAILURE_BURST: '1000000' }, burst, 401, null],
+] as const)('%s', async (_, settings, tries, status, retryAfter) => {
+  const own = await startMoved({ settings: { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1', ...settings } })
+  const guesser = new Guesser(own)
 
-  expect(await guesser.guess(3)).toEqual([401])
-  expect((await guesser.bring(newGuess())).retryAfter).toBe('5')
-  await strict.stop()
-})
-
-test('a server without limits would be noticed', async () => {
-  const free = await startMoved({
-    settings: { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1', BERTH_AUTH__FAILURE_BURST: '1000000' },
-  })
-
-  expect(await new Guesser(free).guess(burst + 1)).toEqual([401])
-  await free.stop()
+  expect(await guesser.guess(tries)).toEqual([401])
+  expect(await guesser.bring(newGuess())).toMatchObject({ status, retryAfter })
+  await own.stop()
 })

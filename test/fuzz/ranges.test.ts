@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { nextPageLink, parsePage } from '../../src/http/paging.ts'
-import { parseChunkRange, parseRange, receivedRange } from '../../src/http/ranges.ts'
+import { parseChunkRange, parseRange } from '../../src/http/ranges.ts'
 import { anyText, check, piecesOf } from '../support/basics/fuzzing.ts'
 import { refusalOf } from '../support/basics/outcomes.ts'
 
@@ -65,12 +65,6 @@ describe('a Content-Range', () => {
     check(nearRange, (header) => {
       if (/^\s*\d+-\d+\s*$/.test(header)) return
       expect(refusalOf(() => parseChunkRange(header))).toBe('content-range-invalid')
-    })
-  })
-
-  test('of an upload as we tell it is one that we would read', () => {
-    check(fc.integer({ min: 1 }), (received) => {
-      expect(parseChunkRange(receivedRange(received))).toEqual({ first: 0, lengthBytes: received })
     })
   })
 })

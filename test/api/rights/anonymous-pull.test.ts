@@ -1,7 +1,7 @@
 // Anonymous pull, by pattern. An anonymous caller may read the open repositories and learns nothing about others.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { pushBlob } from '../../support/api/api-images.ts'
-import { api, mounts, type Reply, startApi } from '../../support/api/api-server.ts'
+import { type ApiServer, api, mounts, type Reply, startApi } from '../../support/api/api-server.ts'
 import {
   askFor,
   emptyStock,
@@ -74,24 +74,20 @@ describe('an anonymous caller, where some repositories are open', () => {
     }
   })
 
-  test.each(
-    mounts.flatMap((mount) => [
-      ['GET', `${mount}/nothing`],
-      ['GET', `${mount}/open/app/nothing`],
-      ['GET', `${mount}/open/app/manifests`],
-      ['GET', `${mount}/_nothing`],
-      ['POST', `${mount}/_catalog`],
-      ['PUT', `${mount}/open/app/tags/list`],
-      ['DELETE', `${mount}/open/app/tags/list`],
-      ['GET', `${mount}/NOT/valid/tags/list`],
-      ['GET', `${mount}/open/-/tags/list`],
-      ['GET', `${mount}`],
-      ['GET', `${mount}/`],
-      ['GET', `${mount}/_catalog`],
-      ['GET', `${mount}/_catalog?n=many`],
-    ]),
-  )('is asked for credentials at %s %s', async (method = '', path = '') => {
-    expectAsked(await anonymous.ask(method, path), { method, mount: '/v2' })
+  test.each([
+    ['GET', '/nothing'],
+    ['GET', '/open/app/nothing'],
+    ['GET', '/open/app/manifests'],
+    ['GET', '/_nothing'],
+    ['POST', '/_catalog'],
+    ['PUT', '/open/app/tags/list'],
+    ['DELETE', '/open/app/tags/list'],
+    ['GET', '/NOT/valid/tags/list'],
+    ['GET', '/open/-/tags/list'],
+    ['GET', ''],
+    ['GET', '/_catalog?n=many'],
+  ])('is asked for credentials at %s %s', async (method, path) => {
+    for (const mount of mounts) expectAsked(await anonymous.ask(method, mount + path), { method, mount })
   })
 
   test('mounts nothing from an open repository, and opens no session', async () => {
@@ -107,50 +103,47 @@ describe('an anonymous caller, where some repositories are open', () => {
 
 describe('credentials, where anonymous callers may pull', () => {
   const path = '/v2/open/app/manifests/v1'
+  const unknownKey = 'berth_nobodys_key_0123456789'
 
-  test.each([
-    ['an unknown key', { 'x-api-key': 'berth_nobodys_key_0123456789' }],
-    ['an unknown key as Basic', { authorization: basic('apikey', 'berth_nobodys_key_0123456789') }],
-    ['a token that is none', { authorization: 'Bearer nonsense' }],
-    ['a user with a password', { authorization: basic('admin', 'whatever it is') }],
-    ['a user with an empty password', { authorization: basic('admin', '') }],
-    ['an empty Bearer', { authorization: 'Bearer ' }],
-    ['an empty key', { 'x-api-key': '' }],
-    ['another scheme', { authorization: 'Negotiate abcd' }],
-    ['an empty cookie', { cookie: 'svc-auth=' }],
-    ['an unknown cookie', { cookie: 'svc-auth=nonsense' }],
-  ])('that are bad are refused and do not pass for none: %s', async (_, headers) => {
-    const reply = await open.ask('GET', path, { key: 'none', headers })
+  test.each<readonly [string, Readonly<Record<string, string>>, string]>([
+    ['an unknown key', { 'x-api-key': unknownKey }, ''],
+    ['an unknown key as Basic', { authorization: basic('apikey', unknownKey) }, ''],
+    ['a token that is none', { authorization: 'Bearer nonsense' }, ''],
+    ['a user with a password', { authorization: basic('admin', 'whatever it is') }, ''],
+    ['a user with an empty password', { authorization: basic('admin', '') }, ''],
+    ['an empty Bearer', { authorization: 'Bearer ' }, ''],
+    ['an empty key', { 'x-api-key': '' }, ''],
+    ['another scheme', { authorization: 'Negotiate abcd' }, ''],
+    ['an empty cookie', { cookie: 'svc-auth=' }, ''],
+    ['an unknown cookie', { cookie: 'svc-auth=nonsense' }, ''],
+    ['an empty key in the query', {}, '?apiKey='],
+    ['an unknown key in the query', {}, `?apiKey=${unknownKey}`],
+  ])('that are bad are refused and do not pass for none: %s', async (_, headers, query) => {
+    const reply = await open.ask('GET', path + query, { key: 'none', headers })
 
     expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([401, challenge])
   })
 
-  test.each(['?apiKey=', '?apiKey=berth_nobodys_key_0123456789'])('that are bad are refused: %s', async (query) => {
-    expect((await anonymous.ask('GET', path + query)).status).toBe(401)
-  })
-
   test.each(['Basic Og==', 'basic Og==', 'BASIC Og=='])('that are empty count as none: %s', async (authorization) => {
-    const headers = { authorization }
-    const [pull, check, elsewhere] = [
-      await open.ask('GET', path, { key: 'none', headers }),
-      await open.ask('GET', '/v2/', { key: 'none', headers }),
-      await open.ask('GET', '/v2/other/app/manifests/v1', { key: 'none', headers }),
-    ]
+    const statusAt = async (server: ApiServer, path: string) =>
+      (await server.ask('GET', path, { key: 'none', headers: { authorization } })).status
 
-    expect([pull.status, check.status, elsewhere.status]).toEqual([200, 401, 401])
+    expect([
+      await statusAt(open, path),
+      await statusAt(open, '/v2/'),
+      await statusAt(open, '/v2/other/app/manifests/v1'),
+      await statusAt(closed, path),
+    ]).toEqual([200, 401, 401, 401])
   })
 
-  test('that are empty leave the word to the next carrier', async () => {
-    const ask = (key: string) =>
-      open.ask('GET', '/v2/', { key: 'none', headers: { authorization: 'Basic Og==', 'x-api-key': key } })
-
-    expect([(await ask(testApiKey)).status, (await ask('berth_nobodys_key_0123456789')).status]).toEqual([200, 401])
-  })
-
-  test('that are empty count as none also where anonymous callers may not pull', async () => {
-    const reply = await closed.ask('GET', path, { key: 'none', headers: { authorization: 'Basic Og==' } })
-
-    expectAsked(reply, { method: 'GET', mount: '/v2' })
+  test('that are empty leave the decision to the next carrier', async () => {
+    for (const [key, status] of [
+      [testApiKey, 200],
+      [unknownKey, 401],
+    ] as const) {
+      const headers = { authorization: 'Basic Og==', 'x-api-key': key }
+      expect((await open.ask('GET', '/v2/', { key: 'none', headers })).status).toBe(status)
+    }
   })
 })
 

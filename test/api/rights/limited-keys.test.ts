@@ -1,7 +1,8 @@
 // API keys that are good for some repositories only, against every operation of the route table; and keys that expire.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { parseRepositoryPattern, type RepositoryPattern } from '../../../src/oci/repository-pattern.ts'
-import { pushBlob, startUpload } from '../../support/api/api-images.ts'
+import type { KeyLimits } from '../../../src/ports/api-keys.ts'
+import { pushBlob } from '../../support/api/api-images.ts'
 import { identity } from '../../support/api/api-server.ts'
 import { json, makeUser, type ShownKey, usersPath } from '../../support/api/managed-users.ts'
 import { addPerson } from '../../support/api/people.ts'
@@ -97,91 +98,61 @@ describe('outside the repositories', () => {
 })
 
 describe('a mount', () => {
-  const mount = async (asker: typeof limited, digest: string, rest = '') => {
+  const mount = async (asker: typeof limited, query: string) => {
     made += 1
-    const reply = await asker.ask('POST', `/v2/team/target-${made}/blobs/uploads/?mount=${digest}${rest}`)
-    return reply.status
+    return (await asker.ask('POST', `/v2/team/target-${made}/blobs/uploads/?mount=${query}`)).status
   }
 
-  test('from a repository out of reach opens a session, as from one that is not there', async () => {
-    const digest = await pushBlob(registry, 'other/app', 'out of reach')
-
-    expect([await mount(limited, digest, '&from=other/app'), await mount(limited, digest, '&from=other/none')]).toEqual(
-      [202, 202],
-    )
-  })
-
-  test('without from takes the blob only from where the key may pull', async () => {
+  test('takes a blob only from where the key may pull; from elsewhere it is an upload, as from nowhere', async () => {
     const digest = await pushBlob(registry, 'other/app', 'first out of reach, then within')
-    const before = await mount(limited, digest)
+    const queries = [`${digest}&from=other/app`, `${digest}&from=other/none`, digest]
+    for (const query of queries) expect([query, await mount(limited, query)]).toEqual([query, 202])
     await pushBlob(registry, 'team/holder', 'first out of reach, then within')
 
-    expect([before, await mount(limited, digest)]).toEqual([202, 201])
+    expect([await mount(limited, queries[0] ?? ''), await mount(limited, digest)]).toEqual([202, 201])
   })
 
-  test('into a repository out of reach is denied', async () => {
+  test.each(['other/app', 'other/none'])('into a repository out of reach is denied: %s', async (name) => {
     const digest = await pushBlob(limited, 'team/holder', 'within reach')
-    const replies = [
-      await limited.ask('POST', `/v2/other/app/blobs/uploads/?mount=${digest}&from=team/holder`),
-      await limited.ask('POST', `/v2/other/none/blobs/uploads/?mount=${digest}`),
-    ]
-
-    expect(replies.map(({ status }) => status)).toEqual([403, 403])
+    for (const from of ['&from=team/holder', '']) {
+      expect((await limited.ask('POST', `/v2/${name}/blobs/uploads/?mount=${digest}${from}`)).status).toBe(403)
+    }
   })
 
   test('by a key that may push but not pull takes nothing', async () => {
-    const pusher = askedBy(
-      registry,
-      await addPerson(registry, {
-        name: 'pusher',
-        roles: ['admin'],
-        limits: { rights: ['push'], repositories: patterns('team/*') },
-      }),
-    )
+    const limits = { rights: ['push'], repositories: patterns('team/*') } as const
+    const pusher = askedBy(registry, await addPerson(registry, { name: 'pusher', roles: ['admin'], limits }))
     const digest = await pushBlob(registry, 'team/holder', 'may not be pulled')
 
-    expect([await mount(pusher, digest, '&from=team/holder'), await mount(pusher, digest)]).toEqual([202, 202])
+    expect([await mount(pusher, `${digest}&from=team/holder`), await mount(pusher, digest)]).toEqual([202, 202])
   })
 })
 
-describe('a key', () => {
-  test('for no repositories at all can be shown, and opens nothing', async () => {
-    const none = await addPerson(registry, { name: 'none', roles: ['admin'], limits: { repositories: [] } })
-    const asked = askedBy(registry, none)
-    const [check, catalog, pull] = [
-      await asked.ask('GET', '/v2/'),
-      await asked.ask('GET', '/v2/_catalog'),
-      await asked.ask('GET', '/v2/team/holder/tags/list'),
-    ]
+test.each<readonly [string, Partial<KeyLimits>, readonly number[]]>([
+  ['for no repositories can be shown, and opens nothing', { repositories: [] }, [200, 200, 403, 403, 403, 403]],
+  ['without rights may not even ask for the list', { rights: [] }, [200, 403, 403, 403, 403, 403]],
+  [
+    'for rights and repositories has only the rights, only there',
+    { rights: ['pull'], repositories: patterns('team/*') },
+    [200, 200, 200, 403, 403, 403],
+  ],
+])('a key %s', async (_, limits, expected) => {
+  made += 1
+  await pushBlob(registry, 'team/holder', 'something')
+  const asked = askedBy(registry, await addPerson(registry, { name: `made-${made}`, roles: ['admin'], limits }))
+  const statuses: number[] = []
+  for (const [method, path] of [
+    ['GET', '/v2/'],
+    ['GET', '/v2/_catalog'],
+    ['GET', '/v2/team/holder/tags/list'],
+    ['POST', '/v2/team/holder/blobs/uploads/'],
+    ['DELETE', '/v2/team/holder/manifests/v1'],
+    ['GET', '/v2/other/app/tags/list'],
+  ] as const) {
+    statuses.push((await asked.ask(method, path)).status)
+  }
 
-    expect([check.status, pull.status]).toEqual([200, 403])
-    expect([catalog.status, catalog.json()]).toEqual([200, { repositories: [] }])
-  })
-
-  test('without rights may not even ask for the list', async () => {
-    const none = await addPerson(registry, { name: 'no-rights', roles: ['admin'], limits: { rights: [] } })
-
-    expect((await registry.ask('GET', '/v2/_catalog', { key: none })).status).toBe(403)
-  })
-
-  test('limited to rights and repositories has only the rights, only there', async () => {
-    const reader = await addPerson(registry, {
-      name: 'team-reader',
-      roles: ['admin'],
-      limits: { rights: ['pull'], repositories: patterns('team/*') },
-    })
-    await startUpload(registry, 'team/holder')
-    const statuses = await Promise.all(
-      [
-        ['GET', '/v2/team/holder/tags/list'],
-        ['POST', '/v2/team/holder/blobs/uploads/'],
-        ['DELETE', '/v2/team/holder/manifests/v1'],
-        ['GET', '/v2/other/app/tags/list'],
-      ].map(async ([method = '', path = '']) => (await registry.ask(method, path, { key: reader })).status),
-    )
-
-    expect(statuses).toEqual([200, 403, 403, 403])
-  })
+  expect(statuses).toEqual([...expected])
 })
 
 describe('a key that expires', () => {

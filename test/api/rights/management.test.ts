@@ -2,7 +2,9 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { allRights } from '../../../src/identity/rights.ts'
 import { parseRepositoryPattern } from '../../../src/oci/repository-pattern.ts'
-import { identity, type Reply } from '../../support/api/api-server.ts'
+import type { Right } from '../../../src/ports/identity.ts'
+import { identity } from '../../support/api/api-server.ts'
+import { json, password, usersPath as users } from '../../support/api/managed-users.ts'
 import { addPerson } from '../../support/api/people.ts'
 import { type RightSet, rightSets, rolesSetting } from '../../support/api/right-sets.ts'
 import { askedBy, type WiredRegistry, wireRegistry } from '../../support/api/wired-registry.ts'
@@ -12,10 +14,7 @@ const temporaryFolder = useTemporaryFolders('management')
 const registry = await wireRegistry(temporaryFolder(), { settings: { BERTH_IDENTITY__ROLES: rolesSetting } })
 afterAll(() => registry.stop())
 
-const json = (body: unknown) => ({ headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
-const users = `${identity}/users`
 const operators = rightSets.filter(({ rights }) => rights.includes('operate'))
-const password = 'a password of a user'
 let made = 0
 
 function freshName(): string {
@@ -34,6 +33,7 @@ async function userWith(role: string): Promise<string> {
   return name
 }
 
+const pathOf = async (role: string) => `/${await userWith(role)}`
 const rolesOf = async (name: string) =>
   (await registry.ask('GET', `${users}/${name}`)).json<{ roles: readonly string[] }>().roles
 async function keysOf(name: string): Promise<string[]> {
@@ -43,29 +43,31 @@ async function keysOf(name: string): Promise<string[]> {
 const rightsOfKey = async (key: string) =>
   (await registry.ask('GET', `${identity}/me`, { key })).json<{ rights: readonly string[] }>().rights
 
-const operations = {
-  'make a user of that role': (operator: WiredRegistry, role: string) =>
-    operator.ask('POST', users, json({ name: freshName(), roles: [role] })),
-  'give a user that role': async (operator: WiredRegistry, role: string) =>
-    operator.ask('PATCH', `${users}/${await userWith('nothing')}`, json({ roles: ['nothing', role] })),
-  'take that role from a user': async (operator: WiredRegistry, role: string) =>
-    operator.ask('PATCH', `${users}/${await userWith(role)}`, json({ roles: [] })),
-  'set the password of a user of that role': async (operator: WiredRegistry, role: string) =>
-    operator.ask('PATCH', `${users}/${await userWith(role)}`, json({ password })),
-  'disable a user of that role': async (operator: WiredRegistry, role: string) =>
-    operator.ask('PATCH', `${users}/${await userWith(role)}`, json({ disabled: true })),
-  'revoke a key of a user of that role': async (operator: WiredRegistry, role: string) =>
-    operator.ask('DELETE', `${users}/${await userWith(role)}/keys/test`),
-} satisfies Record<string, (operator: WiredRegistry, role: string) => Promise<Reply>>
+/** [what, method, path and body for a user with the role] */
+const operations: readonly (readonly [string, string, (role: string) => Promise<string>, (role: string) => unknown])[] =
+  [
+    ['make a user of that role', 'POST', async () => '', (role) => ({ name: freshName(), roles: [role] })],
+    ['give a user that role', 'PATCH', () => pathOf('nothing'), (role) => ({ roles: ['nothing', role] })],
+    ['take that role from a user', 'PATCH', pathOf, () => ({ roles: [] })],
+    ['set the password of a user of that role', 'PATCH', pathOf, () => ({ password })],
+    ['disable a user of that role', 'PATCH', pathOf, () => ({ disabled: true })],
+    [
+      'revoke a key of a user of that role',
+      'DELETE',
+      async (role) => `${await pathOf(role)}/keys/test`,
+      () => undefined,
+    ],
+  ]
+
+const isWithin = (rights: readonly Right[], own: readonly Right[]) => rights.every((right) => own.includes(right))
 
 describe.each(operators.map((set) => [set.name, set] as const))('an operator with %s', (_, own) => {
-  test.each(Object.entries(operations))('can %s only with all the rights of the role', async (_, operation) => {
+  test.each(operations)('can %s only with all the rights of the role', async (_what, method, path, body) => {
     const operator = await operatorWith(own)
     for (const { name, rights } of rightSets) {
-      const isWithin = rights.every((right) => own.rights.includes(right))
-      const { status } = await operation(operator, name)
+      const { status } = await operator.ask(method, users + (await path(name)), json(body(name)))
 
-      expect([name, status < 300 ? 'done' : status]).toEqual([name, isWithin ? 'done' : 403])
+      expect([name, status < 300 ? 'done' : status]).toEqual([name, isWithin(rights, own.rights) ? 'done' : 403])
     }
   })
 
@@ -74,9 +76,8 @@ describe.each(operators.map((set) => [set.name, set] as const))('an operator wit
     for (const { name, rights } of rightSets) {
       const user = await userWith(name)
       const reply = await operator.ask('POST', `${users}/${user}/keys`, json({ name: 'made' }))
-      const isWithin = rights.every((right) => own.rights.includes(right))
-      expect([name, reply.status]).toEqual([name, isWithin ? 201 : 403])
-      if (!isWithin) continue
+      expect([name, reply.status]).toEqual([name, isWithin(rights, own.rights) ? 201 : 403])
+      if (reply.status !== 201) continue
       // An operator promotes the user: the key gets more rights, but not more than its creator has.
       await registry.ask('PATCH', `${users}/${user}`, json({ roles: ['admin'] }))
 
@@ -125,7 +126,6 @@ describe('a role that the map does not know', () => {
 test('a key with a right that the operator does not have is refused, also for a user without rights', async () => {
   const operator = await operatorWith({ name: 'operate', rights: ['operate'] })
   const user = await userWith('nothing')
-
   const reply = await operator.ask('POST', `${users}/${user}/keys`, json({ name: 'made', rights: ['pull'] }))
 
   expect([reply.status, reply.json()]).toEqual([403, { msg: 'rights: must be among yours: operate' }])
@@ -166,34 +166,24 @@ describe('a key of a user with more rights than the operator', () => {
   })
 })
 
-describe('a refused request changes nothing', () => {
-  test('no user, no role, no key', async () => {
-    const operator = await operatorWith({ name: 'operate', rights: ['operate'] })
-    const boss = await userWith('admin')
-    const fresh = freshName()
+test('a refused request changes no user, no role and no key, nor the roles of the operator that sends it', async () => {
+  const name = freshName()
+  const operator = askedBy(registry, await addPerson(registry, { name, roles: ['operate'] }))
+  const [boss, fresh] = [await userWith('admin'), freshName()]
+  for (const [method, path, body] of [
+    ['POST', users, { name: fresh, roles: ['admin'] }],
+    ['PATCH', `${users}/${boss}`, { roles: [], disabled: true, password }],
+    ['POST', `${users}/${boss}/keys`, { name: 'stolen', rights: ['pull', 'push'] }],
+    ['DELETE', `${users}/${boss}/keys/test`, undefined],
+    ['PATCH', `${users}/${name}`, { roles: ['operate', 'admin'] }],
+  ] as const) {
+    expect([path, (await operator.ask(method, path, json(body))).status]).toEqual([path, 403])
+  }
 
-    await operator.ask('POST', users, json({ name: fresh, roles: ['admin'] }))
-    await operator.ask('PATCH', `${users}/${boss}`, json({ roles: [], disabled: true, password }))
-    await operator.ask('POST', `${users}/${boss}/keys`, json({ name: 'stolen', rights: ['pull', 'push'] }))
-    await operator.ask('DELETE', `${users}/${boss}/keys/test`)
-
-    expect((await registry.ask('GET', `${users}/${fresh}`)).status).toBe(404)
-    expect((await registry.ask('GET', `${users}/${boss}`)).json()).toMatchObject({
-      roles: ['admin'],
-      disabled: false,
-      hasPassword: false,
-    })
-    expect(await keysOf(boss)).toEqual(['test'])
-  })
-
-  test('nor the roles of the operator that sends it', async () => {
-    const name = freshName()
-    const operator = askedBy(registry, await addPerson(registry, { name, roles: ['operate'] }))
-    const reply = await operator.ask('PATCH', `${users}/${name}`, json({ roles: ['operate', 'admin'] }))
-
-    expect(reply.status).toBe(403)
-    expect(await rolesOf(name)).toEqual(['operate'])
-  })
+  const shown = (await registry.ask('GET', `${users}/${boss}`)).json()
+  expect(shown).toMatchObject({ roles: ['admin'], disabled: false, hasPassword: false })
+  expect((await registry.ask('GET', `${users}/${fresh}`)).status).toBe(404)
+  expect([await keysOf(boss), await rolesOf(name)]).toEqual([['test'], ['operate']])
 })
 
 describe("an administrator's limited key", () => {

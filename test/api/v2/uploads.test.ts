@@ -1,5 +1,5 @@
 // postUpload, patchUpload, putUpload, getUpload, deleteUpload: distribution-spec end-4, end-5, end-6, end-11, end-13,
-// end-14. The ways to push a blob are cases of ../../conformance.
+// end-14. The ways to push a blob are cases of ../../conformance, and malformed chunks and digests those of ../../bad-input.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { digestOf, pushBlob, startUpload } from '../../support/api/api-images.ts'
 import { mounts, ownHeaders, type Question, startApi, verdictOf } from '../../support/api/api-server.ts'
@@ -50,15 +50,6 @@ describe.each(mounts)('an upload at %s', (mount) => {
     expect(reply.headers.get('location')).toMatch(sessionPattern)
   })
 
-  test.each([
-    'digest-algorithm=md5',
-    'mount=sha256:short&from=uploads/source',
-    'mount=&from=uploads/source',
-    'mount=md5:d41d8cd98f00b204e9800998ecf8427e&from=uploads/source',
-  ])('does not begin with ?%s', async (query) => {
-    expect(verdictOf(await server.ask('POST', `${uploads}/?${query}`))).toBe('400 DIGEST_INVALID')
-  })
-
   test('of a whole blob in one request is 201, also if the blob exists', async () => {
     for (let time = 0; time < 2; time += 1) {
       const reply = await server.ask('POST', `${uploads}/?digest=${digest}`, { body: content })
@@ -102,16 +93,13 @@ describe.each(mounts)('an upload at %s', (mount) => {
     expect(replies.map((reply) => reply.status)).toEqual([404, 404, 404, 404])
   })
 
-  test.each(['', '?digest=', '?digest=sha256:short', '?digest=md5:d41d8cd98f00b204e9800998ecf8427e'])(
-    'is not closed by "%s", and stays open',
-    async (query) => {
-      const location = await start()
-      await patch(location, content)
+  test.each(['', '?digest='])('is not closed by "%s", and stays open', async (query) => {
+    const location = await start()
+    await patch(location, content)
 
-      expect(verdictOf(await server.ask('PUT', location + query))).toBe('400 DIGEST_INVALID')
-      expect((await put(location)).status).toBe(201)
-    },
-  )
+    expect(verdictOf(await server.ask('PUT', location + query))).toBe('400 DIGEST_INVALID')
+    expect((await put(location)).status).toBe(201)
+  })
 
   test('ends when its content is not what the digest says', async () => {
     const location = await start()
@@ -132,24 +120,6 @@ describe.each(mounts)('an upload at %s', (mount) => {
     ])
   })
 
-  test.each(['bytes 0-4/12', '4-0', 'x-y', '0', '-4'])('refuses the content range "%s"', async (range) => {
-    const location = await start()
-
-    expect(verdictOf(await patch(location, 'hello', { 'content-range': range }))).toBe('400 BLOB_UPLOAD_INVALID')
-    expect(await rangeOf(location)).toBe('0-0')
-  })
-
-  test.each([
-    ['with a length', () => 'hello'],
-    ['without a length', () => streamOf('hello')],
-  ])('refuses a chunk %s that is not as long as its content range, and appends nothing', async (_, bodyOf) => {
-    const location = await start()
-    const reply = await server.ask('PATCH', location, { body: bodyOf(), headers: { 'content-range': '0-9' } })
-
-    expect(verdictOf(reply)).toBe('400 SIZE_INVALID')
-    expect(await rangeOf(location)).toBe('0-0')
-  })
-
   test('tells how much was received: 0-0 while there is nothing', async () => {
     const location = await start()
     const reply = await server.ask('GET', location)
@@ -160,17 +130,14 @@ describe.each(mounts)('an upload at %s', (mount) => {
     expect(await rangeOf(location)).toBe('0-4')
   })
 
-  test.each([unknownId, 'not-an-id', unknownId.toUpperCase().replaceAll('0', 'A')])(
-    'is unknown with the id %s',
-    async (id) => {
-      const reply = await server.ask('GET', `${uploads}/${id}`)
+  test('is unknown with the id of no upload', async () => {
+    const reply = await server.ask('GET', `${uploads}/${unknownId}`)
 
-      expect([reply.status, reply.json()]).toMatchObject([
-        404,
-        { errors: [{ code: 'BLOB_UPLOAD_UNKNOWN', detail: { id } }] },
-      ])
-    },
-  )
+    expect([reply.status, reply.json()]).toMatchObject([
+      404,
+      { errors: [{ code: 'BLOB_UPLOAD_UNKNOWN', detail: { id: unknownId } }] },
+    ])
+  })
 
   test('that is cancelled answers 204 without a body, and is unknown after that', async () => {
     const location = await start()
