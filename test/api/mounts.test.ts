@@ -123,13 +123,4 @@ describe('a key in the query', () => {
       }
     })
   })
-
-  test('forbids caching the answer and sending its address on', async () => {
-    const reply = await server.ask('GET', `/v2/_catalog?apiKey=${testApiKey}`, { key: 'none' })
-
-    expect([reply.headers.get('cache-control'), reply.headers.get('referrer-policy')]).toEqual([
-      'no-store',
-      'no-referrer',
-    ])
-  })
 })

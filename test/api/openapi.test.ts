@@ -213,10 +213,6 @@ describe('the schema of a parameter accepts what the server accepts, and nothing
     expect(described).toEqual(texts.filter(isAccepted))
   })
 
-  test('artifactType is a string, as spec.md has it', () => {
-    expect(openApi.components.parameters['artifactType']?.schema).toEqual({ type: 'string' })
-  })
-
   test('a manifest requires its descriptors', () => {
     const { ImageManifestUpload, ImageIndexUpload } = openApi.components.schemas
 
@@ -240,21 +236,13 @@ describe('getOpenApi', () => {
     expect(Object.keys(paths).filter((path) => /^\/(?:users|jwks)/.test(path))).toEqual([])
   })
 
-  test('returns the document to anonymous callers, at revision 2.0.2', async () => {
+  test('returns the document to anonymous callers, at revision 2.0.2, with the same bytes each time', async () => {
     const reply = await server.ask('GET', `${api}/openapi.json`, { key: 'none' })
 
     expect(reply.status).toBe(200)
     expect(reply.headers.get('content-type')).toBe('application/json')
     expect(reply.json<typeof openApi>()).toEqual(openApi)
+    expect((await server.ask('GET', `${api}/openapi.json`)).text).toBe(reply.text)
     expect([openApi.openapi, openApi.info.version]).toEqual([expect.stringMatching(/^3\.1\.\d$/), '2.0.2'])
-  })
-
-  test('returns the same bytes again', async () => {
-    const [one, other] = [
-      await server.ask('GET', `${api}/openapi.json`),
-      await server.ask('GET', `${api}/openapi.json`),
-    ]
-
-    expect(one.text).toBe(other.text)
   })
 })

@@ -11,12 +11,8 @@ const ask = (headers: Readonly<Record<string, string>>, asked: ApiServer = serve
   asked.ask(method, '/', { key: 'none', headers })
 
 async function askOnce(settings: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>>) {
-  const own = await startApi(settings)
-  try {
-    return await ask(headers, own)
-  } finally {
-    await own.stop()
-  }
+  await using own = await startApi(settings).then((api) => ({ api, [Symbol.asyncDispose]: api.stop }))
+  return await ask(headers, own.api)
 }
 
 describe('getStartPage', () => {

@@ -1,4 +1,5 @@
-// Statistics are right after every kind of change: random steps of two accounts on the registry and on a small model.
+// Statistics and states of accounts are right after every kind of change: random steps of two accounts on the registry and
+// on a small model, from accounts that were never enabled.
 import { afterAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { api } from '../../support/api/api-server.ts'
@@ -11,12 +12,15 @@ import { around } from '../../support/clocks/gates.ts'
 import { auditStores } from '../../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('statistics')
-const registry = await wireRegistry(temporaryFolder())
+const registries = {
+  on: await wireRegistry(temporaryFolder()),
+  off: await wireRegistry(temporaryFolder(), { settings: { BERTH_ACCOUNTS__AUTO_ENABLE: 'false' } }),
+}
 /** It does not count images. */
 const forgetful = await wireRegistry(temporaryFolder(), {
   wrap: (metadata) => around(metadata, 'accounts', 'changeImageCount', async () => undefined),
 })
-afterAll(() => Promise.all([registry.stop(), forgetful.stop()]))
+afterAll(() => Promise.all([registries.on, registries.off, forgetful].map((one) => one.stop())))
 
 let accounts = 0
 
@@ -34,10 +38,13 @@ const imageCount = async (asker: WiredRegistry) =>
 const seenOperations = new Map<string, number>()
 
 /** After each step: its statuses and both accounts' numbers, as they are and as they should be. */
-async function walk(registry: WiredRegistry, steps: readonly Step[]): Promise<[unknown[], unknown[]]> {
-  const models = [new AccountModel(), new AccountModel()]
+async function walk(
+  registry: WiredRegistry,
+  steps: readonly Step[],
+  autoEnable: 'on' | 'off',
+): Promise<[unknown[], unknown[]]> {
+  const models = [new AccountModel(autoEnable === 'on'), new AccountModel(autoEnable === 'on')]
   const askers = await joinTwo(registry)
-  for (const asker of askers) await asker.ask('POST', `${api}/enable`)
   const [seen, wanted]: [unknown[], unknown[]] = [[], []]
   for (const step of steps) {
     const [asker, model] = [askers[step.who], models[step.who]]
@@ -66,9 +73,10 @@ const step: fc.Arbitrary<Step> = fc.record({
   image: fc.nat(1),
 } as const)
 
-/** Each operation where it is done, and where it is refused for another reason than the account's state. */
+/** Each operation where it is done, and where it is refused; enabling and disabling are repeated, and the last counts. */
 const tour = (
   [
+    'enable',
     'push an index',
     'push a tag',
     'push an index',
@@ -81,42 +89,63 @@ const tour = (
     'delete a manifest',
     'delete a manifest',
     'push a digest',
+    'disable',
+    'disable',
+    'look',
+    'enable',
+    'enable',
+    'look',
     'collect',
   ] as const
 ).map((operation) => ({ operation, who: 0, repository: 0, image: 0 }))
 
 describe('the statistics', () => {
-  test('of two accounts are those of the model after each of many random steps', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), async (steps) => {
-        const [seen, wanted] = await walk(registry, steps)
+  test.each(['on', 'off'] as const)(
+    'of two accounts are those of the model, with accounts.auto_enable %s',
+    async (setting) => {
+      const registry = registries[setting]
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), async (steps) => {
+          const [seen, wanted] = await walk(registry, steps, setting)
 
-        expect(seen).toEqual(wanted)
-      }),
-      { seed, numRuns: 50, examples: [[tour]] },
-    )
-    console.log(
-      `statistics: ${[...seenOperations.values()].reduce((sum, one) => sum + one, 0)} answers of ${seenOperations.size} kinds`,
-    )
-    expect(await auditStores(registry.dataDir)).toEqual([])
-    const seen = [
-      'an index: 201',
-      'an index: 400',
-      'a manifest: 202',
-      'a manifest: 404',
-      'a manifest: 405',
-      'a tag: 404',
-    ]
-    expect(seen.filter((what) => ![...seenOperations.keys()].some((one) => one.endsWith(what)))).toEqual([])
-  }, 50_000)
+          expect(seen).toEqual(wanted)
+        }),
+        { seed, numRuns: 35, examples: [[tour]] },
+      )
+      console.log(
+        `statistics: ${[...seenOperations.values()].reduce((sum, one) => sum + one, 0)} answers of ${seenOperations.size} kinds`,
+      )
+      expect(await auditStores(registry.dataDir)).toEqual([])
+      const seen = [
+        'an index: 201',
+        'an index: 400',
+        'a manifest: 202',
+        'a manifest: 404',
+        'a manifest: 405',
+        'a tag: 404',
+        'look: 403',
+      ]
+      expect(seen.filter((what) => ![...seenOperations.keys()].some((one) => one.endsWith(what)))).toEqual([])
+    },
+    50_000,
+  )
 
   test('control: a registry that does not count is noticed', async () => {
-    const [seen, wanted] = await walk(forgetful, tour)
+    const [seen, wanted] = await walk(forgetful, tour, 'on')
 
-    expect([seen[1], wanted[1]]).toEqual([
+    expect([seen[2], wanted[2]]).toEqual([
       ['push a tag', [201], 0, 0],
       ['push a tag', [201], 1, 0],
     ])
     expect((await auditStores(forgetful.dataDir)).length).toBeGreaterThan(0)
+  })
+
+  test('control: a model with the other setting does not fit', async () => {
+    const [seen, wanted] = await walk(registries.on, [{ operation: 'look', who: 0, repository: 0, image: 0 }], 'off')
+
+    expect([seen[0], wanted[0]]).toEqual([
+      ['look', [200], 0, 0],
+      ['look', [403], 0, 0],
+    ])
   })
 })

@@ -1,5 +1,6 @@
 // What "enabled" means, decisions.md 4: never enabled -> enabled <-> disabled. Made from the route table.
 import { afterAll, describe, expect, test } from 'bun:test'
+import { pushApiImage, startUpload } from '../../support/api/api-images.ts'
 import { type ApiServer, api, startApi } from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
 import {
@@ -11,7 +12,7 @@ import {
   operations,
 } from '../../support/api/route-examples.ts'
 import { askedBy } from '../../support/api/wired-registry.ts'
-import { countRows } from '../../support/stores/store-audit.ts'
+import { auditStores, countRows } from '../../support/stores/store-audit.ts'
 import { openMetadataOf } from '../../support/stores/test-stores.ts'
 
 const refused = {
@@ -49,14 +50,7 @@ test('the tables have all routes in them, both mounts and HEAD', () => {
 describe.each(autoEnable)('with accounts.auto_enable %s', (setting) => {
   const server = servers[setting]
 
-  test.each(named)('an enabled account is served: %s', async (_, operation) => {
-    const { person, user } = await joinNewAccount(server)
-    await person.ask('POST', `${api}/enable`)
-    const stock = await fillStock(person, 'team/app', { user, apiKeyName: 'test' })
-
-    expect((await askFor(person, operation, stock)).status).toBe(exampleOf(operation.route).status)
-  })
-
+  // ../rights/rights-table.test.ts shows that an enabled one is served.
   test.each(named)('a disabled account is refused all of the registry, and nothing else: %s', async (_, operation) => {
     const { person, user } = await joinNewAccount(server)
     await person.ask('POST', `${api}/enable`)
@@ -111,10 +105,11 @@ describe('an account that was never enabled', () => {
 
 test('a suspended account is refused like a disabled one, and its users cannot enable it', async () => {
   const { person, account } = await joinNewAccount(servers.on)
-  expect((await person.ask('GET', '/v2/_catalog')).status).toBe(200)
+  const look = async () => (await person.ask('GET', '/v2/_catalog')).text
+  const statusOf = async (verb: string) => (await person.ask('POST', `${api}/${verb}`)).status
+  expect(JSON.parse(await look())).toEqual({ repositories: [] })
   const metadata = await openMetadataOf(servers.on.dataDir)
   await metadata.accounts.suspend(account)
-  const look = async () => (await person.ask('GET', '/v2/_catalog')).text
 
   expect(await look()).toBe(JSON.stringify(refused))
   for (const [verb, status] of [
@@ -122,31 +117,57 @@ test('a suspended account is refused like a disabled one, and its users cannot e
     ['disable', 200],
     ['enable', 403],
   ] as const) {
-    expect([verb, (await person.ask('POST', `${api}/${verb}`)).status]).toEqual([verb, status])
-    expect(await look()).toBe(JSON.stringify(refused))
+    expect([verb, await statusOf(verb), await look()]).toEqual([verb, status, JSON.stringify(refused)])
   }
   expect((await person.ask('GET', `${api}/stats`)).status).toBe(200)
 
   await metadata.accounts.resume(account)
   await metadata.close()
   expect(await look()).toBe(JSON.stringify(refused))
-  expect((await person.ask('POST', `${api}/enable`)).status).toBe(200)
-  expect((await person.ask('GET', '/v2/_catalog')).status).toBe(200)
+  expect([await statusOf('enable'), JSON.parse(await look())]).toEqual([200, { repositories: [] }])
 })
 
-describe('a disabled account', () => {
-  test('is reported as disabled only to callers with the right to the operation', async () => {
-    const { person, account } = await joinNewAccount(servers.on)
-    const reader = askedBy(
-      servers.on,
-      await addPerson(servers.on, { name: 'states-reader', roles: ['reader'], account }),
-    )
-    await person.ask('POST', `${api}/disable`)
-    const [pull, push] = [
-      await reader.ask('GET', '/v2/app/manifests/v1'),
-      await reader.ask('POST', '/v2/app/blobs/uploads/'),
-    ]
+test('an account is reported as disabled only to callers with the right to the operation', async () => {
+  const { person, account } = await joinNewAccount(servers.on)
+  const reader = askedBy(servers.on, await addPerson(servers.on, { name: 'states-reader', roles: ['reader'], account }))
+  await person.ask('POST', `${api}/disable`)
+  const [pull, push] = [
+    await reader.ask('GET', '/v2/app/manifests/v1'),
+    await reader.ask('POST', '/v2/app/blobs/uploads/'),
+  ]
 
-    expect([pull.json(), push.json()]).toMatchObject([refused, { msg: 'requested access to the resource is denied' }])
+  expect([pull.json(), push.json()]).toMatchObject([refused, { msg: 'requested access to the resource is denied' }])
+})
+
+test('nothing is lost by disabling and enabling: manifests, tags, blobs, referrers and open uploads', async () => {
+  const registry = servers.on
+  const image = await pushApiImage(registry, 'kept/app', 'v1', { layers: ['a layer'] })
+  const signature = await pushApiImage(registry, 'kept/app', 'signature', {
+    subject: image.descriptor,
+    artifactType: 'application/x.signature',
   })
+  const upload = await startUpload(registry, 'kept/app')
+  await registry.ask('PATCH', upload, { body: 'half of it' })
+  const paths = [
+    '/v2/_catalog',
+    '/v2/kept/app/tags/list',
+    '/v2/kept/app/manifests/v1',
+    `/v2/kept/app/manifests/${signature.digest}`,
+    `/v2/kept/app/referrers/${image.digest}`,
+    `/v2/kept/app/blobs/${(JSON.parse(image.bytes) as { layers: { digest: string }[] }).layers[0]?.digest}`,
+    upload,
+  ]
+  const look = () => Promise.all(paths.map((path) => registry.ask('GET', path)))
+  const tell = (replies: Awaited<ReturnType<typeof look>>) =>
+    replies.map(({ status, text, headers }) => [status, text, headers.get('etag'), headers.get('range')])
+  const before = tell(await look())
+
+  await registry.ask('POST', `${api}/disable`)
+  const between = tell(await look())
+  await registry.ask('POST', `${api}/enable`)
+
+  expect(before.map(([status]) => status)).toEqual([200, 200, 200, 200, 200, 200, 204])
+  expect(between.map(([status]) => status)).toEqual(paths.map(() => 403))
+  expect(tell(await look())).toEqual(before)
+  expect(await auditStores(registry.dataDir)).toEqual([])
 })

@@ -146,23 +146,21 @@ describe('the address', () => {
   })
 })
 
-describe('a configuration', () => {
-  const bucket = { BERTH_STORAGE__S3__BUCKET: 'layers', BERTH_STORAGE__REDIRECT: 'true' }
+const bucket = { BERTH_STORAGE__S3__BUCKET: 'layers', BERTH_STORAGE__REDIRECT: 'true' }
+const hour = { BERTH_GARBAGE__QUARANTINE: '1h' }
 
-  test.each([
-    ['that leads nowhere is refused', { BERTH_STORAGE__REDIRECT: 'true' }, 'storage.redirect needs storage.s3.bucket'],
-    [
-      'whose addresses outlive the bytes is refused',
-      { ...bucket, BERTH_STORAGE__REDIRECT_LIFETIME: '2h', BERTH_GARBAGE__QUARANTINE: '1h' },
-      'garbage.quarantine must be at least storage.redirect_lifetime',
-    ],
-  ])('%s', (_, settings, words) => {
-    expect(() => readConfig(undefined, settings)).toThrow(words)
-  })
+test.each([
+  ['storage.redirect needs storage.s3.bucket', { BERTH_STORAGE__REDIRECT: 'true' }],
+  [
+    'garbage.quarantine must be at least storage.redirect_lifetime',
+    { ...bucket, ...hour, BERTH_STORAGE__REDIRECT_LIFETIME: '2h' },
+  ],
+])('a configuration is refused: %s', (words, settings) => {
+  expect(() => readConfig(undefined, settings)).toThrow(words)
+})
 
-  test('whose addresses end with the quarantine is taken', () => {
-    const ages = { BERTH_STORAGE__REDIRECT_LIFETIME: '1h', BERTH_GARBAGE__QUARANTINE: '1h' }
+test('a configuration whose addresses end with the quarantine is accepted', () => {
+  const settings = { ...bucket, ...hour, BERTH_STORAGE__REDIRECT_LIFETIME: '1h' }
 
-    expect(readConfig(undefined, { ...bucket, ...ages }).redirect).toBe(true)
-  })
+  expect(readConfig(undefined, settings).redirect).toBe(true)
 })

@@ -2,7 +2,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { digestOf, pushApiImage, pushBlob } from '../../support/api/api-images.ts'
 import { mounts, ownHeaders, startApi, verdictOf } from '../../support/api/api-server.ts'
-import { loseBlobs } from '../../support/stores/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -108,16 +107,6 @@ describe('a blob', () => {
     const path = `/v2/${name}/blobs/${await pushBlob(server, name, '')}`
 
     expect((await server.ask('GET', path, { headers: { range: 'bytes=0-0' } })).status).toBe(416)
-  })
-
-  test('whose bytes are lost is 404, without their length', async () => {
-    const own = await startApi()
-    await pushBlob(own, 'app', content)
-    loseBlobs(own.dataDir)
-    const reply = await own.ask('GET', `/v2/app/blobs/${digest}`)
-    await own.stop()
-
-    expect([verdictOf(reply), reply.headers.get('docker-content-digest')]).toEqual(['404 BLOB_UNKNOWN', null])
   })
 })
 

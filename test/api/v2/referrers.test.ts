@@ -1,6 +1,6 @@
 // getImageDigestReferrers: spec.md 2, 4 (rule 3) and 7; distribution-spec end-12a, end-12b. What an entry
 // contains is held by ../../conformance.
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Descriptor, indexOf, ociIndex, pushApiImage, putManifest } from '../../support/api/api-images.ts'
 import { mounts, ownHeaders, type Reply, startApi, verdictOf } from '../../support/api/api-server.ts'
 
@@ -104,17 +104,12 @@ describe('more referrers than 4 MiB can describe', () => {
   const filler = 'é'.repeat(450_000)
   const pushed: string[] = []
 
-  test('can be pushed', async () => {
+  beforeAll(async () => {
     for (let number = 0; number < 6; number += 1) {
-      const parts = {
-        subject: subject.descriptor,
-        artifactType: 'application/large',
-        annotations: { filler, number: `${number}` },
-      }
+      const annotations = { filler, number: `${number}` }
+      const parts = { subject: subject.descriptor, artifactType: 'application/large', annotations }
       pushed.push((await pushApiImage(server, large, `r${number}`, parts)).digest)
     }
-
-    expect(pushed.length).toBe(6)
   })
 
   test.each(mounts)('come in pages below 4 MiB, which Links of the same mount join, at %s', async (mount) => {

@@ -16,6 +16,7 @@ export const operations = [
   'delete a manifest',
   'delete an index',
   'collect',
+  'look',
   'disable',
   'enable',
 ] as const
@@ -34,8 +35,13 @@ interface ModelRepository {
 
 /** One account. `take` gives the statuses that the step must have, and does it. */
 export class AccountModel {
-  #isEnabled = true
+  #state: 'never' | 'enabled' | 'disabled' = 'never'
+  readonly #isEnabledByUse: boolean
   readonly #repositories = new Map<number, ModelRepository>()
+
+  constructor(isEnabledByUse: boolean) {
+    this.#isEnabledByUse = isEnabledByUse
+  }
 
   get imageCount(): number {
     return [...this.#repositories.values()].filter(({ manifests }) => manifests.size > 0).length
@@ -44,10 +50,11 @@ export class AccountModel {
   take({ operation, repository, image }: Step): readonly number[] {
     if (operation === 'collect') return []
     if (operation === 'disable' || operation === 'enable') {
-      this.#isEnabled = operation === 'enable'
+      this.#state = `${operation}d`
       return [200]
     }
-    if (!this.#isEnabled) return operation === 'push two at once' ? [403, 403] : [403]
+    if (this.#state === 'never' && this.#isEnabledByUse) this.#state = 'enabled'
+    if (this.#state !== 'enabled') return operation === 'push two at once' ? [403, 403] : [403]
     return this.#change(operation, this.#repositories.get(repository), repository, image)
   }
 
@@ -76,6 +83,8 @@ export class AccountModel {
         return [400]
       case 'upload only':
         return [201]
+      case 'look':
+        return [200]
       case 'delete a tag':
         return [its.tags.delete(`tag-${image % 2}`) ? 202 : 404]
       case 'delete a manifest':
@@ -140,6 +149,8 @@ export async function takeStep(
       return remove(image(number).digest)
     case 'delete an index':
       return remove(index(number).digest)
+    case 'look':
+      return statusesOf([await server.ask('GET', '/v2/_catalog')])
     case 'disable':
     case 'enable':
       return statusesOf([await server.ask('POST', `${api}/${operation}`)])

@@ -1,8 +1,7 @@
 // Damages the stores of a running server from outside, as a broken disk or an operator's mistake would.
 import { Database } from 'bun:sqlite'
-import { closeSync, fstatSync, openSync, renameSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { listFiles } from './store-audit.ts'
 
 /** Runs SQL on the metadata store behind the server's back. */
 export function damageMetadata(dataDir: string, sql: string): void {
@@ -38,10 +37,4 @@ export function moveBlobsAway(dataDir: string): { moveBack(): void } {
   const folder = join(dataDir, 'blobs')
   renameSync(folder, `${folder}-away`)
   return { moveBack: () => renameSync(`${folder}-away`, folder) }
-}
-
-/** Removes the bytes of every blob; their rows stay. */
-export function loseBlobs(dataDir: string): void {
-  const root = join(dataDir, 'blobs')
-  for (const file of listFiles(dataDir)) unlinkSync(join(root, file.slice(-2), file))
 }
