@@ -1,4 +1,4 @@
-import { isGeneratedKey } from '../identity/api-keys.ts'
+import { isGeneratedKey } from '../identity/api-key-secrets.ts'
 import type { Attempt, AttemptLimits } from '../identity/failure-limits.ts'
 import { isOver } from '../identity/tokens.ts'
 import { fingerprintOf } from '../lib/hashing.ts'

@@ -1,4 +1,3 @@
-import { hashHex } from '../lib/hashing.ts'
 import { formatTime } from '../lib/quantities.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { ApiKey, ApiKeys, KeyLimits } from '../ports/api-keys.ts'
@@ -7,6 +6,7 @@ import type { Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { RowId } from '../ports/row-id.ts'
 import type { User } from '../ports/users.ts'
+import { generateApiKey, hashApiKey } from './api-key-secrets.ts'
 import type { KeyName } from './names.ts'
 import { allRights, unlimitedRightsOf } from './rights.ts'
 import { type UserCheck, userUnknown } from './users.ts'
@@ -115,22 +115,4 @@ export class KeyUseRecorder {
     this.#pending.clear()
     await this.#apiKeys.recordUses(ids)
   }
-}
-
-/** 256 random bits cannot be guessed, so a fast hash is enough to protect the stored key. */
-export function generateApiKey(): string {
-  const secret = crypto.getRandomValues(new Uint8Array(32))
-  return `berth_${Buffer.from(secret).toString('base64url')}`
-}
-
-const generatedKey = /^berth_[A-Za-z0-9_-]{43}$/
-
-/** Whether a secret has the form of the keys that this service creates. */
-export function isGeneratedKey(secret: string): boolean {
-  return generatedKey.test(secret)
-}
-
-/** The hash that is stored instead of the key. */
-export function hashApiKey(key: string): string {
-  return hashHex('sha256', key)
 }

@@ -1,7 +1,7 @@
 import type { ApiKeys } from '../ports/api-keys.ts'
 import type { RowId } from '../ports/row-id.ts'
 import type { User, Users } from '../ports/users.ts'
-import { generateApiKey, hashApiKey } from './api-keys.ts'
+import { generateApiKey, hashApiKey } from './api-key-secrets.ts'
 import { presetKeyName } from './names.ts'
 import { hashPassword, isPassword } from './passwords.ts'
 

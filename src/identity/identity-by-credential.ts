@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { hasJwtShape } from '../lib/jwt.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CachingIdentity, Credential, Origin, Principal } from '../ports/identity.ts'
-import { isGeneratedKey } from './api-keys.ts'
+import { isGeneratedKey } from './api-key-secrets.ts'
 import type { CachedIdentity, CachedPrincipal } from './cached-identity.ts'
 import { isScopedToken } from './scoped-tokens.ts'
 

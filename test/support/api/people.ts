@@ -1,5 +1,5 @@
 // Users beside the administrator, written into the metadata store as an operator's command would write them.
-import { hashApiKey } from '../../../src/identity/api-keys.ts'
+import { hashApiKey } from '../../../src/identity/api-key-secrets.ts'
 import type { KeyLimits } from '../../../src/ports/api-keys.ts'
 import { openMetadataOf } from '../stores/test-stores.ts'
 import { type ApiServer, identity } from './api-server.ts'

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
-import { hashApiKey } from '../../../src/identity/api-keys.ts'
+import { hashApiKey } from '../../../src/identity/api-key-secrets.ts'
 import { testNeeding } from '../../support/basics/needs.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import {

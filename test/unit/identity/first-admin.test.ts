@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { hashApiKey } from '../../../src/identity/api-keys.ts'
+import { hashApiKey } from '../../../src/identity/api-key-secrets.ts'
 import { type AdminPreset, createFirstKey, ensureAdmin } from '../../../src/identity/first-admin.ts'
 import { isPassword } from '../../../src/identity/passwords.ts'
 import type { User } from '../../../src/ports/users.ts'
