@@ -177,7 +177,7 @@ export const settingsTable = {
   uploadIdleMs: setting(
     'garbage.upload_idle',
     duration('24h', '1m'),
-    'An unfinished upload that received no request for this long is removed.',
+    'An unfinished upload to which no client has written for this long is removed.',
   ),
   uploadMaxMs: setting(
     'garbage.upload_max_age',

@@ -39,7 +39,7 @@ export function addGcCommand(program: Command): void {
     )
     .option(
       '--upload-idle <duration>',
-      'remove unfinished uploads that received no request for this long (default: the setting garbage.upload_idle)',
+      'remove unfinished uploads to which no client has written for this long (default: the setting garbage.upload_idle)',
       parseAge,
     )
     .option('--sweep', 'also search the whole blob store for orphaned objects, and move them to the trash')
