@@ -47,7 +47,7 @@ describe('secrets', () => {
       await runWith(`${password}\n${password}`, 'user passwd bob --password-stdin'),
     ]
     const hash = (await hashOf('bob')) ?? ''
-    expect(await hasPassword('bob')).toBe(true)
+    expect([await hasPassword('bob'), await hasPassword('eve')]).toEqual([true, true])
     for (const words of [
       ...['user list', 'user disable eve', 'user enable eve', 'user roles eve reader', 'key list bob'],
       ...['account list', 'account show home', 'signing-key list'],

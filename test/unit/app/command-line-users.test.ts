@@ -58,13 +58,6 @@ describe('berth user add', () => {
     expect((await users()).map(({ account }) => account)).toEqual(['home', 'home'])
   })
 
-  test('reads a password from standard input', async () => {
-    const { runWith, users } = await openUsers()
-    const { exitCode, stderr } = await runWith(`${password}\n`, 'user add bob --account home --password-stdin')
-    expect([exitCode, stderr.includes('without a password')]).toEqual([0, false])
-    expect((await users()).map(({ hasPassword }) => hasPassword)).toEqual([true])
-  })
-
   test('warns of roles that have no rights, and of no roles at all', async () => {
     const { run } = await openUsers({ BERTH_IDENTITY__ROLES: 'builder=push' })
     const { exitCode, stderr } = await run('user add bob --account home --role builder --role x')

@@ -1,7 +1,7 @@
 // The JSON bodies of requests. What each field may hold over HTTP: test/api/identity.
 import { describe, expect, test } from 'bun:test'
 import type { Exchange } from '../../../src/http/exchange.ts'
-import { jsonBody, readJson, readSmallBody } from '../../../src/http/json-body.ts'
+import { jsonBody, readJson } from '../../../src/http/json-body.ts'
 import type { SchemaName } from '../../../src/http/openapi/schemas.ts'
 import { openBody } from '../../../src/http/request-body.ts'
 import { RegistryRefusal } from '../../../src/oci/errors.ts'
@@ -133,10 +133,4 @@ describe('a JSON body', () => {
       reason: 'must have at most 64 entries',
     })
   })
-})
-
-test('a small body of another type is read as its bytes', async () => {
-  const type = 'application/x-www-form-urlencoded'
-  const bytes = await readSmallBody(exchangeOf({ content: 'a=1', headers: { 'content-type': type } }), bytesMax, type)
-  expect(new TextDecoder().decode(bytes)).toBe('a=1')
 })
