@@ -5,7 +5,7 @@ import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { describeNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
-import { imageOf, PatientClient, type Step, steps } from '../support/clients/patient-client.ts'
+import { imageOf, PatientClient } from '../support/clients/patient-client.ts'
 import { ask } from '../support/clients/registry-client.ts'
 import { type Moment, PostgresProxy } from '../support/postgres/postgres-proxy.ts'
 import { type PostgresServer, postgres, startPostgres } from '../support/postgres/postgres-server.ts'
@@ -22,9 +22,6 @@ const settings = {
   BERTH_GARBAGE__EVERY: '0s',
 }
 
-/** How the requests that were hit were answered at first. */
-type Tally = Map<Step, Map<string, number>>
-
 let server: PostgresServer
 let url: string
 let proxy: PostgresProxy
@@ -33,7 +30,6 @@ let client: PatientClient
 let seed = 0
 const dataDir = temporaryFolder()
 const cutStatements: string[] = []
-const tallies: Record<Moment, Tally> = { before: new Map(), after: new Map() }
 
 function nextImage() {
   seed += 1
@@ -45,31 +41,12 @@ async function pushCutAt(at: number, moment: Moment): Promise<boolean> {
   // All connections are there, so that a push has the same statements each time.
   await client.push(nextImage())
   const cutsBefore = proxy.cuts
-  const hits = new Map<Step, string>()
   proxy.cutAt(at, moment)
-  await client.push(nextImage(), (step, answer) => {
-    if (proxy.cuts === cutsBefore || hits.size > 0) return
-    hits.set(step, answer)
-    cutStatements.push(`${moment} ${proxy.statements[at - 1]}`)
-    const tally = tallies[moment].get(step) ?? new Map<string, number>()
-    tallies[moment].set(step, tally.set(answer, (tally.get(answer) ?? 0) + 1))
-  })
+  await client.push(nextImage())
+  const isCut = proxy.cuts > cutsBefore
+  if (isCut) cutStatements.push(`${moment} ${proxy.statements[at - 1]}`)
   proxy.cutAt(undefined)
-  return proxy.cuts > cutsBefore
-}
-
-function printTable(): void {
-  const cell = (moment: Moment, step: Step) =>
-    [...(tallies[moment].get(step) ?? [])].map(([answer, count]) => `${count} x ${answer}`).join(', ')
-  const lines = steps.map((step) => `  ${step.padEnd(10)}${cell('before', step).padEnd(24)}${cell('after', step)}`)
-  const commits = cutStatements.filter((statement) => statement.endsWith('COMMIT')).length
-  console.log(
-    [
-      `postgres cuts: ${proxy.cuts} cuts (${commits} at COMMIT), ${client.acknowledged} pushes acknowledged; first answers`,
-      `  ${'request'.padEnd(10)}${'cut before'.padEnd(24)}cut after`,
-      ...lines,
-    ].join('\n'),
-  )
+  return isCut
 }
 
 function cuts(): void {
@@ -109,7 +86,8 @@ function cuts(): void {
   }
 
   test('nothing that was acknowledged is lost, and the stores are sound', async () => {
-    printTable()
+    const commits = cutStatements.filter((statement) => statement.endsWith('COMMIT')).length
+    console.log(`postgres cuts: ${proxy.cuts} (${commits} at COMMIT), ${client.acknowledged} pushes acknowledged`)
     expect(await client.findLosses()).toEqual([])
     expect(await auditPostgres(url, dataDir)).toEqual([])
     expect(berth.output()).not.toContain('"level":"error"')

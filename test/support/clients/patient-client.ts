@@ -3,9 +3,8 @@
 import { digestOf, generatedBytes, seededRandom } from '../basics/generated-bytes.ts'
 import { ask, checkBlob, manifestOfBlobs, putManifest, type Target } from './registry-client.ts'
 
-/** One request of a push, by its name in tables. */
-export type Step = 'config' | 'session' | 'chunk' | 'close' | 'manifest'
-export const steps: readonly Step[] = ['config', 'session', 'chunk', 'close', 'manifest']
+/** One request of a push. */
+type Step = 'config' | 'session' | 'chunk' | 'close' | 'manifest'
 
 export interface Image {
   readonly repository: string
@@ -50,14 +49,14 @@ export class PatientClient {
     return this.#acknowledged.length
   }
 
-  /** Request by request, each until it succeeds. `onAnswer` is called with each answer. */
-  async push(image: Image, onAnswer: (step: Step, answer: string) => void = () => undefined): Promise<void> {
+  /** Request by request, each until it succeeds. */
+  async push(image: Image): Promise<void> {
     try {
-      for await (const [step, answer] of this.#pushSteps(image)) onAnswer(step, answer)
+      for await (const _ of this.#pushSteps(image));
     } catch (error) {
       if (!(error instanceof SessionBusy)) throw error
       this.#count('416 (busy)')
-      await this.push(image, onAnswer)
+      await this.push(image)
       return
     }
     this.#acknowledged.push(image)
