@@ -63,6 +63,12 @@ async function walk(opened: OpenedBlobStore, steps: readonly { readonly act: str
     writer = await store.openWriter(key, state)
     bytes = flushed = recorded
   }
+  // Every second upload ends with a request that is rejected first: more bytes than a batch come, and are rolled back.
+  if (steps.length % 2 === 1) {
+    await writer.write(generatedBytes(600_000))
+    await writer.rollBack()
+    bytes = flushed
+  }
   const { key: name, leftovers } = await writer.complete()
   await writer.close()
 
