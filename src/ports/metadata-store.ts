@@ -27,6 +27,7 @@ export interface Tables {
 
 /**
  * The metadata store. A change by a method outside of `transaction` is atomic, and durable when the method resolves.
+ * Others may see it shortly before that; `flush` is for a caller that acknowledges what it has only read.
  * All servers see the same data: a read that begins after a write has resolved sees the write. If the engine fails, a
  * method rejects with `Unavailable`, with the engine's error as the cause.
  *
@@ -46,8 +47,14 @@ export interface MetadataStore extends Tables {
    * `work` may run several times, because an engine can ask for a repetition. So it must have no effects except on the
    * tables that it gets, and must wait for nothing else: no blob store, no network, no clock. After a lost connection
    * it may be unknown whether the transaction was committed; then this rejects with `Unavailable`.
+   *
+   * With `mayBeLost` it may resolve before it is durable: a power failure can undo it, but only together with everything
+   * that was committed later.
    */
-  transaction<T>(work: (tables: Tables) => Promise<T>): Promise<T>
+  transaction<T>(work: (tables: Tables) => Promise<T>, options?: { readonly mayBeLost?: boolean }): Promise<T>
+
+  /** Resolves when every row that a read has returned so far is durable. */
+  flush(): Promise<void>
 
   /** Milliseconds since 1970 by the clock of the store, which all servers share. */
   now(): Promise<number>

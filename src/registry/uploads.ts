@@ -31,6 +31,7 @@ import type { WaitingSlot } from './upload-writers.ts'
 
 export interface UploadNeeds extends TurnNeeds {
   readonly clock: Clock
+  readonly metadata: TurnNeeds['metadata'] & Pick<MetadataStore, 'flush'>
   readonly settings: TurnNeeds['settings'] & SessionLimits
 }
 
@@ -53,11 +54,13 @@ export async function startUpload(needs: UploadNeeds, owner: UploadOwner, turn: 
   if (needs.disk.isLow()) throw new RegistryRefusal('disk-low')
   const id = crypto.randomUUID() as string as UploadId
   const key = clock.freshId() as StorageKey
-  return metadata.transaction(async (tables) => {
+  const open = async (tables: Tables): Promise<Upload> => {
     const repository = await tables.repositories.ensure(owner)
     if (turn === 'free') await checkSessionLimits(tables, repository, owner.subject, settings)
     return tables.uploads.create(repository, owner.subject, id, key, turn === 'ours' ? turnMs : 0)
-  })
+  }
+  // A session without bytes is worth nothing: after a power failure the client opens another one.
+  return metadata.transaction(open, { mayBeLost: true })
 }
 
 /**
@@ -199,7 +202,7 @@ export async function finishUpload(
     for (;;) {
       await releaseFormerTurn(needs, id)
       const state = await metadata.uploads.find(owner, id)
-      if (state !== undefined && 'done' in state && state.done === digest) return
+      if (state !== undefined && 'done' in state && state.done === digest) return await metadata.flush()
       const { open, closing } = requireOpen(state, id)
       const writer = writers.find(id)
       if ((writer === undefined ? closing : writer.closing) !== digest) {

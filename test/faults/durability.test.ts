@@ -29,9 +29,10 @@ function canTrace(): Need {
 }
 
 /** The files and folders that a process syncs while `act` runs, in order, each in the data folder. */
-async function syncedBy(berth: BerthProcess, act: () => Promise<unknown>): Promise<string[]> {
+async function syncedBy(berth: BerthProcess, act: () => Promise<unknown>, fault?: string): Promise<string[]> {
   const log = join(temporaryFolder(), 'trace')
-  const tracer = Bun.spawn(['strace', '-f', '-y', '-e', 'trace=fsync,fdatasync', '-o', log, '-p', String(berth.pid)], {
+  const traced = ['-e', 'trace=fsync,fdatasync', ...(fault === undefined ? [] : ['-e', `inject=${fault}`])]
+  const tracer = Bun.spawn(['strace', '-f', '-y', ...traced, '-o', log, '-p', String(berth.pid)], {
     stdout: 'ignore',
     stderr: 'pipe',
   })
@@ -101,6 +102,18 @@ describe('before it is acknowledged', () => {
     const synced = await syncedBy(berth, () => expectStatus(201, putManifest(berth, 'durable/app', 'two', bytes)))
 
     expect(synced).toContain('metadata.sqlite-wal')
+  })
+
+  testNeeding(canTrace(), 'a manifest whose rows cannot be synced is refused; the next push is accepted', async () => {
+    await pushImage(berth, 'durable/app', 'one', [])
+    const bytes = manifestOfBlobs(generatedBytes(40, 5), [])
+    await pushBlob(berth, 'durable/app', generatedBytes(40, 5))
+    const put = () => putManifest(berth, 'durable/app', 'three', bytes)
+
+    await syncedBy(berth, () => expectStatus(503, put()), 'fdatasync:error=EIO')
+    const synced = await syncedBy(berth, () => expectStatus(201, put()))
+
+    expect(synced).toContain('metadata.sqlite')
   })
 })
 

@@ -41,11 +41,17 @@ export interface Queryable {
 export interface Database extends Queryable {
   readonly engine: 'sqlite' | 'postgres'
 
-  /** Commits if `work` resolves, and rolls back if it rejects. PostgreSQL may run `work` again after a serialization failure. */
-  transaction<T>(work: (queries: Queryable) => Promise<T>): Promise<T>
+  /**
+   * Commits if `work` resolves, and rolls back if it rejects. PostgreSQL may run `work` again after a serialization failure.
+   * With `mayBeLost`, an engine need not wait until the commit is on the disk.
+   */
+  transaction<T>(work: (queries: Queryable) => Promise<T>, options?: { readonly mayBeLost?: boolean }): Promise<T>
 
   /** Reads that all see the same moment, however long they take. Writers do not wait for them. */
   snapshot<T>(work: (queries: Queryable) => Promise<T>): Promise<T>
+
+  /** Resolves when every committed row that a read has returned is durable. */
+  flush(): Promise<void>
 
   hasTable(name: string): Promise<boolean>
 

@@ -73,6 +73,9 @@ export class PostgresDatabase implements Database {
     return this.#withSession((session) => transact(session, begin, work, true))
   }
 
+  /** Rows become visible after their COMMIT has waited for the disk. */
+  async flush(): Promise<void> {}
+
   async hasTable(name: string): Promise<boolean> {
     return (await this.first('SELECT 1 AS found WHERE to_regclass($1) IS NOT NULL', [name])) !== undefined
   }

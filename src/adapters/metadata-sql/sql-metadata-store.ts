@@ -97,8 +97,12 @@ export class SqlMetadataStore extends SqlTables implements MetadataStore {
     return copyRows(source.#database, this.#database, move)
   }
 
-  transaction<T>(work: (tables: Tables) => Promise<T>): Promise<T> {
-    return this.#database.transaction((queries) => work(new SqlTables(queries)))
+  transaction<T>(work: (tables: Tables) => Promise<T>, options?: { readonly mayBeLost?: boolean }): Promise<T> {
+    return this.#database.transaction((queries) => work(new SqlTables(queries)), options)
+  }
+
+  flush(): Promise<void> {
+    return this.#database.flush()
   }
 
   async now(): Promise<number> {

@@ -23,31 +23,32 @@ const logBytesMax = 16 * 1024 * 1024
 /** How long a statement waits for another process (`berth gc` beside a server). */
 const busyTimeoutMs = 5_000
 
-/**
- * One connection to SQLite. Its calls are synchronous; the promises are there for the interface.
- *
- * Every commit reaches the disk before it is acknowledged: `synchronous=FULL` is set on each connection and checked, because
- * an existing database in WAL mode is otherwise opened with NORMAL, which loses acknowledged commits in a power cut.
- */
+/** `commit`: COMMIT returns when the commit is on the disk. `caller`: the caller syncs the write-ahead log (`SqliteLogFile`). */
+export type SyncedBy = 'commit' | 'caller'
+
+/** One connection to SQLite. Its calls are synchronous; the promises are there for the interface. */
 export class SqliteConnection implements Queryable {
   readonly #sqlite: Sqlite
   readonly #statements = new Map<string, Statement>()
 
-  constructor(path: string) {
+  constructor(path: string, syncedBy: SyncedBy = 'commit') {
     this.#sqlite = attempt(() => new Sqlite(path, { create: true, readwrite: true }))
-    attempt(() => this.#configure())
+    attempt(() => this.#configure(syncedBy))
   }
 
-  #configure(): void {
+  /** The settings are set and checked. The defaults differ between builds of SQLite, and lose acknowledged commits. */
+  #configure(syncedBy: SyncedBy): void {
     this.#sqlite.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     this.#sqlite.run('PRAGMA journal_mode = WAL')
-    this.#sqlite.run('PRAGMA synchronous = FULL')
+    // In WAL mode, NORMAL differs from FULL in one point: COMMIT does not sync the log. A checkpoint still does.
+    this.#sqlite.run(`PRAGMA synchronous = ${syncedBy === 'commit' ? 'FULL' : 'NORMAL'}`)
     this.#sqlite.run('PRAGMA foreign_keys = ON')
     this.#sqlite.run('PRAGMA cache_size = -65536')
     // The log grows while another process reads for a long time. This makes it small again.
     this.#sqlite.run(`PRAGMA journal_size_limit = ${logBytesMax}`)
     const settings = ['journal_mode', 'synchronous', 'foreign_keys'].map((name) => this.#pragma(name))
-    if (String(settings) !== 'wal,2,1') throw new Error(`SQLite did not accept our settings: ${String(settings)}`)
+    if (String(settings) !== `wal,${syncedBy === 'commit' ? 2 : 1},1`)
+      throw new Error(`SQLite did not accept our settings: ${String(settings)}`)
   }
 
   #pragma(name: string): unknown {
@@ -81,6 +82,13 @@ export class SqliteConnection implements Queryable {
   /** Changes with every commit of another connection. Inside a transaction it is the version of the snapshot. */
   dataVersion(): unknown {
     return this.firstNow<{ data_version: unknown }>('PRAGMA data_version', [])?.data_version
+  }
+
+  /** Copies the whole log into the database file and syncs both. Fails if a reader still needs an older state of the file. */
+  checkpoint(): void {
+    const done = this.firstNow<{ log: number; checkpointed: number }>('PRAGMA wal_checkpoint(PASSIVE)', [])
+    if (done !== undefined && done.log === done.checkpointed) return
+    throw new Unavailable('metadata-store', { cause: new Error('a reader keeps the log from being copied') })
   }
 
   /** BEGIN and COMMIT. They are synchronous, so that their errors are caught where the caller stands. */

@@ -1,7 +1,9 @@
 import { SerialQueue, type TaskQueue } from '../../lib/serial-queue.ts'
+import { Unavailable } from '../../oci/errors.ts'
 import type { Database, Queryable, Row, Value } from './database.ts'
 import { RowCache } from './row-cache.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
+import { SqliteLogFile } from './sqlite-log-file.ts'
 
 /**
  * SQLite in this process, over two connections. One writes, one transaction at a time. The other one reads, so it never sees
@@ -15,6 +17,10 @@ import { SqliteConnection } from './sqlite-connection.ts'
  * The snapshot ends before the commit, not after it. At a commit, SQLite copies its log into the database as far as no reader
  * needs the log, and begins the log again once all of it is copied. With a reader at every commit the log would grow forever.
  *
+ * Commits. A COMMIT makes rows visible, and a change is acknowledged when they are also durable. In between, `SqliteLogFile`
+ * syncs the write-ahead log, and the next transactions go on. Whatever they commit is behind the earlier rows in the log, so
+ * no durable row depends on one that is not.
+ *
  * Look-ups. Their rows stay in a cache until SQLite's counter of commits by other connections changes (other connections are
  * our writer and other processes). The counter is read once in each iteration of the event loop, so a request whose rows are
  * all in the cache costs one statement.
@@ -26,14 +32,18 @@ export class SqliteDatabase implements Database {
   readonly #reader: SqliteConnection
   readonly #writes: TaskQueue
   readonly #cache = new RowCache()
+  readonly #log: SqliteLogFile
+  /** A sync has failed. The kernel may have dropped pages of the log, and a second sync would not report it. */
+  #isLogDoubtful = false
   #hasSnapshot = false
   #isVersionChecked = false
 
   /** `writes` runs the transactions one at a time; with several processes it keeps them in order across the processes. */
-  constructor(path: string, writes: TaskQueue = new SerialQueue()) {
+  constructor(path: string, writes: TaskQueue = new SerialQueue(), log = new SqliteLogFile(`${path}-wal`)) {
     this.#path = path
     this.#writes = writes
-    this.#writer = new SqliteConnection(path)
+    this.#log = log
+    this.#writer = new SqliteConnection(path, 'caller')
     this.#reader = new SqliteConnection(path)
   }
 
@@ -82,22 +92,26 @@ export class SqliteDatabase implements Database {
     this.#reader.endReading()
   }
 
-  run(sql: string, values: readonly Value[]): Promise<number> {
-    return this.#writes.run(() => {
+  async run(sql: string, values: readonly Value[]): Promise<number> {
+    const changes = await this.#writes.run(() => {
       this.#endReads()
       return this.#writer.run(sql, values)
     })
+    await this.flush()
+    return changes
   }
 
-  returning<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
-    return this.#writes.run(() => {
+  async returning<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
+    const rows = await this.#writes.run(() => {
       this.#endReads()
       return this.#writer.all<R>(sql, values)
     })
+    await this.flush()
+    return rows
   }
 
-  transaction<T>(work: (queries: Queryable) => Promise<T>): Promise<T> {
-    return this.#writes.run(async () => {
+  async transaction<T>(work: (queries: Queryable) => Promise<T>, { mayBeLost = false } = {}): Promise<T> {
+    const result = await this.#writes.run(async () => {
       // IMMEDIATE: a transaction that reads first and writes later would fail if another process wrote in between.
       this.#writer.control('BEGIN IMMEDIATE')
       try {
@@ -109,6 +123,28 @@ export class SqliteDatabase implements Database {
         this.#writer.rollback()
         throw error
       }
+    })
+    if (!mayBeLost) await this.flush()
+    return result
+  }
+
+  /** All commits so far are on the disk: those of this process, and those of others that it has seen. */
+  async flush(): Promise<void> {
+    try {
+      if (this.#isLogDoubtful) await this.#recoverLog()
+      else await this.#log.sync()
+    } catch (error) {
+      this.#isLogDoubtful = true
+      throw error instanceof Unavailable ? error : new Unavailable('metadata-store', { cause: error })
+    }
+  }
+
+  /** Writes the rows of the log into the database file and syncs it. From then on, the log is not needed for them. */
+  #recoverLog(): Promise<void> {
+    return this.#writes.run(async () => {
+      this.#endReads()
+      this.#writer.checkpoint()
+      this.#isLogDoubtful = false
     })
   }
 
@@ -138,6 +174,7 @@ export class SqliteDatabase implements Database {
   async close(): Promise<void> {
     await this.#writes.run(async () => {
       this.#endReads()
+      await this.#log.close()
       this.#reader.close()
       this.#writer.close()
     })

@@ -22,8 +22,8 @@ export function hookDatabase<T extends Queryable>(inner: T, hook: Hook): T {
         return (sql: string, values: readonly Value[]) =>
           hook({ kind: String(key), sql, values }, () => own.call(target, sql, values))
       if (key !== 'transaction' && key !== 'snapshot') return own.bind(target)
-      return (work: (queries: Queryable) => Promise<unknown>) =>
-        own.call(target, (queries: Queryable) => work(hookDatabase(queries, hook)))
+      return (work: (queries: Queryable) => Promise<unknown>, ...options: unknown[]) =>
+        own.call(target, (queries: Queryable) => work(hookDatabase(queries, hook)), ...options)
     },
   })
 }
@@ -35,9 +35,9 @@ export function recordStatements(inner: Database) {
     statements.push(`${kind} ${sql.replaceAll(/\s+/g, ' ').trim()} ${JSON.stringify(values)}`)
     return ask()
   })
-  const transaction: Database['transaction'] = (work) => {
+  const transaction: Database['transaction'] = (work, options) => {
     statements.push('BEGIN')
-    return recorded.transaction(work).finally(() => statements.push('END'))
+    return recorded.transaction(work, options).finally(() => statements.push('END'))
   }
   const database = new Proxy(recorded, {
     get: (target, key) => (key === 'transaction' ? transaction : Reflect.get(target, key)),
