@@ -1,4 +1,5 @@
 import { allRights, defaultRoles } from '../identity/rights.ts'
+import { serviceUrl } from './address-kinds.ts'
 import {
   algorithmList,
   apiKey,
@@ -8,7 +9,6 @@ import {
   patternList,
   roleMap,
   secret,
-  serviceUrl,
   setting,
   textList,
   userName,

@@ -1,14 +1,12 @@
+import { addressList, optionalUrl, serviceUrl } from './address-kinds.ts'
 import { identitySettings } from './identity-settings.ts'
 import { memorySettings } from './memory-settings.ts'
 import {
-  addressList,
   byteCount,
   choice,
   duration,
   flag,
-  optionalUrl,
   type Setting,
-  serviceUrl,
   setting,
   text,
   textList,

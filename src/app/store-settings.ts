@@ -1,17 +1,13 @@
+import { addressList, credentialsPath, credentialsUrl, postgresUrl, serviceUrl } from './address-kinds.ts'
 import {
-  addressList,
   byteCount,
   choice,
-  credentialsPath,
-  credentialsUrl,
   diskReserve,
   duration,
   flag,
   foreignSecret,
   keyPrefix,
   optionalText,
-  postgresUrl,
-  serviceUrl,
   setting,
   text,
   textList,

@@ -1,20 +1,22 @@
 import { describe, expect, test } from 'bun:test'
 import {
   addressList,
+  credentialsPath,
+  credentialsUrl,
+  optionalUrl,
+  serviceUrl,
+} from '../../../src/app/address-kinds.ts'
+import {
   apiKey,
   byteCount,
   choice,
-  credentialsPath,
-  credentialsUrl,
   duration,
   flag,
   type Kind,
   optionalText,
-  optionalUrl,
   patternList,
   roleMap,
   secret,
-  serviceUrl,
   setting,
   text,
   textList,
