@@ -80,6 +80,7 @@ async function buildOnStores(config: Config, opened: Opened): Promise<Built> {
   const { stores, disk, machineClock, serverLock, warn, shared } = opened
   const { metadata, blobs } = stores
   await claimBlobStore(stores)
+  if (config.inlineBytes > 0) await metadata.refuseServersWithoutInlineBlobs()
   const isOnlyServer = config.databaseUrl === undefined
   if (isOnlyServer && !shared.isWorker) await metadata.uploads.releaseAllTurns()
   const databaseClock = isOnlyServer ? undefined : await DatabaseClock.start(machineClock, metadata)

@@ -57,7 +57,7 @@ export const storeSettings = {
 
   inlineBytes: setting(
     'storage.inline_bytes',
-    byteCount('0', '0', '64KiB'),
+    byteCount('16KiB', '0', '64KiB'),
     'The largest size of a blob that is stored in its row in the metadata store. A larger blob is a file or an S3 object. Stored blobs stay where they are. `0`: no blob is stored in its row.',
   ),
   bucket: setting(

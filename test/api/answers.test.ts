@@ -15,6 +15,8 @@ const server = await startApi({
   BERTH_AUTH__CHALLENGE: 'bearer',
   ...s3Variables(stub, ''),
   BERTH_STORAGE__REDIRECT: 'true',
+  // Only an object has an address in S3.
+  BERTH_STORAGE__INLINE_BYTES: '0',
   BERTH_STORAGE__REDIRECT_EXCEPT_AGENTS: 'stays',
 })
 const stays = { 'user-agent': 'stays' }

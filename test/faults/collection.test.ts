@@ -108,7 +108,7 @@ describe('berth gc beside a server', () => {
     'tells of the %s in whose place something else stands, and collects the others',
     async (place) => {
       const digests = await Promise.all(
-        Array.from({ length: 5 }, (_, n) => pushBlob(berth, 'odd/app', generatedBytes(1_000, 70 + n))),
+        Array.from({ length: 5 }, (_, n) => pushBlob(berth, 'odd/app', generatedBytes(20_000, 70 + n))),
       )
       const object = fileOfBlob(berth.dataDir, digests[0] ?? '')
       const bystanders = place === 'folder' ? readdirSync(dirname(object)).length : 1

@@ -1,11 +1,13 @@
 // An acknowledged push survives kill -9: a real process under load, killed at random moments and started again.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
+import type { Digest } from '../../src/oci/digest.ts'
 import { seededRandom } from '../support/basics/generated-bytes.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { PushingClients } from '../support/clients/pushing-clients.ts'
 import { startBerth } from '../support/server/berth-process.ts'
-import { auditStores, fileOfBlob } from '../support/stores/store-audit.ts'
+import { auditStores, countRows, fileOfBlob } from '../support/stores/store-audit.ts'
+import { damageMetadata } from '../support/stores/store-damage.ts'
 
 const kills = Number(process.env['KILLS'] ?? 8)
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000))
@@ -59,14 +61,27 @@ describe(`kill -9 under a push load, ${kills} times, seed ${seed}`, () => {
     60_000 + kills * 5_000,
   )
 
-  test('would be noticed: a blob file that is removed is reported by the ledger and by the audit', async () => {
-    rmSync(fileOfBlob(dataDir, pushers.someBlob))
+  test.each([
+    ['a blob file that is removed', 'IS NULL', (digest: Digest) => rmSync(fileOfBlob(dataDir, digest))],
+    [
+      'an inline blob with other bytes',
+      'IS NOT NULL',
+      (digest: Digest) =>
+        damageMetadata(dataDir, `UPDATE blobs SET content = zeroblob(size_bytes) WHERE digest = '${digest}'`),
+    ],
+  ])('would be noticed: %s is reported by the ledger and by the audit', async (_, place, damage) => {
+    const faults = (await auditStores(dataDir)).length
+    const digest = pushers.digests.find(
+      (one) => countRows(dataDir, 'blobs', `digest = '${one}' AND content ${place}`) === 1,
+    )
+    if (digest === undefined) throw new Error('no blob of this kind was acknowledged')
+    damage(digest)
 
     const berth = await startBerth({ dataDir, settings: quiet })
     const losses = await pushers.findLosses(berth)
     await berth.stop()
 
-    expect(await auditStores(dataDir)).toHaveLength(1)
+    expect(await auditStores(dataDir)).toHaveLength(faults + 1)
     expect(losses.length).toBeGreaterThan(0)
   })
 })

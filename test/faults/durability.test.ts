@@ -87,11 +87,26 @@ describe('before it is acknowledged', () => {
   testNeeding(canTrace(), 'a chunk has its file and its row synced, in this order', async () => {
     const session = await openSession(berth, 'durable/app')
 
-    const synced = await syncedBy(berth, () => expectStatus(202, patch(berth, session, generatedBytes(1_000, 2))))
+    const synced = await syncedBy(berth, () => expectStatus(202, patch(berth, session, generatedBytes(20_000, 2))))
 
     const file = synced.findIndex((path) => path.startsWith('blobs/'))
     expect(file).toBeGreaterThanOrEqual(0)
     expect(synced.lastIndexOf('metadata.sqlite-wal')).toBeGreaterThan(file)
+  })
+
+  testNeeding(canTrace(), 'a small blob has its row synced once, and no file', async () => {
+    const synced = await syncedBy(berth, () => pushBlob(berth, 'durable/app', generatedBytes(16_384, 5)))
+
+    expect(synced).toEqual(['metadata.sqlite-wal'])
+  })
+
+  testNeeding(canTrace(), 'a small chunk has its row synced, and no file', async () => {
+    const session = await openSession(berth, 'durable/app')
+
+    const synced = await syncedBy(berth, () => expectStatus(202, patch(berth, session, generatedBytes(1_000, 6))))
+
+    expect(synced.length).toBeGreaterThan(0)
+    expect(new Set(synced)).toEqual(new Set(['metadata.sqlite-wal']))
   })
 
   testNeeding(canTrace(), 'a manifest has its rows synced', async () => {

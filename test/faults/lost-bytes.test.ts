@@ -28,6 +28,9 @@ const [app, other] = ['lost/app', 'lost/other']
 const lostLine = 'the stored bytes of a blob are missing or damaged; the next push of the blob replaces them'
 const lostUploadLine = 'the stored bytes of an unfinished upload are missing or damaged'
 
+/** An inline blob has no object that can be lost. */
+const objectsOnly = { BERTH_STORAGE__INLINE_BYTES: '0' }
+
 /** Longer than what an S3 store reads before it answers, and shorter. */
 const layers = [generatedBytes(700_000, 1), generatedBytes(1_000, 2)]
 
@@ -108,7 +111,10 @@ for (const [kind, need] of tried) {
       if (!need.isMet) return
       const dataDir = temporaryFolder()
       stores = await damageableStores(kind, dataDir)
-      berth = await startBerth({ dataDir, settings: { ...stores.settings, BERTH_GARBAGE__EVERY: '0s' } })
+      berth = await startBerth({
+        dataDir,
+        settings: { ...stores.settings, ...objectsOnly, BERTH_GARBAGE__EVERY: '0s' },
+      })
       manifest = await pushLostImage(berth)
     }, 60_000)
 
@@ -199,7 +205,7 @@ for (const [kind, need] of tried) {
 }
 
 describe('two replicas', () => {
-  const replicas = useRunning(() => startReplicas(), sharedStoresNeed)
+  const replicas = useRunning(() => startReplicas({ settings: objectsOnly }), sharedStoresNeed)
   let stores: Damageable
 
   beforeAll(async () => {

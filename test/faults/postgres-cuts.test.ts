@@ -109,7 +109,10 @@ function cuts(): void {
 
   test('control: the audit finds a wrong count, a file that no row names, and a missing file', async () => {
     await server.ask("UPDATE repositories SET manifest_count = manifest_count + 1 WHERE name = 'cuts/1'", 'berth_1')
-    const [blob] = await server.ask<{ storage_key: string }>('SELECT storage_key FROM blobs LIMIT 1', 'berth_1')
+    const [blob] = await server.ask<{ storage_key: string }>(
+      'SELECT storage_key FROM blobs WHERE content IS NULL LIMIT 1',
+      'berth_1',
+    )
     const key = blob?.storage_key ?? ''
     const folder = join(dataDir, 'blobs', key.slice(-2))
     renameSync(join(folder, key), join(folder, 'stray'))

@@ -16,7 +16,8 @@ import { auditShared, objectName } from '../support/replicas/shared-stores-audit
 import { askS3 } from '../support/s3/s3-server.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
-const layer = encode('a layer that is looked at')
+// Longer than an inline blob, which has no object. The config is inline.
+const layer = encode('a layer that is looked at, '.repeat(1_000))
 const manifest = manifestOfBlobs(encode('{}'), [layer])
 const repository = 'audit/app'
 const replicas = useRunning(() => startReplicas(), sharedStoresNeed)
@@ -113,6 +114,12 @@ describe('the audit', () => {
       'a manifest of other bytes',
       "UPDATE manifests SET payload = payload || ' '::bytea",
       'UPDATE manifests SET payload = substring(payload FOR length(payload) - 1)',
+      'holds other bytes',
+    ],
+    [
+      'an inline blob of other bytes',
+      "UPDATE blobs SET content = '[]'::bytea WHERE content IS NOT NULL",
+      "UPDATE blobs SET content = '{}'::bytea WHERE content IS NOT NULL",
       'holds other bytes',
     ],
     [

@@ -59,11 +59,13 @@ describe(`kill -9 of one of two replicas under a push load, ${kills} times, seed
     sharedStoresNeed,
     'control: an object that is taken from the bucket is reported by ledger and audit',
     async () => {
-      const digest = pushers.someBlob
-      const [row] = await replicas.stores.ask<{ storage_key: string }>(
-        `SELECT storage_key FROM blobs WHERE digest = '${digest}'`,
+      const objects = await replicas.stores.ask<{ digest: string; storage_key: string }>(
+        'SELECT digest, storage_key FROM blobs WHERE content IS NULL',
       )
-      const target = objectName(replicas.stores, row?.storage_key ?? '')
+      const acknowledged: ReadonlySet<string> = new Set(pushers.digests)
+      const { digest, storage_key } = objects.find((object) => acknowledged.has(object.digest)) ?? {}
+      if (digest === undefined || storage_key === undefined) throw new Error('no object was acknowledged')
+      const target = objectName(replicas.stores, storage_key)
       expect((await askS3(replicas.stores.s3, { method: 'DELETE', target })).status).toBe(204)
 
       const losses = await pushers.findLosses(replicas.b)

@@ -35,6 +35,9 @@ const newestKnown = migrations.length
 /** The migration that added the column `schema_versions.oldest_code`. */
 const sinceOldestCode = 3
 
+/** The migration that added inline blobs. Code from before it cannot read them, but works with the schema otherwise. */
+const sinceInlineBlobs = 8
+
 /** `migrate-store` once renumbered the first version to this, to keep code from before `oldest_code` out during a move. */
 const hiddenFirst = 0
 
@@ -82,6 +85,12 @@ async function checkNotTooNew(database: Database, applied: ReadonlySet<number>):
   throw new SchemaMismatch(
     `a newer Berth has brought this database to schema ${Math.max(...applied)}; this one knows ${newestKnown}`,
   )
+}
+
+/** From now on, code that cannot read inline blobs refuses to start on this database. Code that already runs is not stopped. */
+export async function refuseCodeWithoutInlineBlobs(queries: Pick<Queryable, 'run'>): Promise<void> {
+  const statement = 'UPDATE schema_versions SET oldest_code = $1 WHERE version = $1 AND oldest_code < $1'
+  await queries.run(statement, [sinceInlineBlobs])
 }
 
 async function applyMissing(database: Database, upTo: number): Promise<number[]> {

@@ -3,7 +3,7 @@ import type { MetadataStore, Tables } from '../../ports/metadata-store.ts'
 import type { SigningKeys } from '../../ports/signing-keys.ts'
 import type { CopiedObjects, MovableBlobs } from '../../ports/store-move.ts'
 import type { Database, Queryable } from './database.ts'
-import { listMissing, migrate, SchemaMismatch } from './migrate.ts'
+import { listMissing, migrate, refuseCodeWithoutInlineBlobs, SchemaMismatch } from './migrate.ts'
 import { SqlCopiedObjects, SqlMovableBlobs } from './store-move/copied-objects.ts'
 import { copyRows, listOccupied, type RowCounts, type RowMove } from './store-move/copy-rows.ts'
 import { SqlAccounts } from './tables/accounts.ts'
@@ -70,6 +70,11 @@ export class SqlMetadataStore extends SqlTables implements MetadataStore {
       await database.close()
       throw error
     }
+  }
+
+  /** Call this before the first inline blob is stored. Servers that cannot read such blobs do not start from now on. */
+  async refuseServersWithoutInlineBlobs(): Promise<void> {
+    await refuseCodeWithoutInlineBlobs(this.#database)
   }
 
   /** The signing keys, if they are stored in the database and not as files. */

@@ -16,8 +16,10 @@ const name = 'redirects/app'
 const content = '0123456789'
 const lifetimeSeconds = 42
 
+// The blobs of these tests are small, and only an object has an address in S3.
 const server = await startApi({
   ...s3Variables(stub, 'berth/'),
+  BERTH_STORAGE__INLINE_BYTES: '0',
   BERTH_STORAGE__S3__PUBLIC_ENDPOINT: outside.url,
   BERTH_STORAGE__REDIRECT: 'true',
   BERTH_STORAGE__REDIRECT_LIFETIME: `${lifetimeSeconds}s`,
@@ -25,7 +27,7 @@ const server = await startApi({
   BERTH_STORAGE__REDIRECT_EXCEPT_AGENTS: 'kaniko,OldClient/1',
   BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1',
 })
-const usual = await startApi(s3Variables(stub, 'usual/'))
+const usual = await startApi({ ...s3Variables(stub, 'usual/'), BERTH_STORAGE__INLINE_BYTES: '0' })
 const digest = await pushBlob(server, name, content)
 
 afterAll(async () => {
@@ -102,6 +104,20 @@ describe('clients that are not redirected', () => {
 
     expect([reply.status, reply.text]).toEqual([200, content])
   })
+})
+
+test('a blob that is stored in its row is not redirected', async () => {
+  const own = await startApi({ ...s3Variables(stub, 'inline/'), BERTH_STORAGE__REDIRECT: 'true' })
+  const [small, large] = ['x'.repeat(16_384), 'x'.repeat(16_385)]
+  const [inline, object] = [await pushBlob(own, name, small), await pushBlob(own, name, large)]
+  const replies = [
+    await own.ask('GET', `/v2/${name}/blobs/${inline}`),
+    await own.ask('GET', `/v2/${name}/blobs/${inline}`, { headers: { range: 'bytes=0-0' } }),
+    await own.ask('GET', `/v2/${name}/blobs/${object}`),
+  ]
+  await own.stop()
+
+  expect(replies.map(({ status }) => status)).toEqual([200, 206, 307])
 })
 
 describe('the address', () => {

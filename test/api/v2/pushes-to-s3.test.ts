@@ -45,12 +45,19 @@ async function pushInChunks(whole: Uint8Array, sizes: readonly number[], last: U
 
 const check = '1 GetObject'
 
+test('a blob up to `storage.inline_bytes` needs no request, in one request or by PATCH and PUT', async () => {
+  const [one, other] = [generatedBytes(16_384, 6), generatedBytes(16_384, 7)]
+
+  expect(await costOf(() => pushBlob(server, repository, one))).toEqual([])
+  expect(await costOf(() => pushInChunks(other, [6_000, 6_000], other.subarray(12_000)))).toEqual([])
+})
+
 test('a small blob in one request is one PUT', async () => {
-  expect(await costOf(() => pushBlob(server, repository, generatedBytes(10_000, 1)))).toEqual(['1 PutObject'])
+  expect(await costOf(() => pushBlob(server, repository, generatedBytes(20_000, 1)))).toEqual(['1 PutObject'])
 })
 
 test('a small blob by PATCH and PUT, as docker sends it, is one PUT, and is not read again', async () => {
-  const whole = generatedBytes(10_000, 2)
+  const whole = generatedBytes(20_000, 2)
 
   expect(await costOf(() => pushInChunks(whole, [whole.length], new Uint8Array()))).toEqual(['1 PutObject', check])
 })

@@ -1,16 +1,19 @@
 // storage.inline_bytes: blobs up to this size are in their rows; larger ones are files. Clients see no difference.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
 import { digestOf, pushApiImage, pushBlob, startUpload } from '../../support/api/api-images.ts'
 import { type ApiServer, mounts, startApi } from '../../support/api/api-server.ts'
 import { generatedBytes } from '../../support/basics/generated-bytes.ts'
-import { auditStores, countRows, listFiles } from '../../support/stores/store-audit.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { auditStores, countRows, fileOfBlob, listFiles } from '../../support/stores/store-audit.ts'
 import { moveBlobsAway } from '../../support/stores/store-damage.ts'
 
+const temporaryFolder = useTemporaryFolders('small-blobs')
 const limit = 16_384
 const name = 'small/app'
 let server: ApiServer
 beforeAll(async () => {
-  server = await startApi({ BERTH_STORAGE__INLINE_BYTES: '16KiB' })
+  server = await startApi()
 })
 afterAll(() => server.stop())
 
@@ -119,6 +122,17 @@ describe.each(mounts)('a small blob at %s', (mount) => {
   })
 })
 
+describe('servers that cannot read such blobs', () => {
+  test('do not start after a server has started with a limit', async () => {
+    const own = await startApi({ BERTH_STORAGE__INLINE_BYTES: '0' })
+    const isRefused = (dataDir: string) => countRows(dataDir, 'schema_versions', 'oldest_code >= 8') === 1
+    const refused = [isRefused(own.dataDir), isRefused(server.dataDir)]
+    await own.stop()
+
+    expect(refused).toEqual([false, true])
+  })
+})
+
 describe('a small blob', () => {
   test('is mounted and deleted like others', async () => {
     const content = contentOf(300)
@@ -133,7 +147,7 @@ describe('a small blob', () => {
   })
 
   test('needs no blob store: it is pushed and pulled while the folder is gone', async () => {
-    const own = await startApi({ BERTH_STORAGE__INLINE_BYTES: '16KiB' })
+    const own = await startApi()
     const away = moveBlobsAway(own.dataDir)
     await pushApiImage(own, 'app', 'v1', { layers: ['small layer'] })
     const read = await own.ask('GET', blobPath(digestOf('small layer'), 'app'))
@@ -141,6 +155,36 @@ describe('a small blob', () => {
     await own.stop()
 
     expect([read.status, read.text]).toEqual([200, 'small layer'])
+  })
+
+  test('is found and served with any limit, and takes the place of a lost object', async () => {
+    const folder = temporaryFolder()
+    const start = (limit: string) => startApi({ BERTH_DATA_DIR: folder, BERTH_STORAGE__INLINE_BYTES: limit })
+    let own = await start('16KiB')
+    const inline = await pushBlob(own, 'app', 'inline')
+    const session = await startUpload(own, 'app')
+    expect(await statusOf(own.ask('PATCH', session, { body: 'unfinished ' }))).toBe(202)
+    await own.stop()
+
+    own = await start('0')
+    expect((await own.ask('GET', blobPath(inline, 'app'))).text).toBe('inline')
+    const object = await pushBlob(own, 'app', 'object')
+    expect(await pushBlob(own, 'app', 'inline')).toBe(inline)
+    const whole = digestOf('unfinished upload')
+    expect(await statusOf(own.ask('PUT', `${session}?digest=${whole}`, { body: 'upload' }))).toBe(201)
+    expect((await own.ask('GET', blobPath(whole, 'app'))).text).toBe('unfinished upload')
+    for (const digest of [object, whole]) rmSync(fileOfBlob(folder, digest))
+    expect(await statusOf(own.ask('GET', blobPath(object, 'app')))).toBe(404)
+    expect(await statusOf(own.ask('GET', blobPath(whole, 'app')))).toBe(404)
+    await own.stop()
+
+    own = await start('16KiB')
+    expect(await pushBlob(own, 'app', 'object')).toBe(object)
+    expect((await own.ask('GET', blobPath(object, 'app'))).text).toBe('object')
+    await pushBlob(own, 'app', 'unfinished upload')
+    await own.stop()
+    expect(await auditStores(folder)).toEqual([])
+    expect(countRows(folder, 'blobs', 'content IS NULL')).toBe(0)
   })
 
   test('is not stored in its row while the limit is 0', async () => {

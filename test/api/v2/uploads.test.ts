@@ -179,7 +179,7 @@ describe('an upload belongs', () => {
 
 describe('an upload at a limit or without the store', () => {
   test('answers 503 while the blob folder is gone, and goes on when it is back', async () => {
-    const own = await startApi()
+    const own = await startApi({ BERTH_STORAGE__INLINE_BYTES: '0' })
     const location = await startUpload(own, 'app')
     const away = moveBlobsAway(own.dataDir)
     const refused = await own.ask('PATCH', location, { body: content })

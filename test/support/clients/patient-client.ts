@@ -14,8 +14,9 @@ export interface Image {
   readonly manifest: Uint8Array
 }
 
+/** The config is stored in its row, and the layer is an object. */
 export function imageOf(repository: string, seed: number): Image {
-  const [config, layer] = [generatedBytes(40, seed), generatedBytes(2_000, seed + 1_000_000)]
+  const [config, layer] = [generatedBytes(40, seed), generatedBytes(20_000, seed + 1_000_000)]
   return { repository, tag: `tag-${seed}`, config, layer, manifest: manifestOfBlobs(config, [layer], String(seed)) }
 }
 

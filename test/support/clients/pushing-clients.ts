@@ -53,10 +53,9 @@ export class PushingClients {
     return { blobs: this.#blobs.size, manifests: this.#manifests.size, tags: this.#tags.size }
   }
 
-  get someBlob(): Digest {
-    const [first] = this.#blobs.values()
-    if (first === undefined) throw new Error('nothing was acknowledged')
-    return first.digest
+  /** The blobs that were acknowledged. */
+  get digests(): Digest[] {
+    return [...this.#blobs.values()].map(({ digest }) => digest)
   }
 
   async pushUntil(target: Target, client: number, isOver: () => boolean): Promise<void> {

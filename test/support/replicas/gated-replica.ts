@@ -158,11 +158,12 @@ export async function startGatedPair(settings: Readonly<Record<string, string>> 
 }
 
 /**
- * For the top of a test file: a pair for its tests, and a test that ends with an audit of both stores. `mayLeaveOrphans`:
+ * For the top of a test file: a pair for its tests, and a test that ends with an audit of both stores. Blobs of any size are
+ * objects, because most steps at which a test can hold a replica are steps of an object. `mayLeaveOrphans`:
  * a writer that lost its turn leaves objects behind, which only a sweep finds.
  */
 export function useGatedPair({ mayLeaveOrphans = false } = {}) {
-  const pair = useRunning(() => startGatedPair(), sharedStoresNeed)
+  const pair = useRunning(() => startGatedPair({ BERTH_STORAGE__INLINE_BYTES: '0' }), sharedStoresNeed)
   const race = (name: string, body: () => Promise<void>) =>
     testNeeding(sharedStoresNeed, name, async () => {
       await body()

@@ -54,9 +54,14 @@ export async function openS3World(options: WorldOptions): Promise<S3World> {
     ...(options.prefix !== undefined && { prefix: options.prefix }),
     ...options.store,
   })
+  // Blobs of any size are objects, because these tests are about S3.
+  const objectsOnly = { BERTH_STORAGE__INLINE_BYTES: '0' }
   const blobs = openS3Store({ ...settings, endpoint: options.url ?? settings.endpoint })
   const direct = openS3Store({ ...settings, attemptTimeoutMs: 10_000 })
-  const http = await assembleServer(dataDir, { change: ({ metadata }) => ({ metadata: wrap(metadata), blobs }) })
+  const http = await assembleServer(dataDir, {
+    settings: objectsOnly,
+    change: ({ metadata }) => ({ metadata: wrap(metadata), blobs }),
+  })
   const { metadata } = http.unchanged
   const ages = { quarantineMs: 0, uploadIdleMs: 0, uploadMaxMs: 0, uploadDoneMs: 0, holdMs: 0 }
   const collect = async (leaseMs = hourMs): Promise<void> => {

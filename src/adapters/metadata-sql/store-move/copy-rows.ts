@@ -1,6 +1,7 @@
 import { hashHex } from '../../../lib/hashing.ts'
 import { algorithmOf, parseDigest } from '../../../oci/digest.ts'
 import type { Database, Queryable, Row, Value } from '../database.ts'
+import { refuseCodeWithoutInlineBlobs } from '../migrate.ts'
 import { putIntoTrash } from '../tables/trash.ts'
 import { type CopiedTable, copiedTables } from './copied-tables.ts'
 
@@ -32,6 +33,7 @@ export function copyRows(source: Database, target: Database, move: RowMove): Pro
         const counts = await copyTables(from, to, move)
         if (move.keepsBlobStore) await takeOverTrash(from, to)
         await dropCopiedObjects(to)
+        await refuseOlderServers(to)
         await to.run("INSERT INTO marks (name, value) VALUES ('moved-from', $1)", [move.id])
         if (target.engine === 'postgres') await setSequences(to)
         await checkCounts(from, to, counts)
@@ -138,6 +140,12 @@ async function dropCopiedObjects(to: Queryable): Promise<void> {
     [],
   )
   await to.run('DELETE FROM copied_objects', [])
+}
+
+/** Servers that cannot read inline blobs do not start on the target if there are any. */
+async function refuseOlderServers(to: Queryable): Promise<void> {
+  const inline = await to.first('SELECT 1 AS found FROM blobs WHERE content IS NOT NULL LIMIT 1', [])
+  if (inline !== undefined) await refuseCodeWithoutInlineBlobs(to)
 }
 
 async function setSequences(to: Queryable): Promise<void> {
