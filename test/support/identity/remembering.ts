@@ -5,9 +5,6 @@ import type { Credential, Identity, Principal } from '../../../src/ports/identit
 
 export const policy: CachePolicy = { goodMs: 60_000, refreshAfterMs: 45_000, badMs: 10_000, outageMs: 300_000 }
 
-/** Ages that are what they are called, however much shorter one credential's are than another's. */
-export const ages = { warmMs: 30_000, tiredMs: 50_000, staleMs: 60_000 } as const
-
 export const key: Credential = { kind: 'api-key', secret: 'k' }
 export const down = new Unavailable('identity-service')
 

@@ -6,7 +6,7 @@ import type { CachePolicy } from '../../../src/identity/cached-identity.ts'
 import type { Credential, Principal } from '../../../src/ports/identity.ts'
 import { seed } from '../../support/basics/fuzzing.ts'
 import { errorOf } from '../../support/basics/outcomes.ts'
-import { ages, down, key, Memory, numbered, policy, principal, settle } from '../../support/identity/remembering.ts'
+import { down, key, Memory, numbered, policy, principal, settle } from '../../support/identity/remembering.ts'
 
 /** Times of a walk are multiples of 5 s. So no age falls into the tenth by which the times of two credentials differ. */
 const walkPolicy: CachePolicy = { goodMs: 50_000, refreshAfterMs: 35_000, badMs: 10_000, outageMs: 100_000 }
@@ -163,7 +163,7 @@ describe('a thousand requests at once', () => {
 
   test('late in the time of their credential do not wait for the one check in the background', async () => {
     await request()
-    memory.now += ages.tiredMs
+    memory.now += policy.goodMs * 0.9 - 1
     const answerNow = memory.service.holdAnswers()
     memory.service.answer = principal('second')
 
