@@ -1,15 +1,14 @@
 // The data sets of the official suite.
 import { type DataSet, type DataSetOptions, type Descriptor, freshBytes, mediaTypes, platforms } from './data-set.ts'
 
-export interface NamedSet {
-  /** Its name in the official suite. */
-  readonly official: string
-  readonly what: string
-  readonly options?: DataSetOptions
+type Fill = (set: DataSet, tag: string) => unknown
+type Options = DataSetOptions & {
   /** Tags are pushed with the digest, as `?tag=`, instead of with a push each. */
   readonly hasTagParameters?: true
-  readonly fill: (set: DataSet, tag: string) => unknown
 }
+
+/** [its name in the official suite, what it is, how it is filled, options] */
+export type NamedSet = readonly [official: string, what: string, fill: Fill, options?: Options]
 
 const { exampleOne, exampleTwo, foreignLayer, image, layer } = mediaTypes
 
@@ -36,81 +35,55 @@ function addTaggedIndex(set: DataSet, tag: string): void {
 }
 
 export const dataSets: readonly NamedSet[] = [
-  { official: 'image', what: 'an image', fill: (set, tag) => set.addImage({ tag }) },
-  {
-    official: 'image-uncompressed',
-    what: 'an image of uncompressed layers',
-    fill: (set, tag) => set.addImage({ layers: [set.addBlob(layer), set.addBlob(layer)], tag }),
-  },
-  {
-    official: 'large-manifest',
-    what: 'an image with a manifest of nearly 4 MB',
-    fill: (set, tag) => set.addImage({ annotations: manyAnnotations, tag }),
-  },
-  { official: 'no-layers', what: 'an image without layers', fill: (set, tag) => set.addImage({ layers: [], tag }) },
-  {
-    official: 'non-distributable-layers',
-    what: 'an image whose layers are stored elsewhere',
-    fill: (set, tag) => {
+  ['image', 'an image', (set, tag) => set.addImage({ tag })],
+  [
+    'image-uncompressed',
+    'an image of uncompressed layers',
+    (set, tag) => set.addImage({ layers: [set.addBlob(layer), set.addBlob(layer)], tag }),
+  ],
+  [
+    'large-manifest',
+    'an image with a manifest of nearly 4 MB',
+    (set, tag) => set.addImage({ annotations: manyAnnotations, tag }),
+  ],
+  ['no-layers', 'an image without layers', (set, tag) => set.addImage({ layers: [], tag })],
+  [
+    'non-distributable-layers',
+    'an image whose layers are stored elsewhere',
+    (set, tag) => {
       const foreign = { ...set.describe(foreignLayer), urls: ['https://store.example.com/layer'] }
       set.addImage({ layers: [foreign, set.addBlob(layer)], tag })
     },
-  },
-  {
-    official: 'data-field',
-    what: 'an image with its content in the descriptors',
-    options: { isDataEmbedded: true },
-    fill: (set, tag) => set.addImage({ tag }),
-  },
-  { official: 'index', what: 'an index of two platforms', fill: (set, tag) => set.addPlatformIndex({ tag }) },
-  {
-    official: 'nested-index',
-    what: 'an index of indexes',
-    fill: (set, tag) => set.addIndex([set.addPlatformIndex(), set.addPlatformIndex()], { tag }),
-  },
-  { official: 'empty-index', what: 'an index of nothing', fill: (set, tag) => set.addIndex([], { tag }) },
-  {
-    official: 'custom-fields',
-    what: 'an index with members that no specification knows',
-    options: { hasCustomFields: true },
-    fill: (set, tag) => set.addPlatformIndex({ tag }),
-  },
-  {
-    // Without tags: a push by tag cannot say which algorithm it means.
-    official: 'sha512',
-    what: 'an index with all its content by sha512',
-    options: { algorithm: 'sha512' },
-    fill: (set) => set.addPlatformIndex(),
-  },
-  {
-    official: 'tag-param-sha256',
-    what: 'an index whose tags come as parameters',
-    hasTagParameters: true,
-    fill: addTaggedIndex,
-  },
-  {
-    official: 'tag-param-sha512',
-    what: 'an index by sha512 whose tags come as parameters',
-    options: { algorithm: 'sha512' },
-    hasTagParameters: true,
-    fill: addTaggedIndex,
-  },
-  {
-    official: 'artifact',
-    what: 'an artifact',
-    fill: (set, tag) => set.addArtifact(exampleOne, set.addBlob(exampleOne), { tag }),
-  },
-  {
-    official: 'artifact-without-layers',
-    what: 'an artifact without content',
-    fill: (set, tag) =>
-      set.addArtifact(exampleOne, set.addBlob(mediaTypes.empty, new TextEncoder().encode('{}')), { tag }),
-  },
-  { official: 'artifact-index', what: 'an index of artifacts', fill: (set, tag) => addArtifactIndex(set, {}, tag) },
-  {
-    official: 'artifacts-with-subject',
-    what: 'an image and its three referrers, one without an artifact type',
-    fill: (set, tag) => {
+  ],
+  ['data-field', 'an image with embedded content', (set, tag) => set.addImage({ tag }), { isDataEmbedded: true }],
+  ['index', 'an index of two platforms', (set, tag) => set.addPlatformIndex({ tag })],
+  [
+    'nested-index',
+    'an index of indexes',
+    (set, tag) => set.addIndex([set.addPlatformIndex(), set.addPlatformIndex()], { tag }),
+  ],
+  ['empty-index', 'an index of nothing', (set, tag) => set.addIndex([], { tag })],
+  [
+    'custom-fields',
+    'an index with unknown members',
+    (set, tag) => set.addPlatformIndex({ tag }),
+    { hasCustomFields: true },
+  ],
+  // Without tags: a push by tag cannot say which algorithm it means.
+  ['sha512', 'an index with all its content by sha512', (set) => set.addPlatformIndex(), { algorithm: 'sha512' }],
+  ['tag-param-sha256', 'an index with tags as parameters', addTaggedIndex, { hasTagParameters: true }],
+  ['tag-param-sha512', 'the same by sha512', addTaggedIndex, { algorithm: 'sha512', hasTagParameters: true }],
+  ['artifact', 'an artifact', (set, tag) => set.addArtifact(exampleOne, set.addBlob(exampleOne), { tag })],
+  [
+    'artifact-without-layers',
+    'an artifact without content',
+    (set, tag) => set.addArtifact(exampleOne, set.addBlob(mediaTypes.empty, new TextEncoder().encode('{}')), { tag }),
+  ],
+  ['artifact-index', 'an index of artifacts', (set, tag) => addArtifactIndex(set, {}, tag)],
+  [
+    'artifacts-with-subject',
+    'an image and its three referrers, one without an artifact type',
+    (set, tag) => {
       const subject = set.addImage({ tag })
       set.addImage({ subject })
       for (const type of [exampleOne, exampleTwo]) {
@@ -121,34 +94,34 @@ export const dataSets: readonly NamedSet[] = [
         })
       }
     },
-  },
-  {
-    official: 'index-with-subject',
-    what: 'an index and the index that refers to it',
-    fill: (set, tag) => addArtifactIndex(set, { subject: set.addPlatformIndex({ tag: 'index' }) }, tag),
-  },
-  {
-    // distribution-spec, "Listing Referrers": an index without a type has none in the list either. Not in the official set.
-    official: 'index-with-subject',
-    what: 'an index without an artifact type that refers to an image',
-    fill: (set, tag) => set.addIndex([], { subject: set.addImage({ tag }), annotations: annotations() }),
-  },
-  {
-    official: 'missing-subject',
-    what: 'an artifact whose subject is missing',
-    fill: (set, tag) => {
+  ],
+  [
+    'index-with-subject',
+    'an index and the index that refers to it',
+    (set, tag) => addArtifactIndex(set, { subject: set.addPlatformIndex({ tag: 'index' }) }, tag),
+  ],
+  // distribution-spec, "Listing Referrers": an index without a type has none in the list either. Not in the official set.
+  [
+    'index-with-subject',
+    'an index without an artifact type that refers to an image',
+    (set, tag) => set.addIndex([], { subject: set.addImage({ tag }), annotations: annotations() }),
+  ],
+  [
+    'missing-subject',
+    'an artifact whose subject is missing',
+    (set, tag) => {
       const options = { subject: set.describe(image), annotations: annotations(), tag }
       set.addArtifact(exampleOne, set.addBlob(exampleOne), options)
     },
-  },
+  ],
 ]
 
 /** Needs the setting `manifests.missing_content: allow`. */
-export const sparseSet: NamedSet = {
-  official: 'sparse',
-  what: 'an image without one of its layers, and an index without one of its images',
-  fill: (set, tag) => {
+export const sparseSet: NamedSet = [
+  'sparse',
+  'an image without one of its layers, and an index without one of its images',
+  (set, tag) => {
     set.addImage({ layers: [set.describe(layer, freshBytes(100)), set.addBlob(layer)], tag: 'sparse-image' })
     set.addIndex([set.addImage(), set.describe(image)], { tag })
   },
-}
+]

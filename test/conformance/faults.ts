@@ -15,150 +15,75 @@ export interface Fault {
 const wanted = (text: string) => `-   "${text}`
 const jsonOf = ({ bytes }: Reply) => JSON.parse(new TextDecoder().decode(bytes))
 const isReferrers = ({ path }: Asked, { status }: Reply) => path.includes('/referrers/') && status === 200
-/** Gives a header another value, in each answer that has the header. */
-const setHeader =
-  (name: string, change: (value: string) => string) =>
-  (_: Asked, { headers }: Reply) => {
-    const value = headers.get(name)
-    return value === null ? undefined : { headers: { [name]: change(value) } }
-  }
-const setStatus =
-  (status: number, isSpoiled: (asked: Asked, answer: Reply) => boolean) => (asked: Asked, answer: Reply) =>
-    isSpoiled(asked, answer) ? { status } : undefined
+const [start, part] = ['to start with', 'blobs/range requests/range']
+const badDigests = ['post only', 'post+put', 'chunked', 'chunked and put chunk', 'stream']
 
-const headerFaults: readonly Fault[] = [
-  {
-    what: 'adds a charset to each Content-Type',
-    spoil: setHeader('content-type', (type) => `${type}; charset=utf-8`),
-    noticedBy: ['image', 'index', 'empty/referrers', 'empty/tag list'],
-    reason: wanted('content-type'),
-  },
-  {
-    what: 'names a wrong digest',
-    spoil: setHeader('docker-content-digest', () => `sha256:${'0'.repeat(64)}`),
-    noticedBy: ['sha256 blobs/post only', 'sha512 blobs/chunked multi', 'image', 'tag-param-sha512'],
-    reason: wanted('docker-content-digest'),
-  },
-  {
-    what: 'names no digest on reads',
-    spoil: ({ method }) =>
-      ['GET', 'HEAD'].includes(method) ? { headers: { 'docker-content-digest': '' } } : undefined,
-    noticedBy: ['sha256 blobs/stream', 'image', 'sha256 blobs/range requests/range 500-'],
-    reason: wanted('docker-content-digest'),
-  },
-  {
-    what: 'gives a Location that leads away from its mount',
-    spoil: setHeader('location', (location) => `/elsewhere${location}`),
-    noticedBy: ['sha256 blobs/post only', 'sha256 blobs/post+put', 'sha256 blobs/mount', 'image'],
-    reason: 'to start with',
-  },
-  {
-    what: 'gives no Location',
-    spoil: setHeader('location', () => ''),
-    noticedBy: ['sha512 blobs/stream', 'sha256 blobs/post cancel', 'nested-index'],
-    reason: 'to start with',
-  },
-  {
-    what: 'says on HEAD that everything is empty',
-    spoil: ({ method }) => (method === 'HEAD' ? { headers: { 'content-length': '0' } } : undefined),
-    noticedBy: ['sha256 blobs/post only', 'image'],
-    reason: wanted('content-length'),
-  },
-  {
-    what: 'accepts anonymous callers',
-    spoil: setStatus(200, (_, { status }) => status === 401),
-    noticedBy: ['ping'],
-    reason: wanted('status": 401'),
-  },
-  {
-    what: 'does not know subjects',
-    spoil: setHeader('oci-subject', () => ''),
-    noticedBy: ['artifacts-with-subject', 'index-with-subject', 'missing-subject'],
-    reason: wanted('oci-subject'),
-  },
-  {
-    what: 'does not know tag parameters',
-    spoil: setHeader('oci-tag', () => ''),
-    noticedBy: ['tag-param-sha256', 'tag-param-sha512'],
-    reason: wanted('tag-param'),
-  },
-  {
-    what: 'does not say that it filtered',
-    spoil: setHeader('oci-filters-applied', () => ''),
-    noticedBy: ['artifacts-with-subject', 'index-with-subject'],
-    reason: wanted('oci-filters-applied'),
-  },
+/** [what, a header, its other value in each answer that has it, who notices, why] */
+const headerFaults: readonly (readonly [string, string, (value: string) => string, readonly string[], string?])[] = [
+  [
+    'adds a charset to each Content-Type',
+    'content-type',
+    (type) => `${type}; charset=utf-8`,
+    ['image', 'empty/referrers'],
+  ],
+  [
+    'names a wrong digest',
+    'docker-content-digest',
+    () => 'sha256:0',
+    ['sha512 blobs/chunked multi', 'tag-param-sha512'],
+  ],
+  ['names no digest', 'docker-content-digest', () => '', ['sha256 blobs/stream', 'image', `sha256 ${part} 500-`]],
+  [
+    'gives a Location that leads away from its mount',
+    'location',
+    (to) => `/elsewhere${to}`,
+    ['sha256 blobs/mount', 'image'],
+    start,
+  ],
+  ['gives no Location', 'location', () => '', ['sha256 blobs/post cancel', 'nested-index'], start],
+  ['says that everything is empty', 'content-length', () => '0', ['sha256 blobs/post only', 'image']],
+  ['does not know subjects', 'oci-subject', () => '', ['artifacts-with-subject', 'missing-subject']],
+  ['does not know tag parameters', 'oci-tag', () => '', ['tag-param-sha256', 'tag-param-sha512'], wanted('tag-param')],
+  ['does not say that it filtered', 'oci-filters-applied', () => '', ['artifacts-with-subject', 'index-with-subject']],
 ]
 
-const uploadFaults: readonly Fault[] = [
-  {
-    what: 'accepts chunks out of order',
-    spoil: setStatus(202, ({ method }, { status }) => status === 416 && method === 'PATCH'),
-    noticedBy: ['sha256 blobs/chunked out-of-order', 'sha512 blobs/chunked out-of-order and put chunk'],
-    reason: wanted('status": 416'),
-  },
-  {
-    what: 'accepts a last chunk out of order',
-    spoil: setStatus(201, ({ method }, { status }) => status === 416 && method === 'PUT'),
-    noticedBy: ['sha256 blobs/chunked out-of-order and put chunk'],
-    reason: wanted('status": 416'),
-  },
+type IsSpoiled = (asked: Asked, answer: Reply) => boolean
+const has =
+  (status: number, method?: string): IsSpoiled =>
+  (asked, answer) =>
+    answer.status === status && (method === undefined || asked.method === method)
+
+/** [what, the other status, of which answers, who notices, the status that is wanted] */
+const statusFaults: readonly (readonly [string, number, IsSpoiled, readonly string[], number])[] = [
+  ['accepts anonymous callers', 200, has(401), ['ping'], 401],
+  ['accepts chunks out of order', 202, has(416, 'PATCH'), ['sha256 blobs/chunked out-of-order'], 416],
+  ['accepts a last chunk out of order', 201, has(416, 'PUT'), ['sha256 blobs/chunked out-of-order and put chunk'], 416],
+  ['wants a PUT after the single POST', 202, has(201, 'POST'), ['sha256 blobs/post only', 'sha512 blobs/mount'], 201],
+  ['mounts blobs that do not exist', 201, ({ path }) => path.includes('mount='), ['sha256 blobs/mount missing'], 202],
+  ['cannot cancel an upload', 405, has(204, 'DELETE'), ['sha256 blobs/post cancel'], 204],
+  ['believes every digest', 201, has(400), badDigests.map((how) => `sha256 blobs/bad digest ${how}`), 400],
+  ['believes every manifest', 201, has(400), ['bad-digest-image/push', 'invalid-digest-format/manifest-put'], 400],
+  ['wants to know the length', 411, ({ isStreamed }) => isStreamed, ['sha256 blobs/stream'], 202],
+  ['gives the whole for a part', 200, has(206), [`sha256 ${part} 500-1499`, `sha512 ${part} -500`], 206],
+  ['ignores bad ranges', 200, has(416, 'GET'), [`sha256 ${part} 500-0`, `sha256 ${part} 5000-10000`], 416],
+  [
+    'refuses images',
+    413,
+    ({ headers }, { status }) => headers['content-type'] === mediaTypes.image && status === 201,
+    ['large-manifest', 'no-layers', 'sparse'],
+    201,
+  ],
+  ['keeps deleted content for a while', 200, has(404, 'HEAD'), ['sha256 blobs/post+put', 'image', 'sha512'], 404],
+  ['deletes nothing', 405, has(202, 'DELETE'), ['sha512 blobs/emptyJSON', 'index', 'artifact'], 202],
+  ['has no referrers for an unknown repository', 404, isReferrers, ['empty/referrers'], 200],
+]
+
+const contentFaults: readonly Fault[] = [
   {
     what: 'forgets the received bytes after a wrong chunk',
     spoil: (_, { status }) => (status === 204 ? { headers: { range: '0-0' } } : undefined),
     noticedBy: ['sha256 blobs/chunked out-of-order'],
     reason: wanted('range": "0-1023'),
-  },
-  {
-    what: 'wants a PUT after the single POST',
-    spoil: setStatus(202, ({ method }) => method === 'POST'),
-    noticedBy: ['sha256 blobs/post only', 'sha256 blobs/mount', 'sha512 blobs/mount anonymous'],
-    reason: wanted('status": 201'),
-  },
-  {
-    what: 'mounts blobs that do not exist',
-    spoil: setStatus(201, ({ path }) => path.includes('mount=')),
-    noticedBy: ['sha256 blobs/mount missing', 'sha512 blobs/mount missing'],
-    reason: wanted('status": 202'),
-  },
-  {
-    what: 'cannot cancel an upload',
-    spoil: setStatus(405, ({ method, path }) => method === 'DELETE' && path.includes('/uploads/')),
-    noticedBy: ['sha256 blobs/post cancel'],
-    reason: wanted('status": 204'),
-  },
-  {
-    what: 'believes every digest',
-    spoil: setStatus(201, (_, { status }) => status === 400),
-    noticedBy: [
-      ...['post only', 'post+put', 'chunked', 'chunked and put chunk', 'stream'].map(
-        (how) => `sha256 blobs/bad digest ${how}`,
-      ),
-      'bad-digest-image/push',
-      'invalid-digest-format/manifest-put',
-    ],
-    reason: wanted('status": 400'),
-  },
-  {
-    what: 'wants to know the length beforehand',
-    spoil: setStatus(411, ({ isStreamed }) => isStreamed),
-    noticedBy: ['sha256 blobs/stream', 'image'],
-    reason: wanted('status": 20'),
-  },
-]
-
-const contentFaults: readonly Fault[] = [
-  {
-    what: 'gives the whole blob for a part',
-    spoil: setStatus(200, (_, { status }) => status === 206),
-    noticedBy: ['sha256 blobs/range requests/range 500-1499', 'sha512 blobs/range requests/range -500'],
-    reason: wanted('status": 206'),
-  },
-  {
-    what: 'ignores ranges that cannot be satisfied',
-    spoil: setStatus(200, ({ headers }, { status }) => 'range' in headers && status === 416),
-    noticedBy: ['sha256 blobs/range requests/range 500-0', 'sha256 blobs/range requests/range 5000-10000'],
-    reason: wanted('status": 416'),
   },
   {
     what: 'formats manifests again',
@@ -171,38 +96,12 @@ const contentFaults: readonly Fault[] = [
     reason: wanted('body'),
   },
   {
-    what: 'refuses images',
-    spoil: setStatus(413, ({ headers }, { status }) => headers['content-type'] === mediaTypes.image && status === 201),
-    noticedBy: ['large-manifest', 'no-layers', 'sparse'],
-    reason: wanted('status": 201'),
-  },
-  {
-    what: 'keeps deleted content for a while',
-    spoil: setStatus(200, ({ method }, { status }) => method === 'HEAD' && status === 404),
-    noticedBy: ['sha256 blobs/post+put', 'image', 'sha512'],
-    reason: wanted('status": 404'),
-  },
-  {
-    what: 'deletes nothing',
-    spoil: setStatus(405, ({ method }) => method === 'DELETE'),
-    noticedBy: ['sha512 blobs/emptyJSON', 'index', 'artifact'],
-    reason: wanted('status": 202'),
-  },
-  {
     what: 'refuses without a code that clients know',
     spoil: ({ method }, { status }) =>
       status >= 400 && method !== 'HEAD' ? { json: { errors: [{ code: 'NO_IDEA' }] } } : undefined,
-    noticedBy: [
-      'missing-manifest/by-digest',
-      'missing-manifest/by-tag',
-      'empty/tag list',
-      'invalid-digest-format/manifest-get',
-    ],
+    noticedBy: ['missing-manifest/by-digest', 'empty/tag list', 'invalid-digest-format/manifest-get'],
     reason: 'NO_IDEA',
   },
-]
-
-const listFaults: readonly Fault[] = [
   {
     what: 'does not understand last',
     spoil: ({ path }, answer) =>
@@ -222,9 +121,7 @@ const listFaults: readonly Fault[] = [
     spoil(asked, answer) {
       if (!isReferrers(asked, answer)) return undefined
       const { manifests, ...list } = jsonOf(answer)
-      return {
-        json: { ...list, manifests: manifests.map(({ annotations: _, ...rest }: Record<string, unknown>) => rest) },
-      }
+      return { json: { ...list, manifests: manifests.map((one: object) => ({ ...one, annotations: undefined })) } }
     },
     noticedBy: ['artifacts-with-subject', 'missing-subject'],
     reason: 'annotations',
@@ -235,12 +132,19 @@ const listFaults: readonly Fault[] = [
     noticedBy: ['index-with-subject', 'missing-subject'],
     reason: wanted('manifests'),
   },
-  {
-    what: 'has no referrers for an unknown repository',
-    spoil: setStatus(404, isReferrers),
-    noticedBy: ['empty/referrers'],
-    reason: wanted('status": 200'),
-  },
 ]
 
-export const faults: readonly Fault[] = [...headerFaults, ...uploadFaults, ...contentFaults, ...listFaults]
+export const faults: readonly Fault[] = [
+  ...headerFaults.map(([what, name, change, noticedBy, reason = wanted(name)]): Fault => {
+    const spoil: Fault['spoil'] = (_, { headers }) => {
+      const value = headers.get(name)
+      return value === null ? undefined : { headers: { [name]: change(value) } }
+    }
+    return { what, spoil, noticedBy, reason }
+  }),
+  ...statusFaults.map(([what, status, isSpoiled, noticedBy, right]): Fault => {
+    const spoil: Fault['spoil'] = (asked, answer) => (isSpoiled(asked, answer) ? { status } : undefined)
+    return { what, spoil, noticedBy, reason: wanted(`status": ${right}`) }
+  }),
+  ...contentFaults,
+]

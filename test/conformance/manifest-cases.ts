@@ -99,14 +99,14 @@ async function deleteSet(repository: Repository, set: DataSet): Promise<void> {
   }
 }
 
-function setCase({ official, what, options, hasTagParameters, fill }: NamedSet): Case {
+function setCase([official, what, fill, options]: NamedSet): Case {
   return {
     title: `stores, lists, returns and deletes ${what}`,
     official,
     async check(repository) {
       const set = new DataSet(options)
       fill(set, official)
-      await pushSet(repository, set, hasTagParameters)
+      await pushSet(repository, set, options?.hasTagParameters)
       await expectTags(repository, [...set.tags.keys()])
       for (const [tag, manifest] of taggedManifests(set)) await expectManifest(repository, `manifests/${tag}`, manifest)
       for (const manifest of set.manifests) await expectManifest(repository, `manifests/${manifest.digest}`, manifest)
@@ -128,61 +128,57 @@ async function prepareImage(repository: Repository): Promise<Manifest> {
 const malformed = 'sha256:baddigeststring'
 const unknown = () => contentOf(freshBytes(1024)).digest
 
-const singleCases: readonly Case[] = [
-  {
-    title: 'accepts known callers',
-    official: 'ping',
-    check: async (repository) => expectAnswer(await ask(repository, 'GET', `${repository.mount}/v2/`), 200),
-  },
-  {
-    title: 'asks anonymous callers for credentials with exactly one challenge',
-    official: 'ping',
-    async check(repository) {
-      const anonymous = { ...repository, authorization: undefined }
-      const reply = await ask(anonymous, 'GET', `${repository.mount}/v2/`)
+/** [official, title, check] */
+const singleCases: readonly (readonly [string, string, Case['check']])[] = [
+  ['ping', 'accepts known callers', async (its) => expectAnswer(await ask(its, 'GET', `${its.mount}/v2/`), 200)],
+  [
+    'ping',
+    'asks anonymous callers for credentials with exactly one challenge',
+    async (repository) => {
+      const reply = await ask({ ...repository, authorization: undefined }, 'GET', `${repository.mount}/v2/`)
       expectRefusal(reply, 401)
       // A second challenge would follow a comma, because fetch joins repeated headers.
       expect(reply.headers.get('www-authenticate')).toMatch(/^Basic realm="[^"]*"(, charset="UTF-8")?$/)
     },
-  },
-  {
-    title: 'has no tags where nothing was pushed',
-    official: 'empty/tag list',
-    check: async (repository) => expectRefusal(await ask(repository, 'GET', 'tags/list'), 404),
-  },
-  {
-    title: 'has an empty list of referrers where nothing was pushed',
-    official: 'empty/referrers',
-    check: (repository) => expectReferrers(repository, unknown(), []),
-  },
-  {
-    title: 'has no manifest by a digest that was never pushed',
-    official: 'missing-manifest/by-digest',
-    check: (repository) => expectMissing(repository, `manifests/${unknown()}`),
-  },
-  {
-    title: 'has no manifest by a tag that was never pushed',
-    official: 'missing-manifest/by-tag',
-    check: (repository) => expectMissing(repository, 'manifests/missing-tag'),
-  },
-  {
-    title: 'refuses a manifest under a malformed digest',
-    official: 'invalid-digest-format/manifest-put',
-    async check(repository) {
+  ],
+  [
+    'empty/tag list',
+    'has no tags where nothing was pushed',
+    async (repository) => expectRefusal(await ask(repository, 'GET', 'tags/list'), 404),
+  ],
+  [
+    'empty/referrers',
+    'has an empty list of referrers where nothing was pushed',
+    (repository) => expectReferrers(repository, unknown(), []),
+  ],
+  [
+    'missing-manifest/by-digest',
+    'has no manifest by a digest that was never pushed',
+    (repository) => expectMissing(repository, `manifests/${unknown()}`),
+  ],
+  [
+    'missing-manifest/by-tag',
+    'has no manifest by a tag that was never pushed',
+    (repository) => expectMissing(repository, 'manifests/missing-tag'),
+  ],
+  [
+    'invalid-digest-format/manifest-put',
+    'refuses a manifest under a malformed digest',
+    async (repository) => {
       const manifest = await prepareImage(repository)
       expectRefusal(await putManifest(repository, malformed, manifest), 400)
       await expectMissing(repository, `manifests/${manifest.digest}`)
     },
-  },
-  {
-    title: 'has no manifest by a malformed digest',
-    official: 'invalid-digest-format/manifest-get',
-    check: async (repository) => expectRefusal(await ask(repository, 'GET', `manifests/${malformed}`), 404, 400),
-  },
-  {
-    title: 'refuses a manifest under the digest of other bytes',
-    official: 'bad-digest-image/push',
-    async check(repository) {
+  ],
+  [
+    'invalid-digest-format/manifest-get',
+    'has no manifest by a malformed digest',
+    async (repository) => expectRefusal(await ask(repository, 'GET', `manifests/${malformed}`), 404, 400),
+  ],
+  [
+    'bad-digest-image/push',
+    'refuses a manifest under the digest of other bytes',
+    async (repository) => {
       const manifest = await prepareImage(repository)
       // JSON may have spaces behind it: the manifest is the same, its digest is not.
       const bytes = new Uint8Array([...manifest.bytes, 0x20])
@@ -192,7 +188,7 @@ const singleCases: readonly Case[] = [
         expectRefusal(await ask(repository, 'DELETE', `manifests/${digest}`), 404)
       }
     },
-  },
+  ],
 ]
 
 /** The official suite deletes, but does not look at the list afterwards. */
@@ -213,7 +209,7 @@ function deletedCase(what: 'referrer' | 'subject'): Case {
 }
 
 export const manifestCases: readonly Case[] = [
-  ...singleCases,
+  ...singleCases.map(([official, title, check]): Case => ({ official, title, check })),
   ...dataSets.map(setCase),
   deletedCase('referrer'),
   deletedCase('subject'),

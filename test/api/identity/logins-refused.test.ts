@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { isPassword } from '../../../src/identity/passwords.ts'
 import { type ApiServer, identity, type Reply, startApi } from '../../support/api/api-server.ts'
+import { json, makeUser, usersPath } from '../../support/api/managed-users.ts'
 import { testAdminPassword } from '../../support/basics/test-project.ts'
 import { until } from '../../support/clocks/until.ts'
 
@@ -11,28 +12,16 @@ const longest = 'ü'.repeat(1_024)
 
 beforeAll(async () => {
   server = await startApi({ BERTH_AUTH__FAILURE_BURST: '1000' })
-  await add({ name: 'ann', password })
-  await add({ name: 'without-password' })
-  await add({ name: 'long', password: longest })
-  await add({ name: 'disabled', password })
-  const json = { 'content-type': 'application/json' }
-  await server.ask('PATCH', `${identity}/users/disabled`, { headers: json, body: '{"disabled":true}' })
+  for (const name of ['ann', 'disabled']) await makeUser(server, name, { password })
+  await makeUser(server, 'without-password')
+  await makeUser(server, 'long', { password: longest })
+  await server.ask('PATCH', `${usersPath}/disabled`, json({ disabled: true }))
 })
 afterAll(() => server.stop())
 
-async function add(user: Readonly<Record<string, unknown>>): Promise<void> {
-  const headers = { 'content-type': 'application/json' }
-  const reply = await server.ask('POST', `${identity}/users`, { headers, body: JSON.stringify(user) })
-  expect(reply.status).toBe(201)
-}
-
 function logIn(username: string, given: string, encode: (body: unknown) => string = JSON.stringify): Promise<Reply> {
-  const headers = { 'content-type': 'application/json' }
-  return server.ask('POST', `${identity}/token/auth`, {
-    key: 'none',
-    headers,
-    body: encode({ username, password: given }),
-  })
+  const question = { ...json({}), key: 'none', body: encode({ username, password: given }) }
+  return server.ask('POST', `${identity}/token/auth`, question)
 }
 
 /** All of an answer but what is another one each time. */

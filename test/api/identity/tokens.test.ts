@@ -1,7 +1,8 @@
-// postToken: spec.md 5, "Obtaining a bearer token". Refused logins are in logins-refused.test.ts.
-import { afterAll, expect, test } from 'bun:test'
+// postToken and getKeySet: spec.md 5, "Obtaining a bearer token". Refused logins are in logins-refused.test.ts.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { identity, ownHeaders, startApi } from '../../support/api/api-server.ts'
-import { bearer } from '../../support/api/managed-users.ts'
+import { bearer, logIn } from '../../support/api/managed-users.ts'
 import { testAdminPassword } from '../../support/basics/test-project.ts'
 
 const server = await startApi({ BERTH_AUTH__FAILURE_BURST: '1000' })
@@ -63,4 +64,41 @@ test('the identity service is not at the version of the registry, nor the regist
   for (const path of ['/api/2023-12-28/me', `${identity}/stats`, `${identity}/v2/`]) {
     expect([path, (await server.ask('GET', path)).status]).toEqual([path, 404])
   }
+})
+
+const rules = { issuer: 'berth', audience: 'berth', algorithms: ['EdDSA'], typ: 'JWT' }
+
+describe('the published keys', () => {
+  test('can be read without credentials, and cached for five minutes', async () => {
+    const reply = await server.ask('GET', `${identity}/jwks.json`, { key: 'none' })
+
+    expect([reply.status, reply.headers.get('cache-control')]).toEqual([200, 'public, max-age=300'])
+    expect(ownHeaders(reply)).toEqual(['cache-control', 'content-length', 'content-type'])
+  })
+
+  test('hold nothing that is secret', async () => {
+    const { keys } = (await server.ask('GET', `${identity}/jwks.json`)).json<{ keys: object[] }>()
+
+    expect(keys.map((key) => Object.keys(key).toSorted())).toEqual([['alg', 'crv', 'kid', 'kty', 'use', 'x']])
+  })
+
+  test('check a token that the server gave, when they are fetched by the library', async () => {
+    const access_token = await logIn(server, 'admin', testAdminPassword)
+    const keys = createRemoteJWKSet(new URL(`${server.url}${identity}/jwks.json`))
+    const { payload, protectedHeader } = await jwtVerify(access_token, keys, rules)
+
+    expect(payload).toMatchObject({ sub: 'admin', roles: ['admin'] })
+    expect(protectedHeader.kid).toBeString()
+  })
+
+  test('do not check the token of another Berth (the control)', async () => {
+    const other = await startApi()
+    const keys = createRemoteJWKSet(new URL(`${server.url}${identity}/jwks.json`))
+    const access_token = await logIn(other, 'admin', testAdminPassword)
+    await other.stop()
+
+    expect(await jwtVerify(access_token, keys, rules).catch((error: { code: string }) => error.code)).toBe(
+      'ERR_JWKS_NO_MATCHING_KEY',
+    )
+  })
 })

@@ -1,9 +1,9 @@
-// enableService, disableService and getStats, and the version in their paths: spec.md 2, 4, 7 and 9. What the count of
+// enableService, disableService, getStats and checkAuthentication, and the version in their paths: spec.md 2, 4, 7 and 9. What the count of
 // images follows is held by ../accounts/statistics-model.test.ts.
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { api, ownHeaders, startApi } from '../../support/api/api-server.ts'
+import { api, mounts, ownHeaders, startApi } from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
-import { garbleUsers, moveBlobsAway } from '../../support/stores/store-damage.ts'
+import { garbleUsers, loseMetadata, moveBlobsAway } from '../../support/stores/store-damage.ts'
 
 const server = await startApi()
 afterAll(() => server.stop())
@@ -68,6 +68,38 @@ describe('getStats', () => {
     const key = await addPerson(server, { name: 'stats-newcomer', roles: ['admin'], account: 'stats-new' })
 
     expect((await server.ask('GET', `${api}/stats`, { key })).json()).toMatchObject({ imageCount: 0 })
+  })
+})
+
+describe.each(mounts)('checkAuthentication at %s/', (mount) => {
+  test('answers {} to a known caller, with the version of the API that older clients look for', async () => {
+    const reply = await server.ask('GET', `${mount}/`)
+
+    expect([reply.status, reply.text, reply.headers.get('content-type')]).toEqual([200, '{}', 'application/json'])
+    expect(ownHeaders(reply)).toEqual(['content-length', 'content-type'])
+    expect(reply.headers.get('docker-distribution-api-version')).toBe('registry/2.0')
+  })
+
+  test('is the same without the slash', async () => {
+    const [known, anonymous] = [await server.ask('GET', mount), await server.ask('GET', mount, { key: 'none' })]
+
+    expect([known.status, known.text, anonymous.status]).toEqual([200, '{}', 401])
+  })
+
+  test('asks for no right at all', async () => {
+    const key = await addPerson(server, { name: 'base-nobody', roles: ['a role that gives nothing'] })
+
+    expect((await server.ask('GET', `${mount}/`, { key })).status).toBe(200)
+  })
+
+  test('answers 503 and never 401 while credentials cannot be checked', async () => {
+    const own = await startApi({ BERTH_IDENTITY__CACHE: '0s' })
+    loseMetadata(own.dataDir)
+    const reply = await own.ask('GET', `${mount}/`)
+    await own.stop()
+
+    expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([503, null])
+    expect(reply.json()).toMatchObject({ errors: [{ code: 'UNAVAILABLE' }] })
   })
 })
 
