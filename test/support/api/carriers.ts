@@ -101,21 +101,21 @@ export function carryIn(carrier: Carrier, state: State, secrets: Secrets): Carri
   return state === 'absent' ? carrier.carryNearly(own.good) : carrier.carry(own[state])
 }
 
-export async function logIn(server: MovedServer, username = 'admin', password = testAdminPassword): Promise<string> {
-  const answer = await server.ask('POST', `${identity}/token/auth`, {
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ username, password }),
-  })
-  if (answer.status !== 200) throw new Error(`no token: ${answer.status} ${await answer.text()}`)
-  return ((await answer.json()) as { access_token: string }).access_token
+/** A request with a JSON body that must have this status; gives the parsed answer. */
+async function must<T>(server: MovedServer, status: number, method: string, path: string, body: unknown): Promise<T> {
+  const headers = { 'content-type': 'application/json', 'x-api-key': testApiKey }
+  const answer = await server.ask(method, identity + path, { headers, body: JSON.stringify(body) })
+  if (answer.status !== status) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+  return (await answer.json()) as T
 }
 
-const asAdmin = { 'content-type': 'application/json', 'x-api-key': testApiKey }
+export async function logIn(server: MovedServer, username = 'admin', password = testAdminPassword): Promise<string> {
+  const token = await must<{ access_token: string }>(server, 200, 'POST', '/token/auth', { username, password })
+  return token.access_token
+}
 
 export async function addUser(server: MovedServer, name: string, password: string): Promise<void> {
-  const body = JSON.stringify({ name, password, roles: ['reader'] })
-  const answer = await server.ask('POST', `${identity}/users`, { headers: asAdmin, body })
-  if (answer.status !== 201) throw new Error(`no user: ${answer.status} ${await answer.text()}`)
+  await must(server, 201, 'POST', '/users', { name, password, roles: ['reader'] })
 }
 
 /** A key of the user; with an end, one that ends after so long. */
@@ -126,17 +126,7 @@ export async function makeKey(
   endsAfterMs?: number,
 ): Promise<string> {
   const expiresAt = endsAfterMs === undefined ? undefined : new Date(server.now() + endsAfterMs).toISOString()
-  const body = JSON.stringify({ name, expiresAt })
-  const answer = await server.ask('POST', `${identity}/users/${user}/keys`, { headers: asAdmin, body })
-  if (answer.status !== 201) throw new Error(`no key: ${answer.status} ${await answer.text()}`)
-  return ((await answer.json()) as { key: string }).key
-}
-
-async function changePassword(server: MovedServer, password: string): Promise<string> {
-  const body = JSON.stringify({ password })
-  const answer = await server.ask('PATCH', `${identity}/users/admin`, { headers: asAdmin, body })
-  if (answer.status !== 200) throw new Error(`no new password: ${answer.status} ${await answer.text()}`)
-  return password
+  return (await must<{ key: string }>(server, 201, 'POST', `/users/${user}/keys`, { name, expiresAt })).key
 }
 
 const dayMs = 24 * 3_600_000
@@ -147,7 +137,8 @@ const dayMs = 24 * 3_600_000
 export async function makeSecrets(server: MovedServer): Promise<Secrets> {
   const earlier = 'an earlier password of the administrator'
   for (const password of [earlier, testAdminPassword]) {
-    await logIn(server, 'admin', await changePassword(server, password))
+    await must(server, 200, 'PATCH', '/users/admin', { password })
+    await logIn(server, 'admin', password)
   }
   const expired = { apiKey: await makeKey(server, 'expired', 'admin', 3_600_000), token: await logIn(server) }
   for (const headers of [{ 'x-api-key': expired.apiKey }, { authorization: `Bearer ${expired.token}` }]) {

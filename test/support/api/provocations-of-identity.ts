@@ -3,18 +3,13 @@ import type { Refusal } from '../../../src/oci/errors.ts'
 import { testAdminPassword } from '../basics/test-project.ts'
 import { openMetadataOf } from '../stores/test-stores.ts'
 import { type ApiServer, api, identity } from './api-server.ts'
-import { json } from './managed-users.ts'
+import { json, logIn } from './managed-users.ts'
 import { get, type Provocation, type Way } from './provocation.ts'
 
 const name = 'refused/app'
 
 async function crossSiteHeaders(server: ApiServer): Promise<Readonly<Record<string, string>>> {
-  const reply = await server.ask(
-    'POST',
-    `${identity}/token/auth`,
-    json({ username: 'admin', password: testAdminPassword }),
-  )
-  const cookie = `svc-auth=${reply.json<{ access_token: string }>().access_token}`
+  const cookie = `svc-auth=${await logIn(server, 'admin', testAdminPassword)}`
   return { cookie, 'sec-fetch-site': 'cross-site' }
 }
 

@@ -4,7 +4,8 @@ import { FilesystemSigningKeys } from '../../../src/adapters/signing-keys-filesy
 import { KeyRing } from '../../../src/identity/key-ring.ts'
 import { type ScopedToken, ScopedTokens } from '../../../src/identity/scoped-tokens.ts'
 import { testAdminPassword } from '../basics/test-project.ts'
-import { type ApiServer, identity, type Question, type Reply, startApi } from './api-server.ts'
+import { type ApiServer, type Question, type Reply, startApi } from './api-server.ts'
+import { logIn } from './managed-users.ts'
 
 export interface IssuedToken {
   readonly token: string
@@ -42,13 +43,8 @@ export function bearing(token: string): Required<Pick<Question, 'headers' | 'key
 }
 
 /** A token of the identity service, for a password. */
-export async function loginToken(server: ApiServer, username = 'admin', password = testAdminPassword): Promise<string> {
-  const reply = await server.ask('POST', `${identity}/token/auth`, {
-    headers: { 'content-type': 'application/json' },
-    key: 'none',
-    body: JSON.stringify({ username, password }),
-  })
-  return reply.json<{ access_token: string }>().access_token
+export function loginToken(server: ApiServer, username = 'admin', password = testAdminPassword): Promise<string> {
+  return logIn(server, username, password)
 }
 
 /** Signed by the server's own key, with any content and any end. */

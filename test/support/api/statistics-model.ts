@@ -1,39 +1,120 @@
-// What a registry should count, in a few lines, and the steps that can be taken on it and on a real one alike.
-
+// What a registry should count, in a few lines: each operation as it changes the model, and as it is asked of a registry.
 import { collect, openWorld } from '../stores/use-case-world.ts'
-import { imageOf, indexOf, type Manifest, ociManifest, pushBlob, putManifest } from './api-images.ts'
-import { type ApiServer, api, type Reply } from './api-server.ts'
-
-export const operations = [
-  'push a tag',
-  'push a digest',
-  'push an index',
-  'push two at once',
-  'push what is broken',
-  'push what is incomplete',
-  'upload only',
-  'delete a tag',
-  'delete a manifest',
-  'delete an index',
-  'collect',
-  'look',
-  'disable',
-  'enable',
-] as const
-
-export interface Step {
-  readonly operation: (typeof operations)[number]
-  readonly who: number
-  readonly repository: number
-  readonly image: number
-}
+import { imageOf, indexOf, type Manifest, pushBlob, putManifest } from './api-images.ts'
+import { type ApiServer, api } from './api-server.ts'
 
 interface ModelRepository {
   readonly manifests: Set<string>
   readonly tags: Map<string, string>
 }
 
-/** One account. `take` gives the statuses that the step must have, and does it. */
+type Statuses = readonly number[]
+
+interface Operation {
+  /** The statuses that it must have while the account is enabled. */
+  readonly expect: (its: ModelRepository, image: number) => Statuses
+  readonly run: (server: ApiServer, repository: string, image: number) => Promise<Statuses>
+}
+
+const image = (number: number | 'extra') => imageOf({ annotations: { number: String(number) } })
+const index = (number: number) => indexOf([image(number).descriptor])
+const tagOf = (number: number) => `tag-${number % 2}`
+
+function forget({ manifests, tags }: ModelRepository, name: string): Statuses {
+  for (const [tag, to] of tags) if (to === name) tags.delete(tag)
+  return [manifests.delete(name) ? 202 : 404]
+}
+
+function add({ manifests }: ModelRepository, ...names: readonly string[]): Statuses {
+  for (const name of names) manifests.add(name)
+  return names.map(() => 201)
+}
+
+async function put(server: ApiServer, repository: string, reference: string, manifest: Manifest): Promise<number> {
+  return (await putManifest(server, repository, reference, manifest)).status
+}
+
+async function push(server: ApiServer, repository: string, ...pushes: readonly (readonly [string, Manifest])[]) {
+  // Refused while the account is disabled, and then the manifests are too.
+  await pushBlob(server, repository, '{}').catch(() => undefined)
+  return Promise.all(pushes.map(([reference, manifest]) => put(server, repository, reference, manifest)))
+}
+
+async function remove(server: ApiServer, repository: string, reference: string): Promise<Statuses> {
+  return [(await server.ask('DELETE', `/v2/${repository}/manifests/${reference}`)).status]
+}
+
+const table = {
+  'push a tag': {
+    expect(its, at) {
+      its.tags.set(tagOf(at), `image-${at}`)
+      return add(its, `image-${at}`)
+    },
+    run: (server, name, at) => push(server, name, [tagOf(at), image(at)]),
+  },
+  'push a digest': {
+    expect: (its, at) => add(its, `image-${at}`),
+    run: (server, name, at) => push(server, name, [image(at).digest, image(at)]),
+  },
+  'push an index': {
+    expect: (its, at) => (its.manifests.has(`image-${at}`) ? add(its, `index-${at}`) : [400]),
+    run: async (server, name, at) => [await put(server, name, index(at).digest, index(at))],
+  },
+  'push two at once': {
+    expect: (its, at) => add(its, 'image-extra', `image-${at}`),
+    run: (server, name, at) =>
+      push(server, name, [image('extra').digest, image('extra')], [image(at).digest, image(at)]),
+  },
+  'push what is broken': {
+    expect: () => [400],
+    run: async (server, name, at) => [await put(server, name, 'broken', { ...image(at), bytes: '{"schemaVersion":2' })],
+  },
+  'push what is incomplete': {
+    expect: () => [400],
+    run: async (server, name) => [await put(server, name, 'incomplete', imageOf({ layers: ['nobody has this'] }))],
+  },
+  'upload only': {
+    expect: () => [201],
+    run: (server, name) =>
+      pushBlob(server, name, 'a layer without an image').then(
+        () => [201],
+        () => [403],
+      ),
+  },
+  'delete a tag': {
+    expect: (its, at) => [its.tags.delete(tagOf(at)) ? 202 : 404],
+    run: (server, name, at) => remove(server, name, tagOf(at)),
+  },
+  'delete a manifest': {
+    expect: (its, at) => (its.manifests.has(`index-${at}`) ? [405] : forget(its, `image-${at}`)),
+    run: (server, name, at) => remove(server, name, image(at).digest),
+  },
+  'delete an index': {
+    expect: (its, at) => forget(its, `index-${at}`),
+    run: (server, name, at) => remove(server, name, index(at).digest),
+  },
+  look: {
+    expect: () => [200],
+    run: async (server) => [(await server.ask('GET', '/v2/_catalog')).status],
+  },
+} satisfies Readonly<Record<string, Operation>>
+
+/** Operations of the account, whatever its state is. */
+const accountOperations = ['collect', 'disable', 'enable'] as const
+type AccountOperation = (typeof accountOperations)[number]
+
+export interface Step {
+  readonly operation: keyof typeof table | AccountOperation
+  readonly who: number
+  readonly repository: number
+  readonly image: number
+}
+
+export const operations = [...Object.keys(table), ...accountOperations] as readonly Step['operation'][]
+
+const isOfAccount = (operation: Step['operation']): operation is AccountOperation => !Object.hasOwn(table, operation)
+
+/** One account. `take` gives the statuses that the step must have, and changes the model. */
 export class AccountModel {
   #state: 'never' | 'enabled' | 'disabled' = 'never'
   readonly #isEnabledByUse: boolean
@@ -47,124 +128,25 @@ export class AccountModel {
     return [...this.#repositories.values()].filter(({ manifests }) => manifests.size > 0).length
   }
 
-  take({ operation, repository, image }: Step): readonly number[] {
+  take({ operation, repository, image: at }: Step): Statuses {
     if (operation === 'collect') return []
-    if (operation === 'disable' || operation === 'enable') {
+    if (isOfAccount(operation)) {
       this.#state = `${operation}d`
       return [200]
     }
     if (this.#state === 'never' && this.#isEnabledByUse) this.#state = 'enabled'
     if (this.#state !== 'enabled') return operation === 'push two at once' ? [403, 403] : [403]
-    return this.#change(operation, this.#repositories.get(repository), repository, image)
-  }
-
-  #change(
-    operation: Step['operation'],
-    known: ModelRepository | undefined,
-    at: number,
-    image: number,
-  ): readonly number[] {
-    const its = known ?? { manifests: new Set(), tags: new Map() }
-    const [name, index] = [`image-${image}`, `index-${image}`]
-    const isListed = its.manifests.has(index)
-    switch (operation) {
-      case 'push a tag':
-        its.tags.set(`tag-${image % 2}`, name)
-        break
-      case 'push an index':
-        if (!its.manifests.has(name)) return [400]
-        its.manifests.add(index)
-        return [201]
-      case 'push two at once':
-        its.manifests.add('image-extra')
-        break
-      case 'push what is broken':
-      case 'push what is incomplete':
-        return [400]
-      case 'upload only':
-        return [201]
-      case 'look':
-        return [200]
-      case 'delete a tag':
-        return [its.tags.delete(`tag-${image % 2}`) ? 202 : 404]
-      case 'delete a manifest':
-        return [isListed ? 405 : this.#forget(its, name)]
-      case 'delete an index':
-        return [this.#forget(its, index)]
-    }
-    its.manifests.add(name)
-    this.#repositories.set(at, its)
-    return operation === 'push two at once' ? [201, 201] : [201]
-  }
-
-  #forget(its: ModelRepository, name: string): number {
-    for (const [tag, to] of its.tags) if (to === name) its.tags.delete(tag)
-    return its.manifests.delete(name) ? 202 : 404
+    const its = this.#repositories.get(repository) ?? { manifests: new Set(), tags: new Map() }
+    this.#repositories.set(repository, its)
+    return table[operation].expect(its, at)
   }
 }
 
-const image = (number: number | 'extra') => imageOf({ annotations: { number: String(number) } })
-const index = (number: number) => indexOf([image(number).descriptor])
-
-/** The same step on the real one; gives the statuses. */
-export async function takeStep(
-  server: ApiServer,
-  { operation, repository, image: number }: Step,
-): Promise<readonly number[]> {
-  const name = `app-${repository}`
-  const remove = async (reference: string) => [
-    (await server.ask('DELETE', `/v2/${name}/manifests/${reference}`)).status,
-  ]
-  const put = async (reference: string, manifest: Manifest) => putManifest(server, name, reference, manifest)
-  const push = async (...pushes: readonly (readonly [string, Manifest])[]) => {
-    // Refused while the account is disabled, and then the manifests are too.
-    await pushBlob(server, name, '{}').catch(() => undefined)
-    return statusesOf(await Promise.all(pushes.map((one) => put(...one))))
-  }
-  switch (operation) {
-    case 'push a tag':
-      return push([`tag-${number % 2}`, image(number)])
-    case 'push a digest':
-      return push([image(number).digest, image(number)])
-    case 'push an index':
-      return statusesOf([await put(index(number).digest, index(number))])
-    case 'push two at once':
-      return push([image('extra').digest, image('extra')], [image(number).digest, image(number)])
-    case 'push what is broken':
-      return statusesOf([
-        await put('broken', { ...image(number), mediaType: ociManifest, bytes: '{"schemaVersion":2' }),
-      ])
-    case 'push what is incomplete':
-      return statusesOf([await put('incomplete', imageOf({ layers: ['nobody has this'] }))])
-    case 'upload only':
-      return [
-        await pushBlob(server, name, 'a layer without an image').then(
-          () => 201,
-          () => 403,
-        ),
-      ]
-    case 'delete a tag':
-      return remove(`tag-${number % 2}`)
-    case 'delete a manifest':
-      return remove(image(number).digest)
-    case 'delete an index':
-      return remove(index(number).digest)
-    case 'look':
-      return statusesOf([await server.ask('GET', '/v2/_catalog')])
-    case 'disable':
-    case 'enable':
-      return statusesOf([await server.ask('POST', `${api}/${operation}`)])
-    case 'collect':
-      return collectEverything(server)
-  }
-}
-
-function statusesOf(replies: readonly Reply[]): readonly number[] {
-  return replies.map(({ status }) => status)
-}
-
-async function collectEverything({ dataDir }: ApiServer): Promise<readonly number[]> {
-  const world = await openWorld(dataDir)
+/** The same step on a registry; gives the statuses. */
+export async function takeStep(server: ApiServer, { operation, repository, image: at }: Step): Promise<Statuses> {
+  if (!isOfAccount(operation)) return table[operation].run(server, `app-${repository}`, at)
+  if (operation !== 'collect') return [(await server.ask('POST', `${api}/${operation}`)).status]
+  const world = await openWorld(server.dataDir)
   await collect(world, { leaseMs: 0 })
   await world.metadata.close()
   return []
