@@ -1,11 +1,11 @@
 // spec.md 5, "Accepted carriers of credentials": each of the six, and a user's name with key or password, in each state, at every operation of the route table.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Credential, Identity, Principal } from '../../src/ports/identity.ts'
-import { type Cell, cells, findFaults, StoreWatch } from '../support/api/carrier-matrix.ts'
 import { CarrierWorld } from '../support/api/carrier-world.ts'
 import { makeSecrets, type Secrets } from '../support/api/carriers.ts'
 import { testApiKey } from '../support/basics/test-project.ts'
 import { type MovedServer, startMoved } from '../support/server/moved-server.ts'
+import { type Cell, cells, findFaults, StoreWatch } from './carrier-matrix.ts'
 
 const settings = {
   BERTH_AUTH__FAILURE_BURST: '1000000',

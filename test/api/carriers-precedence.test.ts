@@ -1,9 +1,9 @@
 // decisions.md 5: Authorization, then X-API-KEY, then the query, then the cookie; the first that is present decides.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { callerOf, deciderOf, pairs } from '../support/api/carrier-pairs.ts'
 import { addUser, type Carrier, logIn, makeKey, makeSecrets } from '../support/api/carriers.ts'
 import { startFront } from '../support/server/front.ts'
 import { startMoved } from '../support/server/moved-server.ts'
+import { callerOf, deciderOf, pairs } from './carrier-pairs.ts'
 
 const server = await startMoved({ settings: { BERTH_AUTH__FAILURE_BURST: '1000000' } })
 afterAll(() => server.stop())

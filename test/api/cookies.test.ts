@@ -2,10 +2,10 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { api } from '../support/api/api-server.ts'
 import { logIn } from '../support/api/carriers.ts'
-import { answerTo, type Facts, publicUrl, rows, titleOf, wantedAnswer } from '../support/api/cookie-table.ts'
 import { testApiKey } from '../support/basics/test-project.ts'
 import { startFront } from '../support/server/front.ts'
 import { startMoved } from '../support/server/moved-server.ts'
+import { answerTo, type Facts, publicUrl, rows, titleOf, wantedAnswer } from './cookie-table.ts'
 
 const settings = { BERTH_AUTH__FAILURE_BURST: '1000000' }
 const plain = await startMoved({ settings })

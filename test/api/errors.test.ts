@@ -5,8 +5,8 @@ import { type Refusal, refusalWords } from '../../src/oci/errors.ts'
 import { type ApiServer, mounts, startApi } from '../support/api/api-server.ts'
 import { ociErrorCodes } from '../support/api/oci-error-codes.ts'
 import { findOperation } from '../support/api/openapi-document.ts'
-import type { Provocation, Refused, Way } from '../support/api/provocation.ts'
-import { ways } from '../support/api/provocations.ts'
+import type { Provocation, Refused, Way } from './provocation.ts'
+import { ways } from './provocations.ts'
 
 const shared = await startApi()
 afterAll(() => shared.stop())

@@ -3,8 +3,8 @@ import { expect } from 'bun:test'
 import type { CommandResult } from '../support/basics/command.ts'
 import { layoutSource, readContent, registrySource } from '../support/clients/image-content.ts'
 import { type Image, OciLayout } from '../support/clients/oci-layout.ts'
-import { pushFromLayout } from '../support/clients/registry-push.ts'
 import type { BerthProcess } from '../support/server/berth-process.ts'
+import { pushFromLayout } from './registry-push.ts'
 import type { Servers } from './servers.ts'
 
 const open = { BERTH_AUTH__ANONYMOUS_PULL: 'public/*' }

@@ -1,10 +1,10 @@
 import { expect } from 'bun:test'
 import { Workspace } from '../support/basics/command.ts'
-import { makeDockerArchive, readDockerArchive } from '../support/clients/docker-archive.ts'
 import { registrySource, type UnpackedImage } from '../support/clients/image-content.ts'
 import { type Image, makeImage } from '../support/clients/oci-layout.ts'
 import type { BerthProcess } from '../support/server/berth-process.ts'
 import { type Daemon, startDockerEngine } from './daemons.ts'
+import { makeDockerArchive, readDockerArchive } from './docker-archive.ts'
 import type { BerthOf } from './servers.ts'
 
 /** The docker command, its engine in the same workspace, and the server that it talks to. */

@@ -1,13 +1,13 @@
 import { expect } from 'bun:test'
 import { useRunning } from '../support/basics/running.ts'
-import { unpackedImage } from '../support/clients/docker-archive.ts'
 import { checkContent, layoutSource, readContent, readUnpacked } from '../support/clients/image-content.ts'
 import { makeImage, makeLayer, OciLayout } from '../support/clients/oci-layout.ts'
-import { pushFromLayout } from '../support/clients/registry-push.ts'
 import { type AnonymousClient, expectRefused, withOpenServer } from './anonymous.ts'
 import { describeClient, prove } from './client-suite.ts'
+import { unpackedImage } from './docker-archive.ts'
 import { dockerTypes } from './docker-list-folder.ts'
 import { DockerRun } from './docker-run.ts'
+import { pushFromLayout } from './registry-push.ts'
 import { logins, type Servers, wrongKey } from './servers.ts'
 
 export function dockerTests(servers: Servers): void {

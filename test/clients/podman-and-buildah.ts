@@ -2,7 +2,6 @@
 import { expect } from 'bun:test'
 import { Workspace } from '../support/basics/command.ts'
 import { useRunning } from '../support/basics/running.ts'
-import { makeDockerArchive, unpackedImage } from '../support/clients/docker-archive.ts'
 import {
   checkContent,
   layoutSource,
@@ -15,6 +14,7 @@ import {
 import { type Image, imageMediaTypes, makeImage, makeLayer, OciLayout } from '../support/clients/oci-layout.ts'
 import { type AnonymousClient, expectRefused, withOpenServer } from './anonymous.ts'
 import { describeClient, prove } from './client-suite.ts'
+import { makeDockerArchive, unpackedImage } from './docker-archive.ts'
 import { type BerthOf, logins, type Servers, wrongKey } from './servers.ts'
 
 type Program = 'podman' | 'buildah'

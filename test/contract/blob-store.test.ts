@@ -198,12 +198,7 @@ describe('blob store, filesystem: when something was removed behind its back', (
 
 test('blob store, filesystem: memory does not grow with what streams through a writer', async () => {
   const run = Bun.spawnSync(
-    [
-      process.execPath,
-      'test/support/stores/stream-to-store.ts',
-      join(temporaryFolder(), 'blobs'),
-      String(512 * 1024 * 1024),
-    ],
+    [process.execPath, 'test/contract/stream-to-store.ts', join(temporaryFolder(), 'blobs'), String(512 * 1024 * 1024)],
     { cwd: projectRoot },
   )
   const { grownBytes } = JSON.parse(run.stdout.toString())

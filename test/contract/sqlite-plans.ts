@@ -5,7 +5,7 @@ import type { Database, Queryable } from '../../src/adapters/metadata-sql/databa
 import { migrate } from '../../src/adapters/metadata-sql/migrate.ts'
 import type { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { addCopies, fillRegistry } from '../support/stores/full-registry.ts'
-import type { NamedStatements } from '../support/stores/named-statements.ts'
+import type { NamedStatements } from './named-statements.ts'
 
 /**
  * Steps that may find more than one row, and the methods that may take them: the index (or the table, by its key) and the columns

@@ -6,6 +6,7 @@ import { closingMs } from '../../src/app/serving.ts'
 import { settingsTable } from '../../src/app/settings.ts'
 import { parseDuration } from '../../src/lib/quantities.ts'
 import { projectRoot } from '../support/basics/test-project.ts'
+import { readProjectFile } from '../support/house/source-text.ts'
 import {
   findGuessableSecrets,
   findLateConnections,
@@ -21,8 +22,7 @@ import {
   mapAt,
   nginxDirectives,
   stopMs,
-} from '../support/house/deploy-rules.ts'
-import { readProjectFile } from '../support/house/source-text.ts'
+} from './deploy-rules.ts'
 
 function read(path: string): string {
   const text = readProjectFile(path)

@@ -6,7 +6,7 @@ import { readConfig } from '../../src/app/config.ts'
 import { type CommandResult, runCommand } from '../support/basics/command.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { projectRoot } from '../support/basics/test-project.ts'
-import { isRecord, mapAt } from '../support/house/deploy-rules.ts'
+import { isRecord, mapAt } from './deploy-rules.ts'
 
 const makeFolder = useTemporaryFolders('chart')
 const chart = join(projectRoot, 'deploy', 'helm', 'berth')

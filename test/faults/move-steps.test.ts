@@ -4,10 +4,10 @@ import { describe, expect, test } from 'bun:test'
 import { type Need, testNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { type Place, placeIn, placeOnServers } from '../support/moves/move-command.ts'
-import { abort, Images, move, type Point, pushAt, serve } from '../support/moves/stepped-move.ts'
 import { postgres } from '../support/postgres/postgres-server.ts'
 import { freshPrefix, sharedS3, testS3Need } from '../support/s3/test-s3.ts'
 import { s3Variables } from '../support/stores/test-stores.ts'
+import { abort, Images, move, type Point, pushAt, serve } from './stepped-move.ts'
 
 const newFolder = useTemporaryFolders('move-steps')
 

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
 import { describeNeeding } from '../support/basics/needs.ts'
+import { postgres } from '../support/postgres/postgres-server.ts'
 import {
   type BrokenPostgres,
   countThings,
@@ -12,8 +13,7 @@ import {
   put,
   useAllConnections,
   useBrokenPostgres,
-} from '../support/postgres/broken-postgres.ts'
-import { postgres } from '../support/postgres/postgres-server.ts'
+} from './broken-postgres.ts'
 
 describeNeeding(postgres, 'limits of PostgreSQL', () => {
   const world = useBrokenPostgres()

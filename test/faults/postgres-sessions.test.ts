@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { describeNeeding } from '../support/basics/needs.ts'
 import { until } from '../support/clocks/until.ts'
+import { postgres } from '../support/postgres/postgres-server.ts'
 import {
   type BrokenPostgres,
   countThings,
@@ -12,8 +13,7 @@ import {
   put,
   useAllConnections,
   useBrokenPostgres,
-} from '../support/postgres/broken-postgres.ts'
-import { postgres } from '../support/postgres/postgres-server.ts'
+} from './broken-postgres.ts'
 
 describeNeeding(postgres, 'connections to PostgreSQL that fails', () => {
   const world = useBrokenPostgres()

@@ -6,10 +6,10 @@ import { testNeeding } from '../support/basics/needs.ts'
 import { useRunning } from '../support/basics/running.ts'
 import { PushingClients } from '../support/clients/pushing-clients.ts'
 import { startReplicas } from '../support/replicas/replicas.ts'
-import { startRoundRobin } from '../support/replicas/round-robin.ts'
 import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { auditShared, objectName } from '../support/replicas/shared-stores-audit.ts'
 import { askS3 } from '../support/s3/s3-server.ts'
+import { startRoundRobin } from './round-robin.ts'
 
 const kills = Number(process.env['KILLS'] ?? 3)
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1_000_000))

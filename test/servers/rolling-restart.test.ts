@@ -3,7 +3,6 @@ import { describe, expect } from 'bun:test'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { type Need, testNeeding } from '../support/basics/needs.ts'
 import { useRunning } from '../support/basics/running.ts'
-import { OneShotPullers, type PullableImage } from '../support/clients/one-shot-pullers.ts'
 import { PushingClients } from '../support/clients/pushing-clients.ts'
 import { pushImage } from '../support/clients/registry-client.ts'
 import { until } from '../support/clocks/until.ts'
@@ -11,6 +10,7 @@ import { type NginxServer, nginx, startNginx } from '../support/replicas/nginx-s
 import { type Replica, type Replicas, startReplicas } from '../support/replicas/replicas.ts'
 import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { auditShared } from '../support/replicas/shared-stores-audit.ts'
+import { OneShotPullers, type PullableImage } from './one-shot-pullers.ts'
 
 const need: Need = nginx.isMet ? sharedStoresNeed : nginx
 /** Of both replicas. */

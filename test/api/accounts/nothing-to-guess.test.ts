@@ -2,6 +2,10 @@
 // statements. Every request is sent twice, with and without another account that has what the request is about.
 import { afterAll, expect, test } from 'bun:test'
 import type { MetadataStore, Tables } from '../../../src/ports/metadata-store.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { askedBy } from '../../support/api/wired-registry.ts'
+import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
+import { around } from '../../support/clocks/gates.ts'
 import {
   askAll,
   fillOtherAccount,
@@ -11,11 +15,7 @@ import {
   otherAccountName,
   questionsAbout,
   type TwoAccounts,
-} from '../../support/api/other-account.ts'
-import { addPerson } from '../../support/api/people.ts'
-import { askedBy } from '../../support/api/wired-registry.ts'
-import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import { around } from '../../support/clocks/gates.ts'
+} from './other-account.ts'
 
 const temporaryFolder = useTemporaryFolders('other-account')
 const opened: TwoAccounts[] = []

@@ -4,12 +4,12 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { api } from '../../support/api/api-server.ts'
 import { addPerson } from '../../support/api/people.ts'
-import { AccountModel, operations, type Step, takeStep } from '../../support/api/statistics-model.ts'
 import { askedBy, type WiredRegistry, wireRegistry } from '../../support/api/wired-registry.ts'
 import { seed } from '../../support/basics/fuzzing.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { around } from '../../support/clocks/gates.ts'
 import { auditStores } from '../../support/stores/store-audit.ts'
+import { AccountModel, operations, type Step, takeStep } from './statistics-model.ts'
 
 const temporaryFolder = useTemporaryFolders('statistics')
 const registries = {

@@ -16,8 +16,8 @@ import {
 } from '../../support/moves/move-command.ts'
 import { postgres } from '../../support/postgres/postgres-server.ts'
 import { runBerthHere } from '../../support/server/berth-here.ts'
-import { layEmptyData } from '../../support/stores/empty-data.ts'
 import { canMount, makeSmallDisk } from '../../support/stores/small-disk.ts'
+import { layEmptyData } from './empty-data.ts'
 import { expectMisuse, failed, succeeded, toArguments } from './workplace.ts'
 
 const newFolder = useTemporaryFolders('command-move')

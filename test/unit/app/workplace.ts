@@ -3,7 +3,7 @@ import { expect } from 'bun:test'
 import { join } from 'node:path'
 import type { CommandRun } from '../../support/server/berth-command.ts'
 import { runBerthHereWith } from '../../support/server/berth-here.ts'
-import { layEmptyData } from '../../support/stores/empty-data.ts'
+import { layEmptyData } from './empty-data.ts'
 
 /** The words of a command, and then arguments that contain spaces. */
 export type Words = readonly [words: string, ...more: string[]]

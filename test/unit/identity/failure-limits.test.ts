@@ -1,7 +1,7 @@
 // Limits of failed attempts to authenticate. Over HTTP: test/api/failure-limits.test.ts.
 import { describe, expect, test } from 'bun:test'
 import type { RegistryRefusal } from '../../../src/oci/errors.ts'
-import { Trial, usual } from '../../support/identity/limits-trial.ts'
+import { Trial, usual } from './limits-trial.ts'
 
 async function failTimes(trial: Trial, times: number, tried: (number: number) => Parameters<Trial['fail']>[0]) {
   for (let number = 0; number < times; number += 1) await trial.fail(tried(number))

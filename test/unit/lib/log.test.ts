@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { printedBy } from '../../support/basics/log-lines.ts'
+import { printedBy } from './log-lines.ts'
 
 const request = `{ id: 'r1', method: 'GET', path: '/v2/a', status: 200, ms: 1.25, bytes: 7, who: 'abc' }`
 

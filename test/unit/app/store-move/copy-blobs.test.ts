@@ -5,7 +5,7 @@ import { Unavailable } from '../../../../src/oci/errors.ts'
 import type { BlobStore, BlobWriter } from '../../../../src/ports/blob-store.ts'
 import { digestOf, generatedBytes } from '../../../support/basics/generated-bytes.ts'
 import { errorOf } from '../../../support/basics/outcomes.ts'
-import { type CopyWorld, store, useCopyWorlds } from '../../../support/moves/copy-world.ts'
+import { type CopyWorld, store, useCopyWorlds } from './copy-world.ts'
 
 const { openWorld, copy, lookInto, expectSound } = useCopyWorlds()
 

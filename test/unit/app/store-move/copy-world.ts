@@ -1,17 +1,17 @@
 // The two ends of a move in this process: SQLite and memory, with blobs at the source.
 import { afterAll, expect } from 'bun:test'
 import { join } from 'node:path'
-import { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
-import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
-import { copyBlobs } from '../../../src/app/store-move/copy-blobs.ts'
-import type { Digest } from '../../../src/oci/digest.ts'
-import type { BlobStore, StorageKey } from '../../../src/ports/blob-store.ts'
-import type { CopiedObjects, MovableBlob } from '../../../src/ports/store-move.ts'
-import { digestOf, generatedBytes } from '../basics/generated-bytes.ts'
-import { useTemporaryFolders } from '../basics/temporary-folders.ts'
-import { MemoryBlobStore } from '../stores/memory-blob-store.ts'
-import { openShelf, type Shelf } from '../stores/metadata-rows.ts'
-import { freshKey, readAll, storeWhole } from '../stores/stored-objects.ts'
+import { SqlMetadataStore } from '../../../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import { SqliteDatabase } from '../../../../src/adapters/metadata-sql/sqlite-database.ts'
+import { copyBlobs } from '../../../../src/app/store-move/copy-blobs.ts'
+import type { Digest } from '../../../../src/oci/digest.ts'
+import type { BlobStore, StorageKey } from '../../../../src/ports/blob-store.ts'
+import type { CopiedObjects, MovableBlob } from '../../../../src/ports/store-move.ts'
+import { digestOf, generatedBytes } from '../../../support/basics/generated-bytes.ts'
+import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
+import { MemoryBlobStore } from '../../../support/stores/memory-blob-store.ts'
+import { openShelf, type Shelf } from '../../../support/stores/metadata-rows.ts'
+import { freshKey, readAll, storeWhole } from '../../../support/stores/stored-objects.ts'
 
 export interface End {
   readonly path: string

@@ -1,9 +1,9 @@
 // How the refusals that are about callers, users and keys are provoked over the wire.
-import type { Refusal } from '../../../src/oci/errors.ts'
-import { testAdminPassword } from '../basics/test-project.ts'
-import { openMetadataOf } from '../stores/test-stores.ts'
-import { type ApiServer, api, identity } from './api-server.ts'
-import { json, logIn } from './managed-users.ts'
+import type { Refusal } from '../../src/oci/errors.ts'
+import { type ApiServer, api, identity } from '../support/api/api-server.ts'
+import { json, logIn } from '../support/api/managed-users.ts'
+import { testAdminPassword } from '../support/basics/test-project.ts'
+import { openMetadataOf } from '../support/stores/test-stores.ts'
 import { get, type Provocation, type Way } from './provocation.ts'
 
 const name = 'refused/app'

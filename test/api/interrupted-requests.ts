@@ -1,8 +1,8 @@
 // Requests whose bodies stop in the middle, or crawl, or meet another on the same upload.
 
-import { testApiKey } from '../basics/test-project.ts'
-import { openRaw, type RawAnswer, type RawConnection } from '../clients/raw-socket.ts'
-import type { ApiServer } from './api-server.ts'
+import type { ApiServer } from '../support/api/api-server.ts'
+import { testApiKey } from '../support/basics/test-project.ts'
+import { openRaw, type RawAnswer, type RawConnection } from '../support/clients/raw-socket.ts'
 import type { Provocation, Refused } from './provocation.ts'
 
 const pauseMs = 50

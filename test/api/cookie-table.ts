@@ -1,5 +1,5 @@
 // Whether a request that a browser sends along with its cookie may act: methods x carriers x Sec-Fetch-Site x Origin.
-import { api, identity } from './api-server.ts'
+import { api, identity } from '../support/api/api-server.ts'
 
 export const methods = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export const brought = ['cookie', 'header', 'both'] as const

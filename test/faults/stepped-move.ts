@@ -1,12 +1,12 @@
 // A move in this process that a test stops, holds or disturbs at one point, and what can be done at both ends afterwards.
 
-import { readConfig } from '../../../src/app/config.ts'
-import { runServer } from '../../../src/app/run.ts'
-import { type MoveEnd, openSource, openTarget } from '../../../src/app/store-move/move-ends.ts'
-import { abortMoveOf, type MoveListener, type MoveStep, moveBetween } from '../../../src/app/store-move/move-stores.ts'
-import type { Marks } from '../../../src/ports/marks.ts'
-import { digestOf, generatedBytes } from '../basics/generated-bytes.ts'
-import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { runServer } from '../../src/app/run.ts'
+import { type MoveEnd, openSource, openTarget } from '../../src/app/store-move/move-ends.ts'
+import { abortMoveOf, type MoveListener, type MoveStep, moveBetween } from '../../src/app/store-move/move-stores.ts'
+import type { Marks } from '../../src/ports/marks.ts'
+import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { testAdminPassword, testApiKey } from '../support/basics/test-project.ts'
 import {
   ask,
   checkBlob,
@@ -15,8 +15,8 @@ import {
   pushImage,
   putManifest,
   type Target,
-} from '../clients/registry-client.ts'
-import type { Place } from './move-command.ts'
+} from '../support/clients/registry-client.ts'
+import type { Place } from '../support/moves/move-command.ts'
 
 /** Before a step, or when some of the rows have been copied. */
 export type Point = MoveStep | 'amid rows'

@@ -1,11 +1,11 @@
 // PostgreSQL that fails, seen through the adapter: a server of one test file, with databases of its own.
 import { afterAll, afterEach, beforeAll } from 'bun:test'
-import { PostgresDatabase } from '../../../src/adapters/metadata-sql/postgres-database.ts'
-import type { PostgresSettings } from '../../../src/adapters/metadata-sql/postgres-session.ts'
-import { Unavailable } from '../../../src/oci/errors.ts'
-import { until } from '../clocks/until.ts'
-import { PostgresProxy } from './postgres-proxy.ts'
-import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import { PostgresDatabase } from '../../src/adapters/metadata-sql/postgres-database.ts'
+import type { PostgresSettings } from '../../src/adapters/metadata-sql/postgres-session.ts'
+import { Unavailable } from '../../src/oci/errors.ts'
+import { until } from '../support/clocks/until.ts'
+import { PostgresProxy } from '../support/postgres/postgres-proxy.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres/postgres-server.ts'
 
 /** One connection for look-ups, two for all else. Short limits: a silent server is taken for gone after 2.6 s. */
 export const limits = {

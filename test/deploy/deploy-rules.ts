@@ -1,8 +1,8 @@
 // What deploy/ must hold to, as rules over texts, so that a planted fault can prove each of them.
-import { readConfig } from '../../../src/app/config.ts'
-import { closingMs } from '../../../src/app/serving.ts'
-import { settingsTable } from '../../../src/app/settings.ts'
-import { parseDuration } from '../../../src/lib/quantities.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { closingMs } from '../../src/app/serving.ts'
+import { settingsTable } from '../../src/app/settings.ts'
+import { parseDuration } from '../../src/lib/quantities.ts'
 
 const settings = Object.values(settingsTable)
 const variables = new Set(settings.map(({ variable }) => variable))

@@ -1,9 +1,9 @@
 // The form of `docker save` and `docker load`: the config's bytes as they are, and plain layers.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { UnpackedImage } from './image-content.ts'
-import { encodeJson, type Image, sha256 } from './oci-layout.ts'
-import { makeTar } from './tar-file.ts'
+import type { UnpackedImage } from '../support/clients/image-content.ts'
+import { encodeJson, type Image, sha256 } from '../support/clients/oci-layout.ts'
+import { makeTar } from '../support/clients/tar-file.ts'
 
 export function makeDockerArchive(name: string, image: Image): Uint8Array {
   const configName = `${sha256(image.config).slice('sha256:'.length)}.json`

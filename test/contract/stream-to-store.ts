@@ -1,8 +1,8 @@
 // Run as a process of its own: streams `argv[3]` bytes into a filesystem store and prints the peak of its memory.
-import { FilesystemBlobStore } from '../../../src/adapters/blobs-filesystem/filesystem-blob-store.ts'
-import { generatedChunks } from '../basics/generated-bytes.ts'
-import { peakMemoryBytes } from '../basics/process-memory.ts'
-import { emptyObject, freshKey } from './stored-objects.ts'
+import { FilesystemBlobStore } from '../../src/adapters/blobs-filesystem/filesystem-blob-store.ts'
+import { generatedChunks } from '../support/basics/generated-bytes.ts'
+import { peakMemoryBytes } from '../support/basics/process-memory.ts'
+import { emptyObject, freshKey } from '../support/stores/stored-objects.ts'
 
 const [folder = '', size = '0'] = process.argv.slice(2)
 const store = await FilesystemBlobStore.open(folder)

@@ -1,11 +1,11 @@
 // One cell of the matrix: an operation, a carrier, and what the carrier holds. Asks, and tells all that is wrong.
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
-import { listFiles } from '../stores/store-audit.ts'
-import { api } from './api-server.ts'
-import type { CarrierWorld, PreparedRequest } from './carrier-world.ts'
-import { type Carrier, carriers, carryIn, type Secrets, type State, states } from './carriers.ts'
-import { type Operation, operations } from './route-examples.ts'
+import { api } from '../support/api/api-server.ts'
+import type { CarrierWorld, PreparedRequest } from '../support/api/carrier-world.ts'
+import { type Carrier, carriers, carryIn, type Secrets, type State, states } from '../support/api/carriers.ts'
+import { type Operation, operations } from '../support/api/route-examples.ts'
+import { listFiles } from '../support/stores/store-audit.ts'
 
 export interface Cell {
   readonly operation: Operation

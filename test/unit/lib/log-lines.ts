@@ -1,11 +1,11 @@
 // What the log prints, seen from outside: it writes to the standard output of its process.
-import { projectRoot } from './test-project.ts'
+import { projectRoot } from '../../support/basics/test-project.ts'
 
 /** Runs the statements in a process of their own, with `openLog` and the errors of the house at hand. */
 export async function printedBy(statements: string): Promise<string> {
   const program = [
-    "import { openLog } from './src/lib/log.ts'",
-    "import { Unavailable } from './src/oci/errors.ts'",
+    "import { openLog } from '../../support/basics/src/lib/log.ts'",
+    "import { Unavailable } from '../../support/basics/src/oci/errors.ts'",
     statements,
     'void Unavailable',
   ]

@@ -1,5 +1,5 @@
 // A request that is refused, and what has to stand ready for it.
-import type { ApiServer, Question } from './api-server.ts'
+import type { ApiServer, Question } from '../support/api/api-server.ts'
 
 export interface Provocation extends Question {
   readonly method: string

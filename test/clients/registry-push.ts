@@ -1,6 +1,6 @@
 // Pushes an image from a layout by plain HTTP, for tests of clients that can only pull.
-import { type ImageSource, parseManifest } from './image-content.ts'
-import { imageMediaTypes } from './oci-layout.ts'
+import { type ImageSource, parseManifest } from '../support/clients/image-content.ts'
+import { imageMediaTypes } from '../support/clients/oci-layout.ts'
 
 export interface PushTarget {
   readonly url: string

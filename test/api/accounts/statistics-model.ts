@@ -1,7 +1,8 @@
 // What a registry should count, in a few lines: each operation as it changes the model, and as it is asked of a registry.
-import { collect, openWorld } from '../stores/use-case-world.ts'
-import { imageOf, indexOf, type Manifest, pushBlob, putManifest } from './api-images.ts'
-import { type ApiServer, api } from './api-server.ts'
+
+import { imageOf, indexOf, type Manifest, pushBlob, putManifest } from '../../support/api/api-images.ts'
+import { type ApiServer, api } from '../../support/api/api-server.ts'
+import { collect, openWorld } from '../../support/stores/use-case-world.ts'
 
 interface ModelRepository {
   readonly manifests: Set<string>

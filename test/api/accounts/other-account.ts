@@ -1,11 +1,11 @@
 // Two accounts in one registry, and every request with which one could learn what the other has.
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
-import { digestOf, imageOf, indexOf, pushApiImage, pushBlob, putManifest } from './api-images.ts'
-import type { Question, Reply } from './api-server.ts'
-import { mounts } from './api-server.ts'
-import { addPerson } from './people.ts'
-import { askFor, fillStock, type Operation, operations, type Stock } from './route-examples.ts'
-import { askedBy, type WiredRegistry, wireRegistry } from './wired-registry.ts'
+import { digestOf, imageOf, indexOf, pushApiImage, pushBlob, putManifest } from '../../support/api/api-images.ts'
+import type { Question, Reply } from '../../support/api/api-server.ts'
+import { mounts } from '../../support/api/api-server.ts'
+import { addPerson } from '../../support/api/people.ts'
+import { askFor, fillStock, type Operation, operations, type Stock } from '../../support/api/route-examples.ts'
+import { askedBy, type WiredRegistry, wireRegistry } from '../../support/api/wired-registry.ts'
 
 export interface TwoAccounts {
   readonly registry: WiredRegistry

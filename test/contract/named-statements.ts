@@ -1,9 +1,9 @@
 // Every statement that a metadata store asks, under the name of the method that asks it: `blobs.link: UPDATE manifest_entries`.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Database } from '../../../src/adapters/metadata-sql/database.ts'
-import { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
-import type { Tables } from '../../../src/ports/metadata-store.ts'
-import { hookDatabase } from './hooked-database.ts'
+import type { Database } from '../../src/adapters/metadata-sql/database.ts'
+import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import type { Tables } from '../../src/ports/metadata-store.ts'
+import { hookDatabase } from '../support/stores/hooked-database.ts'
 
 export class NamedStatements {
   /** Statement, as it stands in the source -> the methods that ask it, each with the statement's first words. */

@@ -1,6 +1,6 @@
 // Clients that pull the same images again and again. Each request is sent once, on a connection of its own: one that fails has
 // failed, and what comes back is compared to the last byte.
-import { authorization, type PushedImage } from './registry-client.ts'
+import { authorization, type PushedImage } from '../support/clients/registry-client.ts'
 
 export interface PullFigures {
   requests: number

@@ -1,5 +1,5 @@
 // How each refusal is provoked over the wire. A refusal that is not here fails the test of errors, and does not compile.
-import type { Refusal } from '../../../src/oci/errors.ts'
+import type { Refusal } from '../../src/oci/errors.ts'
 import {
   digestOf,
   imageOf,
@@ -10,8 +10,8 @@ import {
   pushBlob,
   putManifest,
   startUpload,
-} from './api-images.ts'
-import { api, identity, type Question } from './api-server.ts'
+} from '../support/api/api-images.ts'
+import { api, identity, type Question } from '../support/api/api-server.ts'
 import { interruptedUpload, occupiedUpload, slowBody } from './interrupted-requests.ts'
 import { get, type Prepare, type Way } from './provocation.ts'
 import { usersAndKeys, whoIsCalling } from './provocations-of-identity.ts'

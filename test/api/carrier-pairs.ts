@@ -1,8 +1,8 @@
 // Two carriers in one request: which of them decides.
 
-import { askRaw } from '../clients/raw-socket.ts'
-import { identity } from './api-server.ts'
-import { type Carrier, carriers, placesInOrder } from './carriers.ts'
+import { identity } from '../support/api/api-server.ts'
+import { type Carrier, carriers, placesInOrder } from '../support/api/carriers.ts'
+import { askRaw } from '../support/clients/raw-socket.ts'
 
 export interface Pair {
   readonly first: Carrier
