@@ -1,5 +1,6 @@
 // The least of balancers: each connection to the next server that takes it. Bytes pass as they are.
 import { connect, createServer, type Socket } from 'node:net'
+import { listen } from '../support/basics/child-server.ts'
 
 export interface RoundRobin {
   readonly url: string
@@ -36,11 +37,9 @@ export async function startRoundRobin(urls: readonly string[]): Promise<RoundRob
     }
     lead(0)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('a listening server has no port')
+  const port = await listen(server)
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url: `http://127.0.0.1:${port}`,
     async stop() {
       const isClosed = new Promise((resolve) => server.close(resolve))
       for (const socket of sockets) socket.destroy()

@@ -46,7 +46,7 @@ export async function startApi(settings: Readonly<Record<string, string>> = {}):
   }
 }
 
-async function readReply(response: Response): Promise<Reply> {
+export async function readReply(response: Response): Promise<Reply> {
   const bytes = new Uint8Array(await response.arrayBuffer())
   const text = new TextDecoder().decode(bytes)
   return { status: response.status, headers: response.headers, bytes, text, json: <T>() => JSON.parse(text) as T }

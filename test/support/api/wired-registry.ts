@@ -7,9 +7,9 @@ import { readConfig } from '../../../src/app/config.ts'
 import { Pipeline } from '../../../src/http/pipeline.ts'
 import { openLog } from '../../../src/lib/log.ts'
 import type { MetadataStore } from '../../../src/ports/metadata-store.ts'
-import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
+import { adminSettings, testApiKey } from '../basics/test-project.ts'
 import { recordStatements } from '../stores/hooked-database.ts'
-import type { ApiServer, Question, Reply } from './api-server.ts'
+import { type ApiServer, type Question, readReply } from './api-server.ts'
 
 export interface WiredRegistry extends ApiServer {
   /** What requests see. */
@@ -28,8 +28,7 @@ export async function wireRegistry(dataDir: string, { settings = {}, wrap }: Wir
   const built = await buildApplication(
     readConfig(undefined, {
       BERTH_DATA_DIR: dataDir,
-      BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
-      BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
+      ...adminSettings,
       ...settings,
     }),
   )
@@ -59,12 +58,6 @@ function toRequest(method: string, path: string, { headers = {}, body, key = tes
   const credentials = key === 'none' ? {} : { 'x-api-key': key }
   const init = { method, headers: { host: 'localhost', ...credentials, ...headers } }
   return new Request(`http://localhost${path}`, body === undefined ? init : { ...init, body })
-}
-
-async function readReply(response: Response): Promise<Reply> {
-  const bytes = new Uint8Array(await response.arrayBuffer())
-  const text = new TextDecoder().decode(bytes)
-  return { status: response.status, headers: response.headers, bytes, text, json: <T>() => JSON.parse(text) as T }
 }
 
 /** The same server with the API key of another caller. */

@@ -1,25 +1,21 @@
 // Child processes on free ports, each with a temporary folder; both are removed even if the test runner is killed.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+
+/** Listens on loopback; gives the port. */
+export function listen(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
+  })
+}
 
 /** So many at once, so that no two are the same. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer()
-      await new Promise<void>((resolve, reject) => {
-        server.once('error', reject)
-        server.listen(0, '127.0.0.1', resolve)
-      })
-      return server
-    }),
-  )
-  return servers.map((server) => {
-    const address = server.address()
-    server.close()
-    if (typeof address !== 'object' || address === null) throw new Error('a listening server has no port')
-    return address.port
-  })
+  const servers = Array.from({ length: count }, () => createServer())
+  const ports = await Promise.all(servers.map(listen))
+  for (const server of servers) server.close()
+  return ports
 }
 
 export interface Watch {

@@ -1,5 +1,6 @@
 // Stands between a client and PostgreSQL, reads the frames of the protocol, and breaks the connection where it is told.
 import { createServer, type Server, type Socket, connect as tcpConnect } from 'node:net'
+import { listen } from '../basics/child-server.ts'
 
 /** Before: the server does not get the statement. After: it has executed and committed it, without an answer. */
 export type Moment = 'before' | 'after'
@@ -125,6 +126,7 @@ export class PostgresProxy {
   readonly #plan: Plan = { port: 0, statements: [], cut: undefined, cuts: 0 }
   readonly #lines = new Set<Line>()
   readonly #server: Server
+  #port = 0
   #refuses = false
 
   private constructor(port: number) {
@@ -141,15 +143,13 @@ export class PostgresProxy {
 
   static async start(port: number): Promise<PostgresProxy> {
     const proxy = new PostgresProxy(port)
-    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve))
+    proxy.#port = await listen(proxy.#server)
     return proxy
   }
 
   /** The same database, by way of this proxy. */
   through(url: string): string {
-    const address = this.#server.address()
-    if (address === null || typeof address === 'string') throw new Error('the proxy does not listen')
-    return url.replace(/:\d+\//, `:${address.port}/`)
+    return url.replace(/:\d+\//, `:${this.#port}/`)
   }
 
   /** Statements that came by since the last plan, in their order, as texts. */

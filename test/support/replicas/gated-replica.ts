@@ -6,7 +6,7 @@ import type { GarbageAges } from '../../../src/ports/garbage.ts'
 import type { Collected } from '../../../src/registry/garbage.ts'
 import { testNeeding } from '../basics/needs.ts'
 import { useRunning } from '../basics/running.ts'
-import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
+import { adminSettings } from '../basics/test-project.ts'
 import { until } from '../clocks/until.ts'
 import { hourMs } from '../stores/metadata-rows.ts'
 import { openSharedStores, type SharedStores, sharedStoresNeed } from './shared-stores.ts'
@@ -57,8 +57,7 @@ export class GatedReplica {
         ...process.env,
         ...stores.settings,
         BERTH_SERVER__PORT: '0',
-        BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
-        BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
+        ...adminSettings,
         ...settings,
       },
       stdio: ['ignore', 'inherit', 'inherit'],

@@ -1,5 +1,6 @@
 // A proxy in front of any S3 server. It relays requests byte by byte, and breaks the requests that a rule selects.
-import { createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
+import { listen } from '../basics/child-server.ts'
 import { Gate } from '../clocks/gates.ts'
 import { parseS3Target, type S3Operation, type S3Target } from '../s3/s3-operation.ts'
 import { framingOfRequest, type Head, parseHead, WireEnd, WireReader } from './http-wire.ts'
@@ -97,17 +98,6 @@ export async function startS3FaultProxy(targetUrl: string): Promise<S3FaultProxy
       await isClosed
     },
   }
-}
-
-function listen(server: Server): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      if (typeof address === 'object' && address !== null) resolve(address.port)
-      else reject(new Error('a listening server has no port'))
-    })
-  })
 }
 
 function adopt(state: ProxyState, socket: Socket): Socket {

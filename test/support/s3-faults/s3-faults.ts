@@ -50,23 +50,35 @@ export const faultPlaces: Readonly<Partial<Record<FaultName, readonly S3Operatio
   'wrong size on HEAD': ['HeadObject'],
 }
 
-export const faults: Readonly<Record<FaultName, Fault>> = {
-  '500': async (exchange) => {
+/** The proxy takes the whole request, and the server does not get it. */
+const before =
+  (end: Fault): Fault =>
+  async (exchange, details) => {
     await readBody(exchange)
-    return respondWithError(exchange, '500 Internal Server Error', 'InternalError')
-  },
-  '500 after effect': async (exchange) => {
+    return end(exchange, details)
+  }
+
+/** The server carries out the request, and its response is not relayed. */
+const afterEffect =
+  (end: Fault): Fault =>
+  async (exchange, details) => {
     await relay(exchange, { isSwallowed: true })
-    return respondWithError(exchange, '500 Internal Server Error', 'InternalError')
-  },
-  '503 SlowDown': async (exchange, { retryAfterSeconds }) => {
-    await readBody(exchange)
+    return end(exchange, details)
+  }
+
+const internalError: Fault = (exchange) => respondWithError(exchange, '500 Internal Server Error', 'InternalError')
+const reset: Fault = async () => {
+  throw new WireEnd('reset')
+}
+
+export const faults: Readonly<Record<FaultName, Fault>> = {
+  '500': before(internalError),
+  '500 after effect': afterEffect(internalError),
+  '503 SlowDown': before((exchange, { retryAfterSeconds }) => {
     const line = retryAfterSeconds === undefined ? '' : `Retry-After: ${retryAfterSeconds}\r\n`
     return respondWithError(exchange, '503 Slow Down', 'SlowDown', line)
-  },
-  'reset before': async () => {
-    throw new WireEnd('reset before')
-  },
+  }),
+  'reset before': reset,
   'reset mid-request-body': (exchange, { afterBytes }) => {
     const framing = framingOfRequest(exchange.head)
     const half = typeof framing === 'number' ? Math.floor(framing / 2) : 1
@@ -80,23 +92,11 @@ export const faults: Readonly<Record<FaultName, Fault>> = {
     await relay(exchange, { responseBytesMax: afterBytes ?? 'half' })
     return 'close'
   },
-  'reset after effect': async (exchange) => {
-    await relay(exchange, { isSwallowed: true })
-    throw new WireEnd('reset after effect')
-  },
-  'timeout before effect': ({ client }) => neverRespond(client),
-  'timeout after effect': async (exchange) => {
-    await relay(exchange, { isSwallowed: true })
-    return neverRespond(exchange.client)
-  },
-  '200 with error': async (exchange) => {
-    await readBody(exchange)
-    return respondWithLateError(exchange)
-  },
-  '200 with error after effect': async (exchange) => {
-    await relay(exchange, { isSwallowed: true })
-    return respondWithLateError(exchange)
-  },
+  'reset after effect': afterEffect(reset),
+  'timeout before effect': neverRespond,
+  'timeout after effect': afterEffect(neverRespond),
+  '200 with error': before(respondWithLateError),
+  '200 with error after effect': afterEffect(respondWithLateError),
   'wrong ETag': (exchange) =>
     relay(exchange, { changeHead: (head) => head.replace(/^(etag: *"?)[^"\r]+/im, `$1${'0badf00d'.repeat(4)}`) }),
   'wrong size on HEAD': (exchange) =>
@@ -112,7 +112,7 @@ async function readBody({ client, head }: RelayedExchange): Promise<void> {
 }
 
 /** Waits until the client closes the connection. */
-async function neverRespond(client: WireReader): Promise<Ending> {
+async function neverRespond({ client }: RelayedExchange): Promise<Ending> {
   while ((await client.next()) !== undefined);
   return 'close'
 }

@@ -1,6 +1,6 @@
 // The S3 blob store of the product over the S3 server of the tests, in a part of the bucket that no other test uses.
 import { join } from 'node:path'
-import { chooseCredentials } from '../../../src/adapters/blobs-s3/credentials.ts'
+import { FixedCredentials } from '../../../src/adapters/blobs-s3/credentials.ts'
 import { type PartPlan, usualPlan } from '../../../src/adapters/blobs-s3/part-buffers.ts'
 import { S3BlobStore, type S3BlobStoreSettings } from '../../../src/adapters/blobs-s3/s3-blob-store.ts'
 import type { S3Server } from './s3-server.ts'
@@ -31,19 +31,7 @@ export function s3StoreSettings(
     bucket: server.bucket,
     isPathStyle: server.isPathStyle,
     prefix: freshPrefix(),
-    credentials: chooseCredentials({
-      s3AccessKey: server.accessKey,
-      s3SecretKey: server.secretKey,
-      s3Region: server.region,
-      s3SessionToken: undefined,
-      s3RoleArn: undefined,
-      s3TokenFile: undefined,
-      s3StsEndpoint: undefined,
-      s3CredentialsPath: undefined,
-      s3CredentialsUri: undefined,
-      s3CredentialsToken: undefined,
-      s3CredentialsTokenFile: undefined,
-    }),
+    credentials: new FixedCredentials(server.accessKey, server.secretKey, undefined),
     checksum: 'sha256',
     encryption: 'none',
     kmsKeyId: undefined,

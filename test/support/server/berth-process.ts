@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { projectRoot, testAdminPassword, testApiKey } from '../basics/test-project.ts'
+import { adminSettings, projectRoot, testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import { storeSettings } from '../stores/test-stores.ts'
 import { workerSettings } from './worker-settings.ts'
 
@@ -48,8 +48,7 @@ export async function startBerth(options: BerthOptions = {}): Promise<BerthProce
       BERTH_DATA_DIR: dataDir,
       BERTH_SERVER__HOST: '127.0.0.1',
       BERTH_SERVER__PORT: '0',
-      BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
-      BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
+      ...adminSettings,
       BERTH_LOG__FORMAT: 'json',
       ...workerSettings(),
       ...stores,

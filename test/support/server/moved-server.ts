@@ -8,7 +8,7 @@ import { readConfig } from '../../../src/app/config.ts'
 import type { Application } from '../../../src/http/exchange.ts'
 import { HttpServer } from '../../../src/http/server.ts'
 import { type Log, openLog } from '../../../src/lib/log.ts'
-import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
+import { adminSettings } from '../basics/test-project.ts'
 
 export interface AssemblyOptions {
   readonly settings?: Readonly<Record<string, string>>
@@ -25,8 +25,7 @@ export async function assembleServer(
   const config = readConfig(undefined, {
     BERTH_DATA_DIR: dataDir,
     BERTH_SERVER__PORT: '0',
-    BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
-    BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
+    ...adminSettings,
     BERTH_LOG__LEVEL: 'silent',
     ...settings,
   })

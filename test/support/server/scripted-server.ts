@@ -1,5 +1,6 @@
 // A server that handles each request and its connection as the test says, to test clients against any answer.
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
+import { listen } from '../basics/child-server.ts'
 
 export interface ScriptedRequest {
   readonly method: string
@@ -89,8 +90,7 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
       void script(request, new ScriptedAnswer(socket), nth)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   return {
     url: `http://127.0.0.1:${port}`,
     requests,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../../src/app/config.ts'
 import { type RunningServer, runServer } from '../../../src/app/run.ts'
-import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
+import { adminSettings, testApiKey } from '../basics/test-project.ts'
 import { storeSettings } from '../stores/test-stores.ts'
 import { workerSettings } from './worker-settings.ts'
 
@@ -25,8 +25,7 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
   const config = readConfig(undefined, {
     BERTH_DATA_DIR: dataDir,
     BERTH_SERVER__PORT: '0',
-    BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
-    BERTH_IDENTITY__ADMIN_PASSWORD: testAdminPassword,
+    ...adminSettings,
     BERTH_LOG__LEVEL: 'silent',
     ...workerSettings(),
     ...(await storeSettings(dataDir)),

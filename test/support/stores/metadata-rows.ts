@@ -23,25 +23,15 @@ export interface Shelf {
 
 export const hourMs = 3_600_000
 
-/** Everything that may be collected at all is old enough. */
-export const noAges: GarbageAges = {
-  leaseMs: 0,
-  quarantineMs: 0,
-  uploadIdleMs: 0,
-  uploadMaxMs: 0,
-  uploadDoneMs: 0,
-  holdMs: 0,
+function agesOf(ms: number): GarbageAges {
+  return { leaseMs: ms, quarantineMs: ms, uploadIdleMs: ms, uploadMaxMs: ms, uploadDoneMs: ms, holdMs: 0 }
 }
 
+/** Everything that may be collected at all is old enough. */
+export const noAges = agesOf(0)
+
 /** Nothing that a test has made is old enough. */
-export const longAges: GarbageAges = {
-  leaseMs: hourMs,
-  quarantineMs: hourMs,
-  uploadIdleMs: hourMs,
-  uploadMaxMs: hourMs,
-  uploadDoneMs: hourMs,
-  holdMs: 0,
-}
+export const longAges = agesOf(hourMs)
 
 export function named(text: string): RepositoryName {
   return text as RepositoryName

@@ -5,6 +5,8 @@ import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
 import { StatfsDiskSpace } from '../../../src/adapters/disk-space-statfs/statfs-disk-space.ts'
 import { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
+import { readConfig } from '../../../src/app/config.ts'
+import { toRegistrySettings } from '../../../src/app/registry-settings.ts'
 import type { Digest } from '../../../src/oci/digest.ts'
 import type { RegistryRefusal } from '../../../src/oci/errors.ts'
 import type { BlobStore } from '../../../src/ports/blob-store.ts'
@@ -60,23 +62,12 @@ export async function openWorld(dataDir: string, settings: Partial<RegistrySetti
 }
 
 const defaultSettings: RegistrySettings = {
-  autoEnable: true,
-  missingContent: 'reject',
-  additionalMediaTypes: [],
-  manifestBytesMax: 4 * 1024 * 1024,
-  jsonDepthMax: 32,
-  descriptorsMax: 10_000,
-  annotationsMax: 1_000,
-  annotationBytesMax: 256 * 1024,
-  referrersBytesMax: 4 * 1024 * 1024,
-  blobBytesMax: 1024 * 1024 * 1024,
+  ...toRegistrySettings(readConfig('/dev/null', {})),
   // Tests of objects need files. Tests of inline blobs set a limit.
   inlineBytesMax: 0,
+  blobBytesMax: 1024 * 1024 * 1024,
   uploadsPerRepositoryMax: 1_000,
   uploadsPerPrincipalMax: 1_000,
-  tagsPerPushMax: 16,
-  pageDefault: 100,
-  pageMax: 1_000,
   leaseMs: hourMs,
   quarantineMs: 0,
   uploadIdleMs: hourMs,

@@ -4,8 +4,8 @@ import { projectRoot } from '../../support/basics/test-project.ts'
 /** Runs the statements in a process of their own, with `openLog` and the errors of the house at hand. */
 export async function printedBy(statements: string): Promise<string> {
   const program = [
-    "import { openLog } from '../../support/basics/src/lib/log.ts'",
-    "import { Unavailable } from '../../support/basics/src/oci/errors.ts'",
+    "import { openLog } from './src/lib/log.ts'",
+    "import { Unavailable } from './src/oci/errors.ts'",
     statements,
     'void Unavailable',
   ]
