@@ -63,30 +63,26 @@ export function sendRaw(port: number, ...pieces: readonly Piece[]): Promise<RawE
   })
 }
 
-interface ParsedHead extends Omit<RawAnswer, 'body'> {
-  readonly bodyStart: number
-}
-
-function parseHead(text: string): ParsedHead {
+/** The head of a request or of an answer, up to the end of the text if it is not whole. */
+export function parseHead(text: string) {
   const end = text.indexOf('\r\n\r\n')
-  const [statusLine = '', ...rest] = text.slice(0, end === -1 ? undefined : end).split('\r\n')
+  const [firstLine = '', ...rest] = text.slice(0, end === -1 ? undefined : end).split('\r\n')
   const lines = rest.map((line) => {
     const colon = line.indexOf(':')
     return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()] as const
   })
-  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(`${statusLine} `)?.[1] ?? Number.NaN)
-  return { status, headers: new Map(lines), lines, bodyStart: end === -1 ? text.length : end + 4 }
+  return { firstLine, headers: new Map(lines), lines, bodyStart: end === -1 ? text.length : end + 4 }
 }
 
 function parseAnswers(text: string): RawAnswer[] {
   const answers: RawAnswer[] = []
   let rest = text
   while (rest !== '') {
-    const { bodyStart, ...head } = parseHead(rest)
-    const hasNoBody = head.status < 200 || head.status === 204 || head.status === 304
-    const bodyEnd = bodyStart + (hasNoBody ? 0 : Number(head.headers.get('content-length') ?? 0))
-    answers.push({ ...head, body: rest.slice(bodyStart, bodyEnd) })
-    rest = rest.slice(bodyEnd)
+    const answer = parseAnswer(rest)
+    const hasNoBody = answer.status < 200 || answer.status === 204 || answer.status === 304
+    const length = hasNoBody ? 0 : Number(answer.headers.get('content-length') ?? 0)
+    answers.push({ ...answer, body: answer.body.slice(0, length) })
+    rest = answer.body.slice(length)
   }
   return answers
 }
@@ -98,8 +94,9 @@ export async function askRaw(port: number, requestLine: string, headers: readonl
 }
 
 function parseAnswer(text: string): RawAnswer {
-  const { bodyStart, ...head } = parseHead(text)
-  return { ...head, body: text.slice(bodyStart) }
+  const { firstLine, headers, lines, bodyStart } = parseHead(text)
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(`${firstLine} `)?.[1] ?? Number.NaN)
+  return { status, headers, lines, body: text.slice(bodyStart) }
 }
 
 export interface RawConnection {

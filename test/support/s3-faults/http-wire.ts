@@ -1,5 +1,6 @@
 // HTTP/1.1 as bytes on sockets: where one message ends and the next begins, and nothing else about it.
 import type { Socket } from 'node:net'
+import { parseHead as parseText } from '../clients/raw-socket.ts'
 
 const heldBytesMax = 1_024 ** 2
 
@@ -121,16 +122,8 @@ export interface Head {
 
 export function parseHead(bytes: Buffer): Head {
   const text = bytes.toString('latin1')
-  const [first = '', ...lines] = text.split('\r\n')
-  const headers = new Map(
-    lines
-      .filter((line) => line !== '')
-      .map((line) => {
-        const colon = line.indexOf(':')
-        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
-      }),
-  )
-  return { text, firstLine: first.split(' '), header: (name) => headers.get(name) }
+  const { firstLine, headers } = parseText(text)
+  return { text, firstLine: firstLine.split(' '), header: (name) => headers.get(name) }
 }
 
 export function framingOfRequest(head: Head): Framing {

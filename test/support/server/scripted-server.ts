@@ -1,6 +1,7 @@
 // A server that handles each request and its connection as the test says, to test clients against any answer.
 import { createServer, type Socket } from 'node:net'
 import { listen } from '../basics/child-server.ts'
+import { parseHead } from '../clients/raw-socket.ts'
 
 export interface ScriptedRequest {
   readonly method: string
@@ -108,14 +109,11 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
 
 /** One whole request, or undefined while it still comes. Clients here send no second one before they are answered. */
 function takeRequest(held: Buffer, connection: number): ScriptedRequest | undefined {
-  const end = held.indexOf('\r\n\r\n')
-  if (end < 0) return undefined
-  const [first = '', ...lines] = held.toString('latin1', 0, end).split('\r\n')
-  const [method = '', target = ''] = first.split(' ')
-  const headers = Object.fromEntries(
-    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
-  )
-  const body = held.subarray(end + 4)
+  if (!held.includes('\r\n\r\n')) return undefined
+  const { firstLine, lines, bodyStart } = parseHead(held.toString('latin1'))
+  const [method = '', target = ''] = firstLine.split(' ')
+  const headers = Object.fromEntries(lines)
+  const body = held.subarray(bodyStart)
   return body.length < Number(headers['content-length'] ?? 0)
     ? undefined
     : { method, target, headers, body, connection }
