@@ -25,27 +25,38 @@ export function parsePattern(text: string): RoutePattern {
   return { text, tail, hasName }
 }
 
-/** The values, or undefined if the path does not match. `segments` are the segments after the mount. */
-export function matchPattern(pattern: RoutePattern, segments: readonly string[]): PathValues | undefined {
+/**
+ * The values, or undefined if the path does not match. `start` is the position of the slash that the pattern begins with.
+ * Every request tries several patterns, and most do not match: nothing is allocated before a match is certain.
+ */
+export function matchPattern(pattern: RoutePattern, path: string, start: number): PathValues | undefined {
   const { tail, hasName } = pattern
-  const start = segments.length - tail.length
-  if (hasName ? start < 1 : start !== 0) return undefined
-  // Every request tries several patterns, and most do not match: nothing is allocated before a match is certain.
-  for (let index = 0; index < tail.length; index += 1) {
+  let end = path.length
+  for (let index = tail.length - 1; index >= 0; index -= 1) {
     const expected = tail[index]
-    const segment = segments[start + index]
-    if (expected !== undefined && ('literal' in expected ? segment !== expected.literal : segment === ''))
-      return undefined
+    const slash = end > start ? path.lastIndexOf('/', end - 1) : -1
+    if (slash < start || expected === undefined) return undefined
+    const length = end - slash - 1
+    const isMatch =
+      'literal' in expected
+        ? length === expected.literal.length && path.startsWith(expected.literal, slash + 1)
+        : length > 0
+    if (!isMatch) return undefined
+    end = slash
   }
-  return takeValues(pattern, segments, start)
+  if (hasName ? end <= start : end !== start) return undefined
+  return takeValues(pattern, path, start)
 }
 
-function takeValues({ tail, hasName }: RoutePattern, segments: readonly string[], start: number): PathValues {
+function takeValues({ tail, hasName }: RoutePattern, path: string, start: number): PathValues {
   const values: Record<string, string> = {}
-  for (let index = 0; index < tail.length; index += 1) {
+  let end = path.length
+  for (let index = tail.length - 1; index >= 0; index -= 1) {
     const expected = tail[index]
-    if (expected !== undefined && 'value' in expected) values[expected.value] = segments[start + index] ?? ''
+    const slash = path.lastIndexOf('/', end - 1)
+    if (expected !== undefined && 'value' in expected) values[expected.value] = path.slice(slash + 1, end)
+    end = slash
   }
-  if (hasName) values['name'] = segments.slice(0, start).join('/')
+  if (hasName) values['name'] = path.slice(start + 1, end)
   return values
 }

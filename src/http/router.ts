@@ -27,9 +27,11 @@ export class Router {
   find(area: Area, path: string, method: string): MatchedRoute {
     const isRegistry = area.kind === 'registry'
     const resources = isRegistry ? this.#registry : this.#service
-    const segments = (isRegistry ? path.slice(area.mount.length + 1) : path.slice(1)).split('/')
+    const start = isRegistry ? area.mount.length : 0
+    // `/v2` without a slash means the same as `/v2/`.
+    const whole = path.length === start ? `${path}/` : path
     for (const resource of resources) {
-      const values = matchPattern(resource.pattern, segments)
+      const values = matchPattern(resource.pattern, whole, start)
       if (values === undefined) continue
       const route = resource.routes.get(method === 'HEAD' ? 'GET' : method)
       if (route !== undefined) return { route, values }
