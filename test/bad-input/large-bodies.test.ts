@@ -1,11 +1,12 @@
 // Bodies that are refused. The answer has to arrive though the client is still sending, and the server must not keep what
 // it will not use: both are seen from outside, on a process of its own.
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { ociManifest } from '../../src/oci/media-types.ts'
 import { digestOf } from '../support/basics/generated-bytes.ts'
 import { peakMemoryBytes } from '../support/basics/process-memory.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { testApiKey } from '../support/basics/test-project.ts'
-import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
+import { startBerth } from '../support/server/berth-process.ts'
 import type { RequestBody } from '../support/server/guarded-server.ts'
 import { basic } from '../support/server/test-server.ts'
 
@@ -16,18 +17,13 @@ const timeoutMs = 60_000
 const whole = new Uint8Array(bodyBytes).fill(0x20)
 const authorization = basic('apikey', testApiKey)
 
-let berth: BerthProcess
+const berth = useRunning(() => startBerth({ settings: { BERTH_LIMITS__BLOB_BYTES: '8MiB' } }))
 let beforeBytes = 0
 
 beforeAll(async () => {
-  berth = await startBerth({ settings: { BERTH_LIMITS__BLOB_BYTES: '8MiB' } })
   // Once through everything, so that what is loaded at first use is loaded.
   expect((await kept('PUT')).status).toBe(201)
   beforeBytes = peakMemoryBytes(berth.pid)
-})
-
-afterAll(async () => {
-  await berth.stop()
 })
 
 function kept(method: 'GET' | 'PUT'): Promise<Response> {

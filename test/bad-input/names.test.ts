@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { ociManifest } from '../../src/oci/media-types.ts'
-import { configDigest, GuardedServer, imageText, repository, verdictOfRaw } from '../support/server/guarded-server.ts'
+import {
+  configDigest,
+  GuardedServer,
+  imageText,
+  manifestDigest,
+  repository,
+  verdictOfRaw,
+} from '../support/server/guarded-server.ts'
 
 const guard = new GuardedServer()
 const id = '01234567-89ab-4def-8123-456789abcdef'
@@ -143,6 +150,45 @@ describe('an upload that is none', () => {
         expect(one).toMatch(
           /^(?:404 BLOB_UPLOAD_UNKNOWN|404 NAME_UNKNOWN|400 NAME_INVALID|404 UNSUPPORTED|405 UNSUPPORTED)$/,
         )
+    },
+  )
+
+  guard.losesNothing()
+})
+
+describe('where a page begins', () => {
+  test.each([
+    '',
+    '%00',
+    '%FF',
+    '%F0%9F%92%A5',
+    "'; DROP TABLE tags; --",
+    '" OR 1=1 --',
+    '%25',
+    '_',
+    '\\',
+    'z'.repeat(4_000),
+    '../../../../etc/passwd',
+    '{{7*7}}',
+    '%0d%0aX-Injected: 1',
+  ])('%p is only compared', async (last) => {
+    const query = last.includes('%') ? `last=${last.replaceAll(' ', '%20')}` : new URLSearchParams({ last }).toString()
+    for (const list of [
+      '/v2/_catalog',
+      `/v2/${repository}/tags/list`,
+      `/v2/${repository}/referrers/${manifestDigest}`,
+    ]) {
+      const answer = await guard.fetch(`${list}?${query}`)
+      expect([list, answer.status, answer.headers.get('x-injected')]).toEqual([list, 200, null])
+    }
+  })
+
+  test.each(["'; DROP TABLE manifests; --", '%', '%00', '\\', 'a'.repeat(4_000)])(
+    'an artifact type of %p finds nothing',
+    async (type) => {
+      const query = new URLSearchParams({ artifactType: type === '%00' ? '\0' : type })
+      const answer = await guard.fetch(`/v2/${repository}/referrers/${manifestDigest}?${query}`)
+      expect([answer.status, ((await answer.json()) as { manifests: unknown[] }).manifests]).toEqual([200, []])
     },
   )
 

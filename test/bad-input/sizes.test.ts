@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { ociManifest } from '../../src/oci/media-types.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { sendRaw } from '../support/clients/raw-socket.ts'
+import { startBerth } from '../support/server/berth-process.ts'
 import {
   GuardedServer,
   imageText,
@@ -100,4 +102,17 @@ describe('a manifest', () => {
   })
 
   guard.losesNothing()
+})
+
+// In a process of its own: Bun has one such limit for a whole process.
+const berth = useRunning(() => startBerth({ settings: { BERTH_LIMITS__HEADER_BYTES: '32KiB' } }))
+
+test.each([
+  [20, 200],
+  [30, 200],
+  [33, 431],
+  [100, 431],
+])('with a limit of 32 KiB, headers of %p KiB are answered %p', async (size, status) => {
+  const answer = await fetch(`${berth.url}/healthz`, { headers: { 'x-padding': 'a'.repeat(size * 1024) } })
+  expect(answer.status).toBe(status)
 })

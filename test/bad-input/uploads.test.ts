@@ -90,13 +90,9 @@ describe('an encoded body', () => {
     },
   )
 
-  test('that says it is not encoded is taken', async () => {
-    const upload = await guard.startUpload()
-    const answer = await guard.fetch(upload, {
-      method: 'PATCH',
-      body: 'abc',
-      headers: { 'content-encoding': 'identity' },
-    })
+  test('that says it is not encoded is accepted', async () => {
+    const headers = { 'content-encoding': 'identity' }
+    const answer = await guard.fetch(await guard.startUpload(), { method: 'PATCH', body: 'abc', headers })
     expect(answer.status).toBe(202)
   })
 
