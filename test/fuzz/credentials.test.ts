@@ -73,6 +73,15 @@ describe('whatever stands in the carriers', () => {
       else expect([undefined, 'cookie']).toContain(found?.carrier)
     })
   })
+
+  test('a second Authorization line makes both invalid', () => {
+    check(nearHeader, nearHeader, (first, second) => {
+      const both = new Headers()
+      both.append('authorization', first)
+      both.append('authorization', second)
+      expect(findCredential(both, noQuery)).toEqual({ carrier: 'authorization', credential: undefined })
+    })
+  })
 })
 
 describe('base64 that two readers could read differently', () => {
