@@ -37,9 +37,14 @@ export const uploadStep = fc.oneof(
   { weight: 1, arbitrary: fc.record({ act: fc.constant('commit' as const), at, isLong }) },
   { weight: 1, arbitrary: fc.record({ act: fc.constantFrom('remove' as const, 'remove any' as const), at, asker }) },
   {
-    weight: 1,
+    weight: 2,
     arbitrary: fc.record({
-      act: fc.constantFrom('expire open ones' as const, 'expire done ones' as const, 'end all turns' as const),
+      act: fc.constantFrom(
+        'expire open ones' as const,
+        'expire open ones' as const,
+        'expire done ones' as const,
+        'end all turns' as const,
+      ),
     }),
   },
 )
