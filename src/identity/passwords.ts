@@ -13,7 +13,14 @@ export const passwordLengthMin = 12
 export const passwordLengthMax = 1_024
 
 /** Each check costs 19 MiB and a core for a moment. Anonymous callers must not be able to use the whole machine. */
-const comparisons = new Slots(2, 64)
+const atOnceMax = 2
+const waitingMax = 64
+let comparisons = new Slots(atOnceMax, waitingMax)
+
+/** Leaves this process its share of the checks of a server with several processes, and at least one at a time. */
+export function shareChecks(processes: number): void {
+  comparisons = new Slots(Math.max(1, Math.floor(atOnceMax / processes)), Math.floor(waitingMax / processes))
+}
 
 export function hashPassword(password: string): Promise<string> {
   return Bun.password.hash(password, cost)

@@ -50,6 +50,8 @@ async function copyLines(output: ReadableStream<Uint8Array>, log: ServerLog): Pr
     const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) log.copy(`${line}\n`)
+    // The worker has gathered the lines already.
+    log.flush()
   }
   // A killed worker may have ended within a line.
   if (rest !== '') log.copy(`${rest}\n`)

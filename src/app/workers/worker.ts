@@ -1,6 +1,7 @@
 import { systemClock } from '../../adapters/clock-system/system-clock.ts'
 import type { HttpServer } from '../../http/server.ts'
 import { type Attempt, type AttemptLimits, runAttempt } from '../../identity/failure-limits.ts'
+import { shareChecks } from '../../identity/passwords.ts'
 import { fingerprintOf } from '../../lib/hashing.ts'
 import type { ServerLog } from '../../lib/log.ts'
 import { RemoteCalls } from '../../lib/remote-calls.ts'
@@ -64,6 +65,7 @@ async function startServing(
 ): Promise<Running> {
   const log = openServerLog(config)
   const warn = (message: string, fields?: Readonly<Record<string, unknown>>) => log.write('warn', message, fields)
+  shareChecks(config.workers)
   const built = await buildApplication(config, systemClock, warn, {
     isWorker: true,
     processes: config.workers,

@@ -47,6 +47,9 @@ export class LockArbiter {
 /** How long a task waits for the lock. After that it relies on SQLite's own lock. */
 const waitMaxMs = 5_000
 
+/** While other processes wait, a process with several tasks keeps the lock for this long. Each change of the holder costs messages. */
+const sliceMs = 2
+
 /**
  * The tasks of this process that need the lock, one at a time, in the order of their arrival. The lock is kept until
  * another process asks for it. So the tasks of a process that writes alone send no messages.
@@ -57,6 +60,9 @@ export class LockedTasks implements LockUser, TaskQueue {
   #state: 'free' | 'requested' | 'held' = 'free'
   #isWanted = false
   #isRunning = false
+  #grantedAt = 0
+  /** Tasks that wait for their turn in this process. */
+  #queued = 0
   #onGrant: (() => void) | undefined
 
   constructor(arbiter: { request(): void; release(): void }) {
@@ -64,7 +70,9 @@ export class LockedTasks implements LockUser, TaskQueue {
   }
 
   run<T>(task: () => Promise<T>): Promise<T> {
+    this.#queued += 1
     return this.#tasks.run(async () => {
+      this.#queued -= 1
       this.#isRunning = true
       try {
         if (this.#state !== 'held') await this.#waitForGrant()
@@ -78,6 +86,7 @@ export class LockedTasks implements LockUser, TaskQueue {
 
   grant(isWanted: boolean): void {
     this.#state = 'held'
+    this.#grantedAt = performance.now()
     this.#isWanted = isWanted
     this.#onGrant?.()
     this.#releaseIfWanted()
@@ -90,6 +99,7 @@ export class LockedTasks implements LockUser, TaskQueue {
 
   #releaseIfWanted(): void {
     if (this.#state !== 'held' || !this.#isWanted || this.#isRunning) return
+    if (this.#queued > 0 && performance.now() - this.#grantedAt < sliceMs) return
     this.#state = 'free'
     this.#isWanted = false
     this.#arbiter.release()

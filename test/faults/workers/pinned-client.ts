@@ -4,6 +4,7 @@ import { Agent, request } from 'node:http'
 import type { Socket } from 'node:net'
 import { until } from '../../support/clocks/until.ts'
 import type { BerthProcess } from '../../support/server/berth-process.ts'
+import { workersOf } from '../../support/server/workers.ts'
 
 export interface Reply {
   readonly status: number
@@ -17,14 +18,6 @@ interface Sent {
   readonly body?: Uint8Array | string
   /** Sends only the beginning of the body; the request never ends. */
   readonly onlyFirstBytes?: number
-}
-
-/** The processes that this process has started. */
-export function workersOf(pid: number): number[] {
-  const children = readdirSync(`/proc/${pid}/task`).map((task) =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8'),
-  )
-  return children.join(' ').split(' ').filter(Boolean).map(Number)
 }
 
 export class PinnedClient {

@@ -7,8 +7,9 @@ import { PushingClients } from '../../support/clients/pushing-clients.ts'
 import { checkBlob, pushBlob, pushImage } from '../../support/clients/registry-client.ts'
 import { until } from '../../support/clocks/until.ts'
 import { type BerthProcess, startBerth } from '../../support/server/berth-process.ts'
-import { auditStores } from '../../support/stores/store-audit.ts'
-import { PinnedClient, type Reply, workersOf } from './pinned-client.ts'
+import { workersOf } from '../../support/server/workers.ts'
+import { auditStores, countRows } from '../../support/stores/store-audit.ts'
+import { PinnedClient, type Reply } from './pinned-client.ts'
 
 const workers = { BERTH_SERVER__WORKERS: '2' }
 const repository = 'team/app'
@@ -155,8 +156,7 @@ test('SIGTERM lets the requests of all workers end, and then ends all processes'
   const pids = workersOf(berth.pid)
   const layers = Array.from({ length: 8 }, (_, n) => generatedBytes(4_000_000, n))
   const pushes = layers.map((bytes) => pushBlob(berth, repository, bytes).catch(String))
-  // All requests have begun when the server knows of their sessions.
-  await Bun.sleep(30)
+  await until('requests are running', () => countRows(berth.dataDir, 'uploads') > 0)
   const [code, ...results] = await Promise.all([berth.stop(), ...pushes])
 
   expect(code).toBe(0)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { adminSettings, projectRoot, testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import { storeSettings } from '../stores/test-stores.ts'
-import { workerSettings } from './worker-settings.ts'
+import { workerSettings } from './workers.ts'
 
 export interface BerthOptions {
   /** Settings as environment variables, such as `BERTH_MANIFESTS__MISSING_CONTENT`. */

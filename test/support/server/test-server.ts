@@ -6,7 +6,7 @@ import { readConfig } from '../../../src/app/config.ts'
 import { type RunningServer, runServer } from '../../../src/app/run.ts'
 import { adminSettings, testApiKey } from '../basics/test-project.ts'
 import { storeSettings } from '../stores/test-stores.ts'
-import { workerSettings } from './worker-settings.ts'
+import { workerSettings } from './workers.ts'
 
 export interface TestServer {
   readonly url: string
