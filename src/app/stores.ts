@@ -9,7 +9,6 @@ import { PostgresDatabase } from '../adapters/metadata-sql/postgres-database.ts'
 import { SqlMetadataStore } from '../adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../adapters/metadata-sql/sqlite-database.ts'
 import { FilesystemSigningKeys } from '../adapters/signing-keys-filesystem/filesystem-signing-keys.ts'
-import type { TaskQueue } from '../lib/serial-queue.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
@@ -36,8 +35,6 @@ interface OpenOptions {
   readonly mustBeThere?: boolean
   /** The caller is a server, which holds the server lock of the data folder. */
   readonly isServer?: boolean
-  /** The order in which the processes of one server write to SQLite. */
-  readonly writes?: TaskQueue | undefined
   /** The disks whose reserve is kept. Commands of an operator give none, because they may use the reserve. */
   readonly disk?: StatfsDiskSpace
 }
@@ -55,7 +52,7 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
 /** As `openStores`, but also opens the target of a move that is not finished. */
 export async function openMovableStores(
   config: Config,
-  { mustBeThere = false, isServer = false, disk, writes }: OpenOptions = {},
+  { mustBeThere = false, isServer = false, disk }: OpenOptions = {},
 ): Promise<Stores> {
   const { dataDir } = config
   if (mustBeThere && config.databaseUrl === undefined && !existsSync(sqlitePath(config))) {
@@ -63,7 +60,7 @@ export async function openMovableStores(
   }
   await createDataDir(config)
   const blobs = await openBlobs(config, disk, isServer)
-  const metadata = await openMetadata(config, isServer, writes)
+  const metadata = await openMetadata(config, isServer)
   const signingKeys =
     config.databaseUrl === undefined ? new FilesystemSigningKeys(join(dataDir, 'identity')) : metadata.signingKeys()
   return { metadata, blobs, signingKeys }
@@ -92,15 +89,15 @@ export function openDiskSpace(config: Config, clock: Clock, processes?: number):
   return new StatfsDiskSpace(folders, config.minFreeBytes, clock, processes)
 }
 
-async function openMetadata(config: Config, isServer: boolean, writes?: TaskQueue): Promise<SqlMetadataStore> {
-  const database = openDatabase(config, writes)
+async function openMetadata(config: Config, isServer: boolean): Promise<SqlMetadataStore> {
+  const database = openDatabase(config)
   const mayMigrate = config.migrate === 'auto'
   const open = () => SqlMetadataStore.open(database, { mayMigrate })
   return isServer || !mayMigrate ? open() : whileNoServerRuns(config, database, open)
 }
 
-function openDatabase(config: Config, writes?: TaskQueue): Database {
-  if (config.databaseUrl === undefined) return new SqliteDatabase(sqlitePath(config), writes)
+function openDatabase(config: Config): Database {
+  if (config.databaseUrl === undefined) return new SqliteDatabase(sqlitePath(config))
   return new PostgresDatabase({
     url: config.databaseUrl,
     connectionsMax: config.databaseConnections,

@@ -1,10 +1,5 @@
-/** Runs tasks one at a time. */
-export interface TaskQueue {
-  run<T>(task: () => Promise<T>): Promise<T>
-}
-
 /** Runs tasks one at a time, in the order of their arrival. */
-export class SerialQueue implements TaskQueue {
+export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve()
 
   run<T>(task: () => Promise<T>): Promise<T> {

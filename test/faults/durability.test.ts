@@ -17,6 +17,7 @@ import {
 } from '../support/clients/registry-client.ts'
 import { until } from '../support/clocks/until.ts'
 import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
+import { workersOf } from '../support/server/workers.ts'
 import { fileOfBlob } from '../support/stores/store-audit.ts'
 
 const temporaryFolder = useTemporaryFolders('durability')
@@ -28,11 +29,13 @@ function canTrace(): Need {
   return { isMet: success, reason: `strace may not trace here: ${stderr.toString().trim()}` }
 }
 
-/** The files and folders that a process syncs while `act` runs, in order, each in the data folder. */
+/** The files and folders that a server syncs while `act` runs, in order, each in the data folder. */
 async function syncedBy(berth: BerthProcess, act: () => Promise<unknown>, fault?: string): Promise<string[]> {
   const log = join(temporaryFolder(), 'trace')
   const traced = ['-e', 'trace=fsync,fdatasync', ...(fault === undefined ? [] : ['-e', `inject=${fault}`])]
-  const tracer = Bun.spawn(['strace', '-f', '-y', ...traced, '-o', log, '-p', String(berth.pid)], {
+  const pids = [berth.pid, ...workersOf(berth.pid)]
+  const attach = pids.flatMap((pid) => ['-p', String(pid)])
+  const tracer = Bun.spawn(['strace', '-f', '-y', ...traced, '-o', log, ...attach], {
     stdout: 'ignore',
     stderr: 'pipe',
   })
@@ -40,7 +43,7 @@ async function syncedBy(berth: BerthProcess, act: () => Promise<unknown>, fault?
   const listening = (async () => {
     for await (const chunk of tracer.stderr) said += new TextDecoder().decode(chunk)
   })()
-  await until('the tracer is attached', () => said.includes('attached'))
+  await until('the tracer is attached', () => pids.every((pid) => said.includes(`Process ${pid} attached`)))
   await act()
   tracer.kill('SIGINT')
   await Promise.all([tracer.exited, listening])
@@ -120,6 +123,8 @@ describe('before it is acknowledged', () => {
   })
 
   testNeeding(canTrace(), 'a manifest whose rows cannot be synced is refused; the next push is accepted', async () => {
+    // The fault is simulated in one process. The kernel reports a real one to all.
+    const berth = await startBerth({ settings: { BERTH_SERVER__WORKERS: '1' } })
     await pushImage(berth, 'durable/app', 'one', [])
     const bytes = manifestOfBlobs(generatedBytes(40, 5), [])
     await pushBlob(berth, 'durable/app', generatedBytes(40, 5))
@@ -127,6 +132,7 @@ describe('before it is acknowledged', () => {
 
     await syncedBy(berth, () => expectStatus(503, put()), 'fdatasync:error=EIO')
     const synced = await syncedBy(berth, () => expectStatus(201, put()))
+    await berth.stop()
 
     expect(synced).toContain('metadata.sqlite')
   })

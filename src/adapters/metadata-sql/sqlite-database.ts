@@ -1,4 +1,4 @@
-import { SerialQueue, type TaskQueue } from '../../lib/serial-queue.ts'
+import { SerialQueue } from '../../lib/serial-queue.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { Database, Queryable, Row, Value } from './database.ts'
 import { RowCache } from './row-cache.ts'
@@ -30,7 +30,7 @@ export class SqliteDatabase implements Database {
   readonly #path: string
   readonly #writer: SqliteConnection
   readonly #reader: SqliteConnection
-  readonly #writes: TaskQueue
+  readonly #writes = new SerialQueue()
   readonly #cache = new RowCache()
   readonly #log: SqliteLogFile
   /** A sync has failed. The kernel may have dropped pages of the log, and a second sync would not report it. */
@@ -38,10 +38,8 @@ export class SqliteDatabase implements Database {
   #hasSnapshot = false
   #isVersionChecked = false
 
-  /** `writes` runs the transactions one at a time; with several processes it keeps them in order across the processes. */
-  constructor(path: string, writes: TaskQueue = new SerialQueue(), log = new SqliteLogFile(`${path}-wal`)) {
+  constructor(path: string, log = new SqliteLogFile(`${path}-wal`)) {
     this.#path = path
-    this.#writes = writes
     this.#log = log
     this.#writer = new SqliteConnection(path, 'caller')
     this.#reader = new SqliteConnection(path)

@@ -10,9 +10,6 @@ export const workerCommand = 'worker'
 
 /** What a worker calls in its supervisor. */
 export interface SupervisorCalls {
-  /** Asks for the lock of writers. The answer is the call `grantWrites`. */
-  requestWrites(argument: undefined): void
-  releaseWrites(argument: undefined): void
   /** Begins an attempt with a credential, under the limits of the whole server. */
   beginAttempt(attempt: Attempt): Promise<BegunAttempt>
   endAttempt(ended: { readonly ticket: number; readonly result: AttemptResult }): void
@@ -28,8 +25,6 @@ export interface WorkerCalls {
   start(start: { readonly config: Config; readonly port: number }): Promise<void>
   /** Reports "not ready", drains and ends the process. */
   stop(argument: undefined): void
-  grantWrites(grant: { readonly isWanted: boolean }): void
-  revokeWrites(argument: undefined): void
   clearIdentities(argument: undefined): Promise<void>
   endWriter(writer: WriterToEnd): Promise<boolean>
 }

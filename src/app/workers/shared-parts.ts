@@ -1,5 +1,4 @@
 import type { AttemptLimits } from '../../identity/failure-limits.ts'
-import type { TaskQueue } from '../../lib/serial-queue.ts'
 import type { EndElsewhere } from '../../registry/upload-writers.ts'
 
 /** What a process shares with the other processes of its server. Empty if the server is one process. */
@@ -8,8 +7,6 @@ export interface SharedParts {
   readonly isWorker?: boolean
   /** How many processes write to the disks. */
   readonly processes?: number
-  /** The order in which the processes write to SQLite. */
-  readonly writes?: TaskQueue
   /** The limits for failed logins of the whole server. */
   readonly failures?: AttemptLimits
   /** Empties the caches of credentials in the other processes. */

@@ -12,7 +12,6 @@ import { AttemptsOfWorker } from './attempts.ts'
 import type { SupervisorCalls, WriterToEnd } from './calls.ts'
 import { shareOfSupervisor, shareOfWorker } from './shares.ts'
 import { WorkerProcess } from './worker-process.ts'
-import { LockArbiter, LockedTasks, type LockUser } from './write-lock.ts'
 
 const restartMinMs = 100
 const restartMaxMs = 10_000
@@ -28,8 +27,8 @@ const answerMaxMs = 10_000
  * locks the data folder, migrates the schema, runs the background jobs, starts the workers, restarts a worker that died,
  * and stops them. It serves no requests. The workers listen on the same port, and the system distributes connections.
  *
- * The supervisor also decides what must hold for all workers together: the order of writers in SQLite (`write-lock.ts`) and
- * the limits for failed logins (`attempts.ts`). It passes calls from one worker to the others.
+ * The supervisor also applies the limits for failed logins of all workers together (`attempts.ts`), and passes calls from one
+ * worker to the others.
  */
 export class Supervisor {
   readonly #config: Config
@@ -37,29 +36,25 @@ export class Supervisor {
   readonly #built: Built
   readonly #jobs: Jobs
   readonly #port: ReservedPort
-  readonly #arbiter: LockArbiter
   readonly #workers = new Set<WorkerProcess>()
   #welcome: Welcome | undefined
   #isStopping = false
 
-  private constructor(config: Config, log: ServerLog, built: Built, arbiter: LockArbiter, port: ReservedPort) {
+  private constructor(config: Config, log: ServerLog, built: Built, port: ReservedPort) {
     this.#config = config
     this.#log = log
     this.#built = built
-    this.#arbiter = arbiter
     this.#port = port
     this.#jobs = new Jobs(built, log, config)
   }
 
   static async start(config: Config, log: ServerLog): Promise<Supervisor> {
-    const arbiter = new LockArbiter()
-    const writes = new LockedTasks({ request: () => arbiter.request(writes), release: () => arbiter.release(writes) })
     const warn = (message: string, fields?: Readonly<Record<string, unknown>>) => log.write('warn', message, fields)
-    const built = await buildApplication(shareOfSupervisor(config), systemClock, warn, { writes })
+    const built = await buildApplication(shareOfSupervisor(config), systemClock, warn)
     let supervisor: Supervisor | undefined
     try {
       const port = await reservePort(config.host, config.port)
-      supervisor = new Supervisor(config, log, built, arbiter, port)
+      supervisor = new Supervisor(config, log, built, port)
       await supervisor.#startAll()
       return supervisor
     } catch (error) {
@@ -90,14 +85,8 @@ export class Supervisor {
   async #startWorker(): Promise<void> {
     const startedAt = performance.now()
     let hasStarted = false
-    const user: LockUser = {
-      grant: (isWanted) => worker.calls.tell('grantWrites', { isWanted }),
-      revoke: () => worker.calls.tell('revokeWrites', undefined),
-    }
     const attempts = new AttemptsOfWorker(this.#built.failures)
     const calls: SupervisorCalls = {
-      requestWrites: () => this.#arbiter.request(user),
-      releaseWrites: () => this.#arbiter.release(user),
       beginAttempt: (attempt) => attempts.begin(attempt),
       endAttempt: ({ ticket, result }) => attempts.end(ticket, result),
       clearIdentities: () => this.#clearIdentities(worker),
@@ -107,7 +96,6 @@ export class Supervisor {
     this.#workers.add(worker)
     void worker.ended.then((how) => {
       this.#workers.delete(worker)
-      this.#arbiter.remove(user)
       attempts.close()
       if (hasStarted && !this.#isStopping) this.#replace(worker.pid, how, performance.now() - startedAt)
     })

@@ -11,7 +11,6 @@ import { Jobs } from '../jobs.ts'
 import { drainAndClose, openPort, openServerLog } from '../serving.ts'
 import type { Config } from '../settings.ts'
 import type { SupervisorCalls, WorkerCalls } from './calls.ts'
-import { LockedTasks } from './write-lock.ts'
 
 type Supervisor = RemoteCalls<WorkerCalls, SupervisorCalls>
 
@@ -32,21 +31,15 @@ export async function runWorker(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => undefined)
   const stopped = Promise.withResolvers<void>()
   let running: Running | undefined
-  const writes = new LockedTasks({
-    request: () => supervisor.tell('requestWrites', undefined),
-    release: () => supervisor.tell('releaseWrites', undefined),
-  })
   const supervisor: Supervisor = new RemoteCalls<WorkerCalls, SupervisorCalls>(
     {
       start: async ({ config, port }) => {
-        running = await startServing(supervisor, writes, config, port)
+        running = await startServing(supervisor, config, port)
       },
       stop: () => {
         if (running === undefined) stopped.resolve()
         else stopServing(running).then(stopped.resolve, stopped.reject)
       },
-      grantWrites: ({ isWanted }) => writes.grant(isWanted),
-      revokeWrites: () => writes.revoke(),
       clearIdentities: async () => running?.built.clearIdentitiesHere(),
       endWriter: async ({ id, onlyIfDead }) => running?.built.app.writers.endHere(id, onlyIfDead) ?? true,
     },
@@ -57,19 +50,13 @@ export async function runWorker(): Promise<void> {
   await stopped.promise
 }
 
-async function startServing(
-  supervisor: Supervisor,
-  writes: LockedTasks,
-  config: Config,
-  port: number,
-): Promise<Running> {
+async function startServing(supervisor: Supervisor, config: Config, port: number): Promise<Running> {
   const log = openServerLog(config)
   const warn = (message: string, fields?: Readonly<Record<string, unknown>>) => log.write('warn', message, fields)
   shareChecks(config.workers)
   const built = await buildApplication(config, systemClock, warn, {
     isWorker: true,
     processes: config.workers,
-    writes,
     failures: new LimitsOfServer(supervisor),
     clearElsewhere: () => supervisor.call('clearIdentities', undefined),
     endElsewhere: (id, onlyIfDead) => supervisor.call('endWriter', { id, onlyIfDead }),
