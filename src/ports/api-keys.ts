@@ -42,7 +42,7 @@ export interface ApiKeys {
   /** All keys of the user, in the order of their names. */
   list(userId: RowId): Promise<ApiKey[]>
 
-  /** False, without a change, if the user has a key of that name. */
+  /** False, without a change, if the user has a key of that name, or if this key exists already. */
   add(key: NewApiKey): Promise<boolean>
 
   /** Revokes the key. False if there is no key of that name. */

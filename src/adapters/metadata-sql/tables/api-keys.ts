@@ -40,9 +40,10 @@ export class SqlApiKeys implements ApiKeys {
   }
 
   async add({ userId, name, secretHash, expiresAt, rights, repositories }: NewApiKey): Promise<boolean> {
+    // Without a target: of two servers that add the same key at once, PostgreSQL may report either unique index.
     const added = await this.#queries.run(
       `INSERT INTO api_keys (user_id, name, secret_hash, expires_at, rights, repositories, created_at)
-       VALUES ($1, $2, $3, $4, $5, $6, {now}) ON CONFLICT (user_id, name) DO NOTHING`,
+       VALUES ($1, $2, $3, $4, $5, $6, {now}) ON CONFLICT DO NOTHING`,
       [userId, name, secretHash, expiresAt ?? null, toText(rights), toText(repositories)],
     )
     return added > 0
