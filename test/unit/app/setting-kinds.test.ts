@@ -17,7 +17,6 @@ import {
   patternList,
   roleMap,
   secret,
-  setting,
   text,
   textList,
   wholeNumber,
@@ -138,9 +137,10 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'a list of addresses': {
     kind: addressList(),
-    takes: ['', '10.0.0.0/8, ::1', ['192.0.2.1', '2001:db8::/32', '0.0.0.0/0'], []],
-    as: [[], ['10.0.0.0/8', '::1'], ['192.0.2.1', '2001:db8::/32', '0.0.0.0/0'], []],
+    takes: ['', '10.0.0.0/8, ::1, ::ffff:10.0.0.0/104', ['10.0.0.1/32', 'fd00::/8', '0.0.0.0/0', '::/0'], []],
+    as: [[], ['10.0.0.0/8', '::1', '::ffff:10.0.0.0/104'], ['10.0.0.1/32', 'fd00::/8', '0.0.0.0/0', '::/0'], []],
     refuses: [
+      ...words('10.0.0.0/a [::1] 10.0.0.1:80 *'),
       ...words('localhost 10.0.0.0/33 10.0.0.0/ 10.0.0.0/8/8 10.0.0/8 ::/129 10.0.0.0/-1 10.0.0.1-10.0.0.9'),
       ...['10.0.0.1, proxy', [''], [10], {}, 10, true, null],
     ],
@@ -175,8 +175,4 @@ test('a list that is not set has its default, and the reference shows it', () =>
   for (const kind of [textList(), patternList(), addressList()]) {
     expect([[...kind.fallback], kind.fallbackText]).toEqual([[], '[]'])
   }
-})
-
-test('a setting has a variable: its name in capitals', () => {
-  expect(setting('server.public_url', text('x'), 'm').variable).toBe('BERTH_SERVER__PUBLIC_URL')
 })

@@ -1,49 +1,27 @@
 import { expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { ByteCache } from '../../../src/lib/byte-cache.ts'
 
-const kibi = 1024
+const bytesMax = 3_000
+const sizes = fc.constantFrom(0, 1, 700, 1_500, bytesMax - 256, bytesMax)
+/** Bytes to store under a key, or nothing where the key is only read. */
+const step = fc.tuple(fc.integer({ min: 1, max: 15 }).map(String), fc.option(sizes, { nil: undefined }))
 
-test('a cache of bytes returns what was stored', () => {
-  const cache = new ByteCache(10 * kibi)
-  const bytes = new Uint8Array([1, 2, 3])
-  cache.set('key', bytes)
-
-  expect([cache.get('key'), cache.get('other')]).toEqual([bytes, undefined])
-})
-
-test('a cache that is full drops the bytes that were used least recently', () => {
-  const cache = new ByteCache(10 * kibi)
-  for (const key of ['one', 'two', 'three']) cache.set(key, new Uint8Array(3 * kibi - 256))
-  cache.get('one')
-  cache.set('four', new Uint8Array(3 * kibi - 256))
-
-  expect(['one', 'two', 'three', 'four'].filter((key) => cache.get(key) !== undefined)).toEqual([
-    'one',
-    'three',
-    'four',
-  ])
-})
-
-test('bytes that are larger than the whole cache are not kept', () => {
-  const cache = new ByteCache(kibi)
-  cache.set('large', new Uint8Array(2 * kibi))
-
-  expect(cache.get('large')).toBeUndefined()
-})
-
-test('a key that is stored again counts once', () => {
-  const cache = new ByteCache(10 * kibi)
-  cache.set('other', new Uint8Array(kibi))
-  for (let at = 0; at < 100; at += 1) cache.set('key', new Uint8Array(4 * kibi))
-
-  expect([cache.get('key')?.length, cache.get('other')?.length]).toEqual([4 * kibi, kibi])
-})
-
-test('many empty values are limited too', () => {
-  const cache = new ByteCache(kibi)
-  for (let at = 0; at < 100; at += 1) cache.set(String(at), new Uint8Array())
-
-  expect(
-    Array.from({ length: 100 }, (_, at) => cache.get(String(at))).filter((bytes) => bytes !== undefined),
-  ).toHaveLength(4)
+test('a cache of bytes has what was used last, in so many bytes, where each entry has 256 more', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+      const cache = new ByteCache(bytesMax)
+      const model = new Map<string, Uint8Array>()
+      for (const [key, size] of steps) {
+        const bytes = size === undefined ? model.get(key) : new Uint8Array(size)
+        if (size === undefined) expect(cache.get(key)).toBe(bytes)
+        else if (bytes !== undefined) cache.set(key, bytes)
+        model.delete(key)
+        if (bytes !== undefined) model.set(key, bytes)
+        const cost = () => [...model.values()].reduce((sum, { length }) => sum + length + 256, 0)
+        for (const oldest of model.keys()) if (cost() > bytesMax) model.delete(oldest)
+      }
+      expect([...model.keys()].filter((key) => cache.get(key) !== model.get(key))).toEqual([])
+    }),
+  )
 })

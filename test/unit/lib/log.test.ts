@@ -1,7 +1,25 @@
 import { describe, expect, test } from 'bun:test'
-import { printedBy } from './log-lines.ts'
+import { projectRoot } from '../../support/basics/test-project.ts'
 
 const request = `{ id: 'r1', method: 'GET', path: '/v2/a', status: 200, ms: 1.25, bytes: 7, who: 'abc' }`
+
+/** Runs the statements in a process of their own, with `openLog` and the errors of the house at hand. */
+export async function printedBy(statements: string): Promise<string> {
+  const program = [
+    "import { openLog } from './src/lib/log.ts'",
+    "import { Unavailable } from './src/oci/errors.ts'",
+    statements,
+    'void Unavailable',
+  ]
+  const child = Bun.spawn([process.execPath, '-e', program.join('\n')], {
+    cwd: projectRoot,
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const printed = await new Response(child.stdout).text()
+  if ((await child.exited) !== 0) throw new Error(`the process failed; it printed ${printed}`)
+  return printed
+}
 
 async function linesOf(statements: string): Promise<string[]> {
   return (await printedBy(statements)).split('\n').slice(0, -1)

@@ -1,82 +1,76 @@
 import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { NoSlot, Slots } from '../../../src/lib/slots.ts'
 import { errorOf } from '../../support/basics/outcomes.ts'
-
-/** Work that goes on until it is told to end, and writes down that it began. */
-function heldWork(began: string[]) {
-  const ends = new Map<string, PromiseWithResolvers<string>>()
-  const work = (name: string) => () => {
-    began.push(name)
-    const end = Promise.withResolvers<string>()
-    ends.set(name, end)
-    return end.promise
-  }
-  return {
-    work,
-    end: (name: string) => ends.get(name)?.resolve(name),
-    fail: (name: string) => ends.get(name)?.reject(new Error(name)),
-  }
-}
 
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve()
 }
 
+/** A task that takes a slot until it is released, runs until it ends, or throws before it returns a promise. */
+interface Task {
+  readonly kind: 'take' | 'run' | 'throw'
+  end(hasFailed: boolean): void
+}
+
+/** The number of a task that arrives, or the end of one of the tasks that run. */
+type Step = Task['kind'] | readonly [which: number, hasFailed: boolean]
+
+/** Runs the steps, and compares the tasks that began and the result of each task with a model after each step. */
+async function follow(atOnceMax: number, waitingMax: number, steps: readonly Step[]): Promise<void> {
+  const slots = new Slots(atOnceMax, waitingMax)
+  const seen = { began: [] as Task[], results: new Map<Task, string>() }
+  const model = { began: [] as Task[], results: new Map<Task, string>() }
+  const running: Task[] = []
+  const waiting: Task[] = []
+  const beginInModel = (task: Task | undefined): void => {
+    if (task === undefined) return
+    model.began.push(task)
+    if (task.kind !== 'throw') return void running.push(task)
+    model.results.set(task, 'at once')
+    beginInModel(waiting.shift())
+  }
+  const arrive = (kind: Task['kind']): void => {
+    const { promise, resolve, reject } = Promise.withResolvers<string>()
+    const task = { kind, end: (hasFailed: boolean) => (hasFailed ? reject(new Error('failed')) : resolve('done')) }
+    const begin = () => {
+      seen.began.push(task)
+      if (kind === 'throw') throw new Error('at once')
+      return promise
+    }
+    const hold = async () => {
+      const release = await slots.take()
+      const result = await begin().catch(({ message }: Error) => message)
+      release()
+      release()
+      return result
+    }
+    void (kind === 'take' ? hold() : slots.run(begin))
+      .catch((error: Error) => (error instanceof NoSlot ? 'refused' : error.message))
+      .then((result) => seen.results.set(task, result))
+    if (running.length < atOnceMax) beginInModel(task)
+    else if (waiting.length < waitingMax) waiting.push(task)
+    else model.results.set(task, 'refused')
+  }
+  for (const step of steps) {
+    if (typeof step === 'string') arrive(step)
+    else {
+      const [task] = running.splice(step[0] % Math.max(running.length, 1), 1)
+      task?.end(step[1])
+      if (task !== undefined) model.results.set(task, step[1] ? 'failed' : 'done')
+      if (task !== undefined) beginInModel(waiting.shift())
+    }
+    await settle()
+    expect([seen, slots.waiting]).toEqual([model, waiting.length])
+  }
+}
+
 describe('slots', () => {
-  test('run so many at once, and the others as places become free, first come first served', async () => {
-    const began: string[] = []
-    const { work, end } = heldWork(began)
-    const slots = new Slots(2, 2)
-    const all = ['a', 'b', 'c', 'd'].map((name) => slots.run(work(name)))
-    await settle()
-    expect(began).toEqual(['a', 'b'])
-
-    end('b')
-    await settle()
-    expect(began).toEqual(['a', 'b', 'c'])
-
-    end('a')
-    await settle()
-    expect(began).toEqual(['a', 'b', 'c', 'd'])
-    end('c')
-    end('d')
-    expect(await Promise.all(all)).toEqual(['a', 'b', 'c', 'd'])
-  })
-
-  test('refuse what neither runs nor waits, and begin nothing of it', async () => {
-    const began: string[] = []
-    const { work, end } = heldWork(began)
-    const slots = new Slots(1, 1)
-    const [first, second] = [slots.run(work('a')), slots.run(work('b'))]
-
-    expect(await errorOf(slots.run(work('c')))).toBeInstanceOf(NoSlot)
-
-    end('a')
-    await first
-    const third = slots.run(work('d'))
-    await settle()
-    expect(began).toEqual(['a', 'b'])
-    end('b')
-    await second
-    await settle()
-    end('d')
-    expect(await third).toBe('d')
-    expect(began).toEqual(['a', 'b', 'd'])
-  })
-
-  test('are released by work that fails, now or before it returns a promise', async () => {
-    const { work, fail } = heldWork([])
-    const slots = new Slots(1, 9)
-    const failing = errorOf(slots.run(work('a')))
-    const throwing = errorOf(
-      slots.run(() => {
-        throw new Error('at once')
-      }),
-    )
-    const last = slots.run(async () => 'done')
-    fail('a')
-
-    expect([String(await failing), String(await throwing), await last]).toEqual(['Error: a', 'Error: at once', 'done'])
+  test('run so many tasks at once and the others in their order, refuse the rest, and are released once', async () => {
+    const arrival = fc.constantFrom<Step>('run', 'take', 'throw')
+    const end = fc.tuple(fc.nat(3), fc.boolean())
+    const steps = fc.array(fc.oneof(arrival, end), { maxLength: 40 })
+    await fc.assert(fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.nat(3), steps, follow), { numRuns: 200 })
   })
 
   test('never run more than they may, however work comes and ends', async () => {
@@ -101,44 +95,17 @@ describe('slots', () => {
   })
 
   test('end a wait at its limit, and forget the waiter', async () => {
-    const began: string[] = []
-    const { work, end } = heldWork(began)
     const slots = new Slots(1, 1, 20)
-    const first = slots.run(work('a'))
-
-    expect(await errorOf(slots.run(work('b')))).toBeInstanceOf(NoSlot)
-
-    const third = slots.run(work('c'))
-    end('a')
-    await first
-    await settle()
-    // Work that began in time is not interrupted.
-    await Bun.sleep(40)
-    end('c')
-    expect(await third).toBe('c')
-    expect(began).toEqual(['a', 'c'])
-  })
-
-  test('are held until they are released, once', async () => {
-    const slots = new Slots(1, 9)
     const release = await slots.take()
-    const began: string[] = []
-    const taking = slots.take().then((next) => {
-      began.push('b')
-      return next
-    })
-    const last = slots.run(async () => void began.push('c'))
-    await settle()
-    expect([began, slots.waiting]).toEqual([[], 2])
+    expect(await errorOf(slots.take())).toBeInstanceOf(NoSlot)
 
+    const next = slots.take()
     release()
-    release()
-    const next = await taking
-    await settle()
-    expect([began, slots.waiting]).toEqual([['b'], 1])
-
-    next()
-    await last
-    expect([began, slots.waiting]).toEqual([['b', 'c'], 0])
+    const releaseNext = await next
+    // A task that began in time is not refused later.
+    await Bun.sleep(40)
+    expect(await errorOf(slots.take())).toBeInstanceOf(NoSlot)
+    releaseNext()
+    expect(await slots.run(async () => 'done')).toBe('done')
   })
 })
