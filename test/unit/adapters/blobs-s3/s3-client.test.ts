@@ -57,46 +57,11 @@ describe.each(['sha256', 'crc32', 'none'] as const)('with the checksum %s', (che
   })
 })
 
-describe('what does not exist', () => {
-  const client = open()
-
-  test('cannot be opened, has no size, and can be removed', async () => {
-    await client.put('gone', bodyOf('bytes'))
-    await client.remove('gone')
-    for (const name of ['none', 'gone']) {
-      expect([await client.open(name, 5), await client.findSize(name)]).toEqual([undefined, undefined])
-      await client.remove(name)
-    }
-  })
-
-  test('is an object of another size', async () => {
-    await client.put('five', bodyOf('bytes'))
-    expect(await client.open('five', 4)).toBeUndefined()
-    expect(await client.open('five', 6)).toBeUndefined()
-    expect(await client.open('five', 60, { first: 50, last: 59 })).toBeUndefined()
-    expect(await client.open('five', 6, { first: 0, last: 1 })).toBeUndefined()
-  })
-
-  test('is an upload that was aborted or completed, and a part that was not sent', async () => {
-    const id = await client.createUpload('aborted')
-    for (let time = 0; time < 2; time += 1) await client.abortUpload('aborted', id)
-    expect((await s3ErrorOf(client.uploadPart('aborted', id, 1, bodyOf('bytes')))).code).toBe('NoSuchUpload')
-    expect((await s3ErrorOf(client.completeUpload('aborted', id, ['"x"'], 5))).code).toBe('NoSuchUpload')
-
-    const other = await client.createUpload('once')
-    const etag = await client.uploadPart('once', other, 1, bodyOf('bytes'))
-    expect((await s3ErrorOf(client.completeUpload('once', other, ['"other"'], 5))).code).toBe('InvalidPart')
-    await client.completeUpload('once', other, [etag], 5)
-    expect(await client.findSize('once')).toBe(5)
-    expect((await s3ErrorOf(client.completeUpload('once', other, [etag], 5))).code).toBe('NoSuchUpload')
-  })
-
-  test('makes the store unavailable if it is the bucket', async () => {
-    const lost = open({ bucket: 'another-bucket' })
-    const calls = [lost.probe(), lost.open('x', 1), lost.remove('x'), lost.put('x', bodyOf('x'))]
-    const faults = await Promise.all(calls.map(s3ErrorOf))
-    expect(faults.map(({ code }) => code)).toEqual(Array(4).fill('NoSuchBucket'))
-  })
+test('a bucket that does not exist makes the store unavailable', async () => {
+  const lost = open({ bucket: 'another-bucket' })
+  const calls = [lost.probe(), lost.open('x', 1), lost.remove('x'), lost.put('x', bodyOf('x'))]
+  const faults = await Promise.all(calls.map(s3ErrorOf))
+  expect(faults.map(({ code }) => code)).toEqual(Array(4).fill('NoSuchBucket'))
 })
 
 describe('lists', () => {

@@ -57,17 +57,14 @@ describe.each(breaks)('after %s', (words, then) => {
   const open = (range?: { first: number; last: number }) =>
     openS3Client(server.url, { attemptTimeoutMs }, time).open(name, content.length, range)
 
-  test('a download goes on where it broke', async () => {
-    server.follow((request, answer, nth) => (nth <= 3 ? answerPart(7_000, then) : answerWhole)(request, answer, nth))
-    expect((await readAll(await open())).equals(content)).toBe(true)
-    expect(ranges()).toEqual([undefined, 'bytes=7000-49999', 'bytes=14000-49999', 'bytes=21000-49999'])
-  })
-
-  test('so does one of a part', async () => {
-    server.follow((request, answer, nth) => (nth === 1 ? answerPart(7_000, then) : answerWhole)(request, answer, nth))
-    const part = await readAll(await open({ first: 100, last: 30_000 }))
-    expect(part.equals(content.subarray(100, 30_001))).toBe(true)
-    expect(ranges()).toEqual(['bytes=100-30000', 'bytes=7100-30000'])
+  test.each([
+    [undefined, content, 3, [undefined, 'bytes=7000-49999', 'bytes=14000-49999', 'bytes=21000-49999']],
+    [{ first: 100, last: 30_000 }, content.subarray(100, 30_001), 1, ['bytes=100-30000', 'bytes=7100-30000']],
+  ])('a download of %p goes on where it broke', async (range, expected, times, asked) => {
+    const part = answerPart(7_000, then)
+    server.follow((request, answer, nth) => (nth <= times ? part : answerWhole)(request, answer, nth))
+    expect((await readAll(await open(range))).equals(expected)).toBe(true)
+    expect(ranges()).toEqual(asked)
   })
 
   test('any number of breaks is borne while bytes come in between', async () => {
@@ -139,36 +136,31 @@ describe('a download that goes on', () => {
 
 type Outcome = 'absent' | 'NoSuchBucket' | 'malformed'
 
-test.each<[string, number, string, Record<string, string>, Outcome]>([
-  ['no object', 404, errorXml('NoSuchKey'), {}, 'absent'],
-  ['an object that ends before the range', 416, errorXml('InvalidRange'), {}, 'absent'],
-  ['one byte too many', 206, 'x'.repeat(10), { 'content-range': 'bytes 0-9/50001' }, 'absent'],
-  ['one byte too few', 206, 'x'.repeat(10), { 'content-range': 'bytes 0-9/49999' }, 'absent'],
-  ['no bucket', 404, errorXml('NoSuchBucket'), {}, 'NoSuchBucket'],
-  ['a part without saying which', 206, 'x'.repeat(10), {}, 'malformed'],
-  ['another part', 206, 'x'.repeat(10), { 'content-range': 'bytes 1-10/50000' }, 'malformed'],
-  [
-    'another part that begins at the same byte',
-    206,
-    'x'.repeat(9),
-    { 'content-range': 'bytes 0-8/50000' },
-    'malformed',
-  ],
-])('a response with %s', async (_, status, body, headers, outcome) => {
-  server.follow((_, answer) => answer.send(status, body, headers))
-  const opened = openS3Client(server.url, {}, time).open(name, content.length, { first: 0, last: 9 })
-  if (outcome === 'absent') expect(await opened).toBeUndefined()
-  else expect((await s3ErrorOf(opened)).code).toBe(outcome)
-})
+const range = { first: 0, last: 9 }
+const answerText =
+  (status: number, body: string, contentRange?: string): Script =>
+  (_, answer) =>
+    answer.send(status, body, contentRange === undefined ? {} : { 'content-range': `bytes ${contentRange}` })
+const beginWhole =
+  (headers: Readonly<Record<string, string>>): Script =>
+  (_, answer) =>
+    answer.begin(200, headers)
 
-test.each<[string, Record<string, string>, Outcome, boolean]>([
-  ['with one byte too many', { 'content-length': '50001' }, 'absent', true],
-  ['with one byte too few', { 'content-length': '49999' }, 'absent', true],
-  ['without a length', { connection: 'close' }, 'malformed', false],
-  ['although a part was requested', { 'content-length': '50000' }, 'malformed', false],
-])('a response of a whole object %s', async (_, headers, outcome, isWhole) => {
-  server.follow((_, answer) => answer.begin(200, headers))
-  const range = isWhole ? undefined : { first: 0, last: 9 }
+test.each<[string, typeof range | undefined, Script, Outcome]>([
+  ['no object', range, answerText(404, errorXml('NoSuchKey')), 'absent'],
+  ['an object that ends before the range', range, answerText(416, errorXml('InvalidRange')), 'absent'],
+  ['an object with one byte too many', range, answerText(206, 'x'.repeat(10), '0-9/50001'), 'absent'],
+  ['an object with one byte too few', range, answerText(206, 'x'.repeat(10), '0-9/49999'), 'absent'],
+  ['no bucket', range, answerText(404, errorXml('NoSuchBucket')), 'NoSuchBucket'],
+  ['a part without saying which', range, answerText(206, 'x'.repeat(10)), 'malformed'],
+  ['another part', range, answerText(206, 'x'.repeat(10), '1-10/50000'), 'malformed'],
+  ['another part that begins at the same byte', range, answerText(206, 'x'.repeat(9), '0-8/50000'), 'malformed'],
+  ['the whole object instead of the range', range, beginWhole({ 'content-length': '50000' }), 'malformed'],
+  ['a whole object with one byte too many', undefined, beginWhole({ 'content-length': '50001' }), 'absent'],
+  ['a whole object with one byte too few', undefined, beginWhole({ 'content-length': '49999' }), 'absent'],
+  ['a whole object without a length', undefined, beginWhole({ connection: 'close' }), 'malformed'],
+])('a response with %s', async (_, range, script, outcome) => {
+  server.follow(script)
   const opened = openS3Client(server.url, {}, time).open(name, content.length, range)
   if (outcome === 'absent') expect(await opened).toBeUndefined()
   else expect((await s3ErrorOf(opened)).code).toBe(outcome)

@@ -120,12 +120,6 @@ describe('a bad token is rejected without a request', () => {
     await expectNobody(await service.sign(), { algorithms: ['EdDSA'] })
   })
 
-  test('a key that does not count for signatures', async () => {
-    const key = await service.addKey('ES256')
-    service.keys = service.keys.map((one) => ({ ...one, publicJwk: { ...one.publicJwk, use: 'enc' } }))
-    await expectNobody(await service.sign({}, { key }))
-  })
-
   test('keys that the token brings along, or names the address of', async () => {
     const foreignIssuer = await TokenIssuer.start()
     const key = await foreignIssuer.addKey('ES256', 'key 1')
