@@ -17,8 +17,7 @@ import {
 import { postgres } from '../../support/postgres/postgres-server.ts'
 import { runBerthHere } from '../../support/server/berth-here.ts'
 import { canMount, makeSmallDisk } from '../../support/stores/small-disk.ts'
-import { layEmptyData } from './empty-data.ts'
-import { expectMisuse, failed, succeeded, toArguments } from './workplace.ts'
+import { expectMisuse, failed, layEmptyData, succeeded, toArguments } from './workplace.ts'
 
 const newFolder = useTemporaryFolders('command-move')
 const newPlace = () => placeIn(newFolder())

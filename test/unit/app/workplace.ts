@@ -1,9 +1,17 @@
 // A folder with empty data, and `berth` commands that run in it and in this process.
 import { expect } from 'bun:test'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
+import { SqliteDatabase } from '../../../src/adapters/metadata-sql/sqlite-database.ts'
 import type { CommandRun } from '../../support/server/berth-command.ts'
 import { runBerthHereWith } from '../../support/server/berth-here.ts'
-import { layEmptyData } from './empty-data.ts'
+
+/** Makes a data folder as a first start leaves it, but for its first user. */
+export async function layEmptyData(dataDir: string): Promise<void> {
+  mkdirSync(dataDir, { recursive: true })
+  await (await SqlMetadataStore.open(new SqliteDatabase(join(dataDir, 'metadata.sqlite')))).close()
+}
 
 /** The words of a command, and then arguments that contain spaces. */
 export type Words = readonly [words: string, ...more: string[]]
