@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { SecretHasher } from '../lib/hashing.ts'
 import { Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Credential, Identity, Origin, Principal } from '../ports/identity.ts'
@@ -37,14 +38,14 @@ const badEntriesMax = 2_000
 
 /**
  * Caches the results of checks, because one push makes many requests with one credential, and many clients may use it
- * at once. The cache key is an HMAC of the credential with a key of this process. So the cache contains no secrets, and
- * the timing of a look-up reveals nothing. An unavailable identity service is not a result, and is not cached.
+ * at once. The cache key is a hash of the credential, so the cache contains no secrets, and the timing of a look-up
+ * reveals nothing. An unavailable identity service is not a result, and is not cached.
  */
 export class CachedIdentity implements Identity {
   readonly #inner: Identity
   readonly #clock: Pick<Clock, 'now'>
   readonly #policy: CachePolicy
-  readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))
+  readonly #hasher = new SecretHasher()
   readonly #good: LRUCache<string, CachedPrincipal>
   readonly #badUntil = new LRUCache<string, number>({ max: badEntriesMax })
   /** At most one check of a credential runs at a time. Concurrent requests share it. */
@@ -110,7 +111,7 @@ export class CachedIdentity implements Identity {
     const { kind, secret } = credential
     // A user name has no colon, so two different logins never have the same text.
     const text = kind === 'login' ? `${kind}:${credential.userName}:${secret}` : `${kind}:${secret}`
-    return this.#hmac.copy().update(text).digest('base64')
+    return this.#hasher.hash(text)
   }
 
   #check(key: string, credential: Credential, origin: Origin | undefined): Promise<Principal | undefined> {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { SecretHasher } from '../lib/hashing.ts'
 import { type AttemptGroup, PendingAttempts } from '../lib/pending-attempts.ts'
 import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -94,7 +95,7 @@ const waitMaxMs = 10_000
 export class FailureLimits implements AttemptLimits {
   readonly #clock: Pick<Clock, 'now'>
   readonly #settings: FailureSettings
-  readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))
+  readonly #hasher = new SecretHasher()
   readonly #failures: FailureTally
   readonly #undecided: FailureTally | undefined
   readonly #byTarget = new LRUCache<string, TokenBucket>({ max: entriesMax })
@@ -189,7 +190,7 @@ export class FailureLimits implements AttemptLimits {
 
   /** A keyed hash has a fixed length, and is of no use to a reader of a memory dump. */
   #keyOf(kind: string, text: string): string {
-    return this.#hmac.copy().update(`${kind}:${text}`).digest('base64')
+    return this.#hasher.hash(`${kind}:${text}`)
   }
 }
 

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { SecretHasher } from '../lib/hashing.ts'
 import { hasJwtShape } from '../lib/jwt.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CachingIdentity, Credential, Origin, Principal } from '../ports/identity.ts'
@@ -18,8 +19,8 @@ export class IdentityByCredential implements CachingIdentity {
   readonly #isEmbedded: boolean
   readonly #clock: Pick<Clock, 'now'>
   readonly #clearElsewhere: () => Promise<void>
-  readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))
-  /** By the HMAC of a header: an entry of one of the two caches. It is used only while that cache would use it too. */
+  readonly #hasher = new SecretHasher()
+  /** By the hash of a header: an entry of one of the two caches. It is used only while that cache would use it too. */
   readonly #byHeader = new LRUCache<string, CachedPrincipal>({ max: headersMax })
 
   /**
@@ -45,7 +46,7 @@ export class IdentityByCredential implements CachingIdentity {
   }
 
   findByHeader(value: string, parse: () => Credential | undefined): Principal | undefined {
-    const key = this.#hmac.copy().update(value).digest('base64')
+    const key = this.#hasher.hash(value)
     const recent = this.#byHeader.get(key)
     if (recent !== undefined) {
       const now = this.#clock.now()

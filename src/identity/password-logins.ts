@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { SecretHasher } from '../lib/hashing.ts'
 import { NoSlot } from '../lib/slots.ts'
 import { Unavailable } from '../oci/errors.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -24,7 +25,7 @@ const proofMs = 10 * 60_000
 export class PasswordLogins {
   readonly #users: Pick<Users, 'find'>
   readonly #clock: Pick<Clock, 'now'>
-  readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))
+  readonly #hasher = new SecretHasher()
   readonly #proofs = new LRUCache<string, Proof>({ max: proofsMax })
 
   constructor(users: Pick<Users, 'find'>, clock: Pick<Clock, 'now'>) {
@@ -33,7 +34,7 @@ export class PasswordLogins {
   }
 
   async find(name: string, password: string): Promise<User | undefined> {
-    const key = this.#hmac.copy().update(`${name}\n${password}`).digest('base64')
+    const key = this.#hasher.hash(`${name}\n${password}`)
     const proof = this.#proofs.get(key)
     if (proof !== undefined && proof.until > this.#clock.now() && isUserName(name)) {
       const user = await this.#users.find(name)

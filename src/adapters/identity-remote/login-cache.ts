@@ -1,3 +1,5 @@
+import { SecretHasher } from '../../lib/hashing.ts'
+
 /** How the service accepted a user name with its secret: as a password, which it exchanged for a token, or as an API key. */
 export type AcceptedLogin =
   | { readonly kind: 'token'; readonly token: string; readonly endsAt: number }
@@ -10,7 +12,7 @@ const entriesMax = 10_000
  * by a keyed hash, so it holds tokens but no passwords and no API keys.
  */
 export class LoginCache {
-  readonly #hmac = new Bun.CryptoHasher('sha256', crypto.getRandomValues(new Uint8Array(32)))
+  readonly #hasher = new SecretHasher()
   readonly #entries = new Map<string, AcceptedLogin>()
 
   find(userName: string, secret: string): AcceptedLogin | undefined {
@@ -32,6 +34,6 @@ export class LoginCache {
   }
 
   #keyOf(userName: string, secret: string): string {
-    return this.#hmac.copy().update(`${userName}\n${secret}`).digest('base64')
+    return this.#hasher.hash(`${userName}\n${secret}`)
   }
 }
