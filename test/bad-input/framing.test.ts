@@ -44,8 +44,6 @@ describe('a body whose length is told in two ways', () => {
   ])('by %s is refused', async (_what, lines) => {
     await expectRefused(guard.request('POST', uploads, lines, chunkedBody) + hidden())
   })
-
-  guard.losesNothing()
 })
 
 describe('a chunked body that is not well formed', () => {
@@ -87,8 +85,6 @@ describe('a chunked body that is not well formed', () => {
     const { statuses } = await sendRaw(guard.port, request + hidden())
     expect(statuses.slice(1).filter((status) => status < 400)).toEqual([])
   })
-
-  guard.losesNothing()
 })
 
 describe('a block of headers that is not well formed', () => {
@@ -111,8 +107,6 @@ describe('a block of headers that is not well formed', () => {
   test('whose lines all end in LF is refused', async () => {
     await expectRefused(guard.request('GET', '/v2/_catalog').replaceAll('\r\n', '\n') + hidden())
   })
-
-  guard.losesNothing()
 })
 
 describe('requests one behind the other', () => {
@@ -142,8 +136,6 @@ describe('requests one behind the other', () => {
     const letters = [...guard.request('GET', '/v2/_catalog', ['Connection: close'])]
     expect((await sendRaw(guard.port, ...letters)).statuses).toEqual([200])
   })
-
-  guard.losesNothing()
 })
 
 describe('a body where none is expected', () => {
@@ -192,8 +184,6 @@ describe('a body where none is expected', () => {
       expect(statuses.slice(1).filter((status) => status !== 200)).toEqual([])
     }
   })
-
-  guard.losesNothing()
 })
 
 describe('Expect: 100-continue', () => {
@@ -220,8 +210,6 @@ describe('Expect: 100-continue', () => {
     const { statuses } = await guard.ask('GET', '/v2/', [`Expect: ${what}`])
     expect([200, 417]).toContain(statuses.at(-1) ?? 0)
   })
-
-  guard.losesNothing()
 })
 
 describe('an upgrade to another protocol', () => {
@@ -247,8 +235,6 @@ describe('an upgrade to another protocol', () => {
     )
     expect(statuses).toEqual([200, 200])
   })
-
-  guard.losesNothing()
 })
 
 // Bun's parser answers before any code of ours runs. The plain answer is what lets a client name the cause: Go programs such
@@ -259,3 +245,5 @@ test('TLS sent to the plain port gets a plain HTTP answer', async () => {
   expect(answers.map(({ status }) => status)).toEqual([400])
   expect(answers[0]?.headers.get('connection')).toBe('close')
 })
+
+guard.losesNothing()

@@ -59,8 +59,6 @@ describe('a repository name that is none', () => {
     const query = `mount=${configDigest}&from=${name}`
     expect(await verdict('POST', `/v2/kept/mounted/blobs/uploads/?${query}`)).toBe('202')
   })
-
-  guard.losesNothing()
 })
 
 test('a name of 255 letters is good, and one letter more is not', async () => {
@@ -86,8 +84,6 @@ describe('a tag that is none', () => {
     const target = `/v2/${repository}/manifests/${digest}?tag=good&tag=${tag.replaceAll(' ', '%20')}`
     expect(await verdict('PUT', target, [`Content-Type: ${ociManifest}`], body)).toBe('400 MANIFEST_INVALID')
   })
-
-  guard.losesNothing()
 })
 
 describe('a digest that is none', () => {
@@ -131,8 +127,6 @@ describe('a digest that is none', () => {
       expect(await verdict('POST', target)).toBe('400 DIGEST_INVALID')
     },
   )
-
-  guard.losesNothing()
 })
 
 describe('an upload that is none', () => {
@@ -152,8 +146,6 @@ describe('an upload that is none', () => {
         )
     },
   )
-
-  guard.losesNothing()
 })
 
 describe('where a page begins', () => {
@@ -191,6 +183,6 @@ describe('where a page begins', () => {
       expect([answer.status, ((await answer.json()) as { manifests: unknown[] }).manifests]).toEqual([200, []])
     },
   )
-
-  guard.losesNothing()
 })
+
+guard.losesNothing()

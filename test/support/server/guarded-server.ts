@@ -133,7 +133,7 @@ export class GuardedServer {
     expect((await this.fetch('/readyz')).status).toBe(200)
   }
 
-  /** The last test of a table. */
+  /** The last test of a file. */
   losesNothing(...others: readonly string[]): void {
     test('loses nothing', () => this.checkNothingLost(others))
   }
