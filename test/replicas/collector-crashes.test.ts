@@ -30,6 +30,8 @@ async function nothingIsLeft(): Promise<void> {
   expect(await pair.stores.ask('SELECT 1 FROM trash UNION ALL SELECT 1 FROM blobs')).toEqual([])
 }
 
+const collectUpTo = (step: Step) => pair.a.holdDuring(step, () => pair.a.collect())
+
 /** After what the test did, nothing is to be held any more. */
 async function forgetHolds(): Promise<void> {
   await pair.stores.ask('UPDATE trash SET taken_until = 0')
@@ -69,9 +71,7 @@ describe('I10: a collector is killed, and another begins', () => {
 describe('I11: bytes are removed', () => {
   race('and the collector is killed before it records that: another one removes them again', async () => {
     await oldBlob()
-    const hold = await pair.a.hold('before garbage.removeTrashed')
-    pair.a.collect().catch(() => undefined)
-    await hold.reached
+    await collectUpTo('before garbage.removeTrashed')
     await pair.killA()
 
     expect((await pair.b.collect()).purged).toBe(0)
@@ -83,31 +83,25 @@ describe('I11: bytes are removed', () => {
 
   race('by two at once, because the first was slow: neither fails', async () => {
     await oldBlob()
-    const hold = await pair.a.hold('before store.remove')
-    const slow = pair.a.collect()
-    await hold.reached
+    const goOn = await collectUpTo('before store.remove')
 
     await forgetHolds()
     expect((await pair.b.collect()).purged).toBe(1)
-    hold.letGo()
 
-    expect((await slow).purged).toBe(1)
+    expect((await goOn()).purged).toBe(1)
     await nothingIsLeft()
   })
 })
 
 race('I12: the removal is slow, and the same blob is pushed again and pulled meanwhile: it stays', async () => {
   const { repository, bytes, digest } = await oldBlob()
-  const hold = await pair.a.hold('before store.remove')
-  const slow = pair.a.collect()
-  await hold.reached
+  const goOn = await collectUpTo('before store.remove')
 
   await pushBlob(pair.b, repository, bytes)
   await expectStatus(201, putManifest(pair.b, repository, 'latest', manifestOfBlobs(bytes, [bytes])))
   expect(await checkBlob(pair.b, repository, digest)).toBe('whole')
-  hold.letGo()
 
-  expect((await slow).purged).toBe(1)
+  expect((await goOn()).purged).toBe(1)
   expect([await checkBlob(pair.a, repository, digest), await checkBlob(pair.b, repository, digest)]).toEqual([
     'whole',
     'whole',
@@ -115,6 +109,8 @@ race('I12: the removal is slow, and the same blob is pushed again and pulled mea
 })
 
 describe('I32: an empty repository is removed during a push to it', () => {
+  const bytes = new TextEncoder().encode('pushed')
+
   async function emptyRepository(): Promise<string> {
     serial += 1
     const repository = `crashes/empty-${serial}`
@@ -127,16 +123,13 @@ describe('I32: an empty repository is removed during a push to it', () => {
 
   race('it is being removed: the push waits, and is in a new one, from which can be mounted', async () => {
     const repository = await emptyRepository()
-    const hold = await pair.a.hold('after garbage.removeEmptyRepositories')
-    const collecting = pair.a.collect()
-    await hold.reached
+    const goOn = await collectUpTo('after garbage.removeEmptyRepositories')
 
-    const pushing = pushBlob(pair.b, repository, new TextEncoder().encode('pushed'))
+    const pushing = pushBlob(pair.b, repository, bytes)
     await pair.somebodyWaits()
-    hold.letGo()
 
+    expect((await goOn()).repositories).toBe(1)
     const digest = await pushing
-    expect((await collecting).repositories).toBe(1)
     expect(await checkBlob(pair.a, repository, digest)).toBe('whole')
     const mount = `/v2/crashes/target/blobs/uploads/?mount=${digest}&from=${encodeURIComponent(repository)}`
     expect((await ask(pair.a, 'POST', mount)).status).toBe(201)
@@ -144,13 +137,10 @@ describe('I32: an empty repository is removed during a push to it', () => {
 
   race('a push to it has begun: the collector skips it', async () => {
     const repository = await emptyRepository()
-    const hold = await pair.b.hold('after repositories.ensure')
-    const pushing = pushBlob(pair.b, repository, new TextEncoder().encode('pushed'))
-    await hold.reached
+    const goOn = await pair.b.holdDuring('after repositories.ensure', () => pushBlob(pair.b, repository, bytes))
 
     expect((await pair.a.collect()).repositories).toBe(0)
-    hold.letGo()
 
-    expect(await checkBlob(pair.a, repository, await pushing)).toBe('whole')
+    expect(await checkBlob(pair.a, repository, await goOn())).toBe('whole')
   })
 })

@@ -54,29 +54,8 @@ async function oldBlob() {
 type Blob = Awaited<ReturnType<typeof oldBlob>>
 type Request = 'push' | 'head' | 'mount' | 'upload'
 
-/** A collection that stands at a step of its one blob. */
-async function collectUpTo(
-  step: 'before garbage.isInUse' | 'before garbage.moveToTrash' | 'after garbage.moveToTrash',
-) {
-  const hold = await pair.a.hold(step)
-  const collecting = pair.a.collect()
-  await hold.reached
-  return async () => {
-    hold.letGo()
-    return collecting
-  }
-}
-
-/** A request that holds the blob at a step. Its answer comes when the hold ends. */
-async function holdAt(step: Step, request: () => Promise<Response>) {
-  const hold = await pair.b.hold(step)
-  const answer = request()
-  await hold.reached
-  return async () => {
-    hold.letGo()
-    return (await answer).status
-  }
-}
+type CollectorStep = 'before garbage.isInUse' | 'before garbage.moveToTrash' | 'after garbage.moveToTrash'
+const collectUpTo = (step: CollectorStep) => pair.a.holdDuring(step, () => pair.a.collect())
 
 describe('a request holds the blob, and the collector on the other replica passes it by', () => {
   const requests: readonly (readonly [title: string, request: Request, step: Step, status: number])[] = [
@@ -88,10 +67,10 @@ describe('a request holds the blob, and the collector on the other replica passe
   for (const [title, request, step, status] of requests) {
     race(title, async () => {
       const blob = await oldBlob()
-      const goOn = await holdAt(step, () => blob[request]())
+      const goOn = await pair.b.holdDuring(step, () => blob[request]())
 
       expect((await pair.a.collect()).blobs).toBe(0)
-      expect(await goOn()).toBe(status)
+      expect((await goOn()).status).toBe(status)
 
       expect((await pair.a.collect()).blobs).toBe(0)
       expect(await blob.state(request === 'mount' ? blob.target : undefined)).toBe('whole')
@@ -133,7 +112,7 @@ describe('the collector takes the blob, and a request on the other replica waits
     expect(await blob.state()).toBe('whole')
   })
 
-  async function collectDuring(blob: Blob, request: Request, step: Parameters<typeof collectUpTo>[0]) {
+  async function collectDuring(blob: Blob, request: Request, step: CollectorStep) {
     const goOn = await collectUpTo(step)
     const answer = blob[request]()
     await pair.somebodyWaits()
@@ -160,25 +139,22 @@ race('I01: the collector has locked a blob that is used: a push waits, and the b
 describe('I06: a mount on one replica, a deletion of the source on the other', () => {
   race('the source is being deleted: the mount waits, and becomes an upload', async () => {
     const blob = await oldBlob()
-    const hold = await pair.a.hold('after blobs.unlink')
-    const deleting = blob.remove()
-    await hold.reached
+    const goOn = await pair.a.holdDuring('after blobs.unlink', blob.remove)
 
     const mounting = blob.mount()
     await pair.somebodyWaits()
-    hold.letGo()
 
-    expect([(await deleting).status, (await mounting).status]).toEqual([202, 202])
+    expect([(await goOn()).status, (await mounting).status]).toEqual([202, 202])
   })
 
   race('the mount is first: the deletion waits, and the target keeps the blob', async () => {
     const blob = await oldBlob()
-    const goOn = await holdAt('after blobs.lockByDigests', blob.mount)
+    const goOn = await pair.b.holdDuring('after blobs.lockByDigests', blob.mount)
 
     const deleting = blob.remove()
     await pair.somebodyWaits()
 
-    expect([await goOn(), (await deleting).status]).toEqual([201, 202])
+    expect([(await goOn()).status, (await deleting).status]).toEqual([201, 202])
     expect((await pair.a.collect()).blobs).toBe(0)
     expect([await blob.state(), await blob.state(blob.target)]).toEqual(['status 404', 'whole'])
   })
@@ -189,9 +165,7 @@ describe('the same bytes are uploaded', () => {
     'I07: while the collector is killed before it commits: the upload goes on with the blob that is there',
     async () => {
       const blob = await oldBlob()
-      const hold = await pair.a.hold('after garbage.moveToTrash')
-      pair.a.collect().catch(() => undefined)
-      await hold.reached
+      await collectUpTo('after garbage.moveToTrash')
 
       const uploading = blob.upload()
       await pair.somebodyWaits()

@@ -12,7 +12,7 @@ import {
   pushBlob,
   putManifest,
 } from '../support/clients/registry-client.ts'
-import { type GatedReplica, type Step, useGatedPair } from '../support/replicas/gated-replica.ts'
+import { type GatedReplica, useGatedPair } from '../support/replicas/gated-replica.ts'
 import { growBlob } from '../support/replicas/shared-stores.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
@@ -67,17 +67,6 @@ function referrersOf(repository: string, subject: Uint8Array): Promise<string[]>
   })
 }
 
-/** The request stands at the step, its transaction open, until it is let go. */
-async function held(replica: GatedReplica, step: Step, request: () => Promise<Response>) {
-  const hold = await replica.hold(step)
-  const answer = request()
-  await hold.reached
-  return async () => {
-    hold.letGo()
-    return (await answer).status
-  }
-}
-
 describe('I13: one manifest is deleted while another is pushed that shares its layer', () => {
   const orders = ['the deletion is under way', 'the push is under way'] as const
   for (const order of orders) {
@@ -91,13 +80,13 @@ describe('I13: one manifest is deleted while another is pushed that shares its l
       const deletion = () => remove(pair.a, repository, digestOf(first))
       const push = () => putManifest(pair.b, repository, 'second', second)
       if (order === orders[0]) {
-        const goOn = await held(pair.a, 'after manifests.remove', deletion)
+        const goOn = await pair.a.holdDuring('after manifests.remove', deletion)
         expect((await push()).status).toBe(201)
-        expect(await goOn()).toBe(202)
+        expect((await goOn()).status).toBe(202)
       } else {
-        const goOn = await held(pair.b, 'after manifests.saveEntries', push)
+        const goOn = await pair.b.holdDuring('after manifests.saveEntries', push)
         expect((await deletion()).status).toBe(202)
-        expect(await goOn()).toBe(201)
+        expect((await goOn()).status).toBe(201)
       }
 
       await growBlob(pair.stores, digest)
@@ -113,24 +102,26 @@ describe('I14: a manifest is deleted by its digest while a tag is put to it', ()
   race('the deletion is under way: the push waits, and stores the manifest again', async () => {
     const repository = await freshRepository()
     await expectStatus(201, putManifest(pair.a, repository, 'old', image('one')))
-    const goOn = await held(pair.a, 'after tags.removeAllOf', () => remove(pair.a, repository, digestOf(image('one'))))
+    const goOn = await pair.a.holdDuring('after tags.removeAllOf', () =>
+      remove(pair.a, repository, digestOf(image('one'))),
+    )
 
     const pushing = putManifest(pair.b, repository, 'new', image('one'))
     await pair.somebodyWaits()
 
-    expect([await goOn(), (await pushing).status]).toEqual([202, 201])
+    expect([(await goOn()).status, (await pushing).status]).toEqual([202, 201])
     expect([await at(repository, 'new'), await tagsOf(repository)]).toEqual([digestOf(image('one')), ['new']])
   })
 
   race('the push is under way: the deletion waits, and takes the new tag too', async () => {
     const repository = await freshRepository()
     await expectStatus(201, putManifest(pair.a, repository, 'old', image('one')))
-    const goOn = await held(pair.b, 'after tags.point', () => putManifest(pair.b, repository, 'new', image('one')))
+    const goOn = await pair.b.holdDuring('after tags.point', () => putManifest(pair.b, repository, 'new', image('one')))
 
     const deleting = remove(pair.a, repository, digestOf(image('one')))
     await pair.somebodyWaits()
 
-    expect([await goOn(), (await deleting).status]).toEqual([201, 202])
+    expect([(await goOn()).status, (await deleting).status]).toEqual([201, 202])
     expect([await at(repository, 'new'), await at(repository, digestOf(image('one')))]).toEqual(['404', '404'])
     expect(await tagsOf(repository)).toEqual([])
   })
@@ -141,13 +132,15 @@ race(
   async () => {
     const repository = await freshRepository()
     await expectStatus(201, putManifest(pair.a, repository, 'latest', image('old')))
-    const goOn = await held(pair.a, 'after tags.point', () => putManifest(pair.a, repository, 'latest', image('one')))
+    const goOn = await pair.a.holdDuring('after tags.point', () =>
+      putManifest(pair.a, repository, 'latest', image('one')),
+    )
 
     const second = putManifest(pair.b, repository, 'latest', image('two'))
     await pair.somebodyWaits()
     expect(await at(repository, 'latest')).toBe(digestOf(image('old')))
 
-    expect([await goOn(), (await second).status]).toEqual([201, 201])
+    expect([(await goOn()).status, (await second).status]).toEqual([201, 201])
     expect(await at(repository, 'latest')).toBe(digestOf(image('two')))
   },
 )
@@ -156,26 +149,28 @@ describe('I16: a tag is deleted and put while others list', () => {
   race('the deletion is under way: the tag is listed until it is done, and there again behind the push', async () => {
     const repository = await freshRepository()
     await expectStatus(201, putManifest(pair.a, repository, 'moving', image('one')))
-    const goOn = await held(pair.a, 'after tags.remove', () => remove(pair.a, repository, 'moving'))
+    const goOn = await pair.a.holdDuring('after tags.remove', () => remove(pair.a, repository, 'moving'))
 
     const pushing = putManifest(pair.b, repository, 'moving', image('two'))
     await pair.somebodyWaits()
     expect([await tagsOf(repository), await at(repository, 'moving')]).toEqual([['moving'], digestOf(image('one'))])
 
-    expect([await goOn(), (await pushing).status]).toEqual([202, 201])
+    expect([(await goOn()).status, (await pushing).status]).toEqual([202, 201])
     expect([await tagsOf(repository), await at(repository, 'moving')]).toEqual([['moving'], digestOf(image('two'))])
   })
 
   race('the push is under way: the deletion waits, and the tag is gone', async () => {
     const repository = await freshRepository()
     await expectStatus(201, putManifest(pair.a, repository, 'moving', image('one')))
-    const goOn = await held(pair.b, 'after tags.point', () => putManifest(pair.b, repository, 'moving', image('two')))
+    const goOn = await pair.b.holdDuring('after tags.point', () =>
+      putManifest(pair.b, repository, 'moving', image('two')),
+    )
 
     const deleting = remove(pair.a, repository, 'moving')
     await pair.somebodyWaits()
     expect(await at(repository, 'moving')).toBe(digestOf(image('one')))
 
-    expect([await goOn(), (await deleting).status]).toEqual([201, 202])
+    expect([(await goOn()).status, (await deleting).status]).toEqual([201, 202])
     expect([await tagsOf(repository), await at(repository, digestOf(image('two')))]).toEqual([
       [],
       digestOf(image('two')),
@@ -189,14 +184,16 @@ describe('I19: the list of referrers names what can be pulled', () => {
     const subject = image('subject')
     const referrer = referrerTo(subject)
     const digest = digestOf(referrer)
-    const coming = await held(pair.a, 'after manifests.save', () => putManifest(pair.a, repository, digest, referrer))
+    const coming = await pair.a.holdDuring('after manifests.save', () =>
+      putManifest(pair.a, repository, digest, referrer),
+    )
     expect([await referrersOf(repository, subject), await at(repository, digest)]).toEqual([[], '404'])
-    expect(await coming()).toBe(201)
+    expect((await coming()).status).toBe(201)
     expect([await referrersOf(repository, subject), await at(repository, digest)]).toEqual([[digest], digest])
 
-    const going = await held(pair.b, 'after manifests.remove', () => remove(pair.b, repository, digest))
+    const going = await pair.b.holdDuring('after manifests.remove', () => remove(pair.b, repository, digest))
     expect([await referrersOf(repository, subject), await at(repository, digest)]).toEqual([[digest], digest])
-    expect(await going()).toBe(202)
+    expect((await going()).status).toBe(202)
     expect([await referrersOf(repository, subject), await at(repository, digest)]).toEqual([[], '404'])
   })
 
@@ -205,12 +202,12 @@ describe('I19: the list of referrers names what can be pulled', () => {
     const subject = image('subject')
     const digest = digestOf(referrerTo(subject))
     await expectStatus(201, putManifest(pair.a, repository, digest, referrerTo(subject)))
-    const coming = await held(pair.b, 'after manifests.save', () => putManifest(pair.b, repository, 'it', subject))
+    const coming = await pair.b.holdDuring('after manifests.save', () => putManifest(pair.b, repository, 'it', subject))
     expect(await referrersOf(repository, subject)).toEqual([digest])
-    expect(await coming()).toBe(201)
-    const going = await held(pair.a, 'after manifests.remove', () => remove(pair.a, repository, digestOf(subject)))
+    expect((await coming()).status).toBe(201)
+    const going = await pair.a.holdDuring('after manifests.remove', () => remove(pair.a, repository, digestOf(subject)))
     expect(await referrersOf(repository, subject)).toEqual([digest])
-    expect(await going()).toBe(202)
+    expect((await going()).status).toBe(202)
     expect(await referrersOf(repository, subject)).toEqual([digest])
   })
 })
@@ -220,14 +217,14 @@ describe('I31: an account is disabled on one replica while a push is under way o
 
   race('a manifest whose transaction has seen it enabled: disable waits for it', async () => {
     const repository = await freshRepository()
-    const goOn = await held(pair.b, 'after accounts.findLocked', () =>
+    const goOn = await pair.b.holdDuring('after accounts.findLocked', () =>
       putManifest(pair.b, repository, 'it', image('in')),
     )
 
     const disabling = turn('disable')
     await pair.somebodyWaits()
 
-    expect([await goOn(), (await disabling).status]).toEqual([201, 200])
+    expect([(await goOn()).status, (await disabling).status]).toEqual([201, 200])
     expect(await at(repository, 'it')).toBe('403')
     await expectStatus(200, turn('enable'))
     expect(await at(repository, 'it')).toBe(digestOf(image('in')))
@@ -235,11 +232,13 @@ describe('I31: an account is disabled on one replica while a push is under way o
 
   race('a manifest whose transaction has not begun: it is refused, and never appears', async () => {
     const repository = await freshRepository()
-    const goOn = await held(pair.b, 'before transaction', () => putManifest(pair.b, repository, 'it', image('out')))
+    const goOn = await pair.b.holdDuring('before transaction', () =>
+      putManifest(pair.b, repository, 'it', image('out')),
+    )
 
     await expectStatus(200, turn('disable'))
 
-    expect(await goOn()).toBe(403)
+    expect((await goOn()).status).toBe(403)
     await expectStatus(200, turn('enable'))
     expect(await at(repository, 'it')).toBe('404')
   })
@@ -248,11 +247,11 @@ describe('I31: an account is disabled on one replica while a push is under way o
     const repository = await freshRepository()
     const bytes = encode(`on its way ${serial}`)
     const session = await openSession(pair.b, repository)
-    const goOn = await held(pair.b, 'before transaction', () => finish(pair.b, session, digestOf(bytes), bytes))
+    const goOn = await pair.b.holdDuring('before transaction', () => finish(pair.b, session, digestOf(bytes), bytes))
 
     await expectStatus(200, turn('disable'))
 
-    expect(await goOn()).toBe(201)
+    expect((await goOn()).status).toBe(201)
     expect(await checkBlob(pair.a, repository, digestOf(bytes))).toBe('status 403')
     await expectStatus(200, turn('enable'))
     expect(await checkBlob(pair.a, repository, digestOf(bytes))).toBe('whole')

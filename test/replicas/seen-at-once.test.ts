@@ -78,12 +78,18 @@ class Pair {
     const layer = encode(`${this.#repository} ${serial}`)
     const blob = await pushBlob(this.#writer, this.#repository, layer)
     expect(await this.#status('HEAD', `blobs/${blob}`)).toBe(200)
-    expect(await checkBlob(this.#reader, this.#repository, blob)).toBe('whole')
+    for (const target of [this.#reader, this.#writer]) {
+      expect(await checkBlob(target, this.#repository, blob)).toBe('whole')
+    }
     looks += 1
     await this.#session(layer)
     await this.#image(layer)
     await this.#remove(`blobs/${blob}`)
     expect(await this.#status('HEAD', `blobs/${blob}`)).toBe(404)
+    // Both have served it, and may still hold its bytes in memory.
+    for (const target of [this.#writer, this.#reader]) {
+      expect(await checkBlob(target, this.#repository, blob)).toBe('status 404')
+    }
   }
 
   async #session(bytes: Uint8Array): Promise<void> {

@@ -12,13 +12,14 @@ import {
   finish,
   openSession,
   patch,
+  pushBlob,
   receivedBytes,
 } from '../support/clients/registry-client.ts'
 import { beginRequest } from '../support/clients/slow-request.ts'
 import { until } from '../support/clocks/until.ts'
 import { type Replica, startReplicas } from '../support/replicas/replicas.ts'
 import { endTurns, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
-import { auditShared } from '../support/replicas/shared-stores-audit.ts'
+import { auditShared, listKeys } from '../support/replicas/shared-stores-audit.ts'
 import { sharedS3 } from '../support/s3/test-s3.ts'
 import { startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
 
@@ -56,36 +57,25 @@ async function hop(session: string, bytes: Uint8Array, chunkBytes: number): Prom
 }
 
 describe('a new replica for each request', () => {
+  /** Of the size, so many bytes are sent in chunks, and the rest in the PUT that closes the upload. */
   const ways = [
-    ['one byte', 1, 64, 'sha256'],
-    ['5 MiB', 5 * mebi, 23 * mebi, 'sha256'],
-    ['5 MiB, closed with sha512', 5 * mebi, 12 * mebi, 'sha512'],
-    ['3 MiB', 3 * mebi, 20 * mebi, 'sha256'],
+    ['in chunks of one byte', 1, 64, 64, 'sha256'],
+    ['in chunks of 5000 bytes, the last of them beyond the limit of inline blobs', 5_000, 20_000, 20_000, 'sha256'],
+    ['in chunks of 5 MiB', 5 * mebi, 23 * mebi, 23 * mebi, 'sha256'],
+    ['in chunks of 5 MiB, closed with sha512', 5 * mebi, 12 * mebi, 12 * mebi, 'sha512'],
+    ['in chunks of 3 MiB', 3 * mebi, 20 * mebi, 20 * mebi, 'sha256'],
+    ['with the last chunk in the PUT', 3 * mebi, 10 * mebi, 6 * mebi, 'sha256'],
+    ['with all of it in the PUT', 1, 9 * mebi, 0, 'sha256'],
   ] as const
-  for (const [words, chunkBytes, sizeBytes, algorithm] of ways) {
-    prove(`in chunks of ${words}`, async () => {
+  for (const [words, chunkBytes, sizeBytes, inChunksBytes, algorithm] of ways) {
+    prove(words, async () => {
       const bytes = fresh(sizeBytes)
       const session = await openSession(replicas.a, repository)
-      const closer = await hop(session, bytes, chunkBytes)
-      await expectStatus(201, finish(closer, session, digestOf(bytes, algorithm)))
+      const closer = await hop(session, bytes.subarray(0, inChunksBytes), chunkBytes)
+      await expectStatus(201, finish(closer, session, digestOf(bytes, algorithm), bytes.subarray(inChunksBytes)))
       await wholeAtBoth(bytes, algorithm)
     })
   }
-
-  prove('with the last chunk in the PUT', async () => {
-    const bytes = fresh(10 * mebi)
-    const session = await openSession(replicas.a, repository)
-    const closer = await hop(session, bytes.subarray(0, 6 * mebi), 3 * mebi)
-    await expectStatus(201, finish(closer, session, digestOf(bytes), bytes.subarray(6 * mebi)))
-    await wholeAtBoth(bytes)
-  })
-
-  prove('with all of it in the PUT', async () => {
-    const bytes = fresh(9 * mebi)
-    const session = await openSession(replicas.a, repository)
-    await expectStatus(201, finish(replicas.b, session, digestOf(bytes), bytes))
-    await wholeAtBoth(bytes)
-  })
 
   prove('and with another digest than that of the bytes: it is refused, and no blob', async () => {
     const bytes = fresh(1_000)
@@ -94,6 +84,32 @@ describe('a new replica for each request', () => {
     const wrong = digestOf(fresh(1_000))
     expect((await finish(closer, session, wrong)).status).toBe(400)
     expect(await checkBlob(replicas.a, repository, wrong)).toBe('status 404')
+  })
+})
+
+describe('inline blobs', () => {
+  prove('are whole at both as soon as they are pushed, and need no object', async () => {
+    const before = await listKeys(replicas.stores)
+    for (const sizeBytes of [0, 1, 16_384]) {
+      const bytes = fresh(sizeBytes)
+      await pushBlob(replicas.a, repository, bytes)
+      await wholeAtBoth(bytes)
+    }
+    expect(await listKeys(replicas.stores)).toEqual(before)
+  })
+
+  prove('that are uploaded forty times at once are stored once', async () => {
+    const bytes = fresh(16_384)
+    const digest = digestOf(bytes)
+    const upload = async (at: number) => {
+      const target = at % 2 === 0 ? replicas.a : replicas.b
+      if (at % 4 < 2) return pushBlob(target, repository, bytes)
+      return expectStatus(201, finish(target, await openSession(target, repository), digest, bytes))
+    }
+    await Promise.all(Array.from({ length: 40 }, (_, at) => upload(at)))
+
+    expect(await replicas.stores.ask(`SELECT 1 FROM blobs WHERE digest = '${digest}'`)).toHaveLength(1)
+    expect(await auditShared(replicas.stores)).toMatchObject({ faults: [], strays: [] })
   })
 })
 

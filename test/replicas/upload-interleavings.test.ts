@@ -11,7 +11,7 @@ import {
   patch,
   receivedBytes,
 } from '../support/clients/registry-client.ts'
-import { type GatedReplica, type Step, useGatedPair } from '../support/replicas/gated-replica.ts'
+import { useGatedPair } from '../support/replicas/gated-replica.ts'
 import { endTurns } from '../support/replicas/shared-stores.ts'
 
 const mebi = 1024 * 1024
@@ -23,19 +23,6 @@ const { pair, race } = useGatedPair({ mayLeaveOrphans: true })
 function fresh(sizeBytes: number): Uint8Array {
   serial += 1
   return generatedBytes(sizeBytes, serial)
-}
-
-/** As the request would go, but it stands at the step until it is let go. */
-async function held(replica: GatedReplica, step: Step, request: () => Promise<Response>) {
-  const hold = await replica.hold(step)
-  const answer = request()
-  // One that is killed with its replica has no answer.
-  answer.catch(() => undefined)
-  await hold.reached
-  return async () => {
-    hold.letGo()
-    return (await answer).status
-  }
 }
 
 async function statusOf(request: Promise<Response>): Promise<number> {
@@ -54,10 +41,10 @@ describe('I22: two PATCHes of one offset', () => {
   race('held: the second is refused while the first writes, and afterwards too', async () => {
     const bytes = fresh(1_000)
     const session = await openSession(pair.a, repository)
-    const goOn = await held(pair.a, 'before writer.flush', () => patch(pair.a, session, bytes, 0))
+    const goOn = await pair.a.holdDuring('before writer.flush', () => patch(pair.a, session, bytes, 0))
 
     expect(await statusOf(patch(pair.b, session, bytes, 0))).toBe(416)
-    expect(await goOn()).toBe(202)
+    expect(await statusOf(goOn())).toBe(202)
 
     const late = await patch(pair.b, session, bytes, 0)
     expect([late.status, late.headers.get('range')]).toEqual([416, '0-999'])
@@ -85,11 +72,11 @@ describe('I23: a writer that has lost its turn goes on', () => {
     race(`${step}: its bytes are ignored, and the bytes of its successor stay`, async () => {
       const bytes = fresh(1_000)
       const session = await openSession(pair.a, repository)
-      const goOn = await held(pair.a, step, () => patch(pair.a, session, fresh(700), 0))
+      const goOn = await pair.a.holdDuring(step, () => patch(pair.a, session, fresh(700), 0))
 
       await endTurns(pair.stores)
       await expectStatus(202, patch(pair.b, session, bytes, 0))
-      expect(await goOn()).toBe(404)
+      expect(await statusOf(goOn())).toBe(404)
 
       expect(await receivedBytes(pair.a, session)).toBe(1_000)
       expect(await statusOf(finish(pair.a, session, digestOf(bytes)))).toBe(201)
@@ -100,11 +87,11 @@ describe('I23: a writer that has lost its turn goes on', () => {
   race('after its successor has closed the upload: the blob stays what it is', async () => {
     const bytes = fresh(1_000)
     const session = await openSession(pair.a, repository)
-    const goOn = await held(pair.a, 'before writer.flush', () => patch(pair.a, session, fresh(700), 0))
+    const goOn = await pair.a.holdDuring('before writer.flush', () => patch(pair.a, session, fresh(700), 0))
 
     await endTurns(pair.stores)
     expect(await statusOf(finish(pair.b, session, digestOf(bytes), bytes))).toBe(201)
-    expect(await goOn()).toBe(404)
+    expect(await statusOf(goOn())).toBe(404)
 
     await wholeAtBoth(bytes)
   })
@@ -114,11 +101,13 @@ describe('I23: a writer that has lost its turn goes on', () => {
     const whole = Buffer.concat([start, end])
     const session = await openSession(pair.a, repository)
     await expectStatus(202, patch(pair.a, session, start, 0))
-    const goOn = await held(pair.a, 'before writer.flush', () => patch(pair.a, session, fresh(5 * mebi), start.length))
+    const goOn = await pair.a.holdDuring('before writer.flush', () =>
+      patch(pair.a, session, fresh(5 * mebi), start.length),
+    )
 
     await endTurns(pair.stores)
     await expectStatus(202, patch(pair.b, session, end, start.length))
-    expect(await goOn()).toBe(404)
+    expect(await statusOf(goOn())).toBe(404)
 
     const closing = await finish(pair.b, session, digestOf(whole))
     expect([closing.status, await checkBlob(pair.a, repository, digestOf(whole))]).toEqual([404, 'status 404'])
@@ -142,11 +131,11 @@ describe('I24: PATCH, PUT and DELETE at once', () => {
     race(title, async () => {
       const session = await openSession(pair.a, repository)
       const step = send === sendPatch ? 'before writer.flush' : 'before uploads.commit'
-      const goOn = await held(pair.a, step, () => send(session))
+      const goOn = await pair.a.holdDuring(step, () => send(session))
       const path = method === 'PUT' ? `${session}?digest=${digestOf(bytes)}` : session
 
       expect(await statusOf(ask(pair.b, method, path))).toBe(otherStatus)
-      expect(await goOn()).toBe(heldStatus)
+      expect(await statusOf(goOn())).toBe(heldStatus)
 
       expect(await statusOf(ask(pair.b, 'GET', session))).toBe(sessionStatus)
       expect(await checkBlob(pair.b, repository, digestOf(bytes))).toBe('status 404')
@@ -156,12 +145,12 @@ describe('I24: PATCH, PUT and DELETE at once', () => {
   race('PUT and PUT: the second waits while the first is at work, and is told the same when it is done', async () => {
     const bytes = fresh(1_000)
     const session = await openSession(pair.a, repository)
-    const goOn = await held(pair.a, 'before uploads.commit', () => finish(pair.a, session, digestOf(bytes), bytes))
+    const goOn = await pair.a.holdDuring('before uploads.commit', () => finish(pair.a, session, digestOf(bytes), bytes))
 
     const second = statusOf(finish(pair.b, session, digestOf(bytes), bytes))
     expect(await statusOf(finish(pair.b, session, digestOf(fresh(1_000)), bytes))).toBe(416)
     expect(await Promise.race([second, Bun.sleep(700).then(() => 'it waits')])).toBe('it waits')
-    expect(await goOn()).toBe(201)
+    expect(await statusOf(goOn())).toBe(201)
 
     expect(await second).toBe(201)
     expect(await statusOf(finish(pair.b, session, digestOf(bytes), bytes))).toBe(201)
@@ -173,7 +162,7 @@ describe('I24: PATCH, PUT and DELETE at once', () => {
     async () => {
       const bytes = fresh(1_000)
       const session = await openSession(pair.a, repository)
-      await held(pair.a, 'before uploads.commit', () => finish(pair.a, session, digestOf(bytes), bytes))
+      await pair.a.holdDuring('before uploads.commit', () => finish(pair.a, session, digestOf(bytes), bytes))
       const second = statusOf(finish(pair.b, session, digestOf(bytes), bytes))
 
       await pair.killA()
@@ -193,11 +182,11 @@ describe('I24: PATCH, PUT and DELETE at once', () => {
       const whole = Buffer.concat([start, end])
       const session = await openSession(pair.a, repository)
       await expectStatus(202, patch(pair.b, session, start, 0))
-      const goOn = await held(pair.a, 'before uploads.commit', () => finish(pair.a, session, digestOf(whole), end))
+      const goOn = await pair.a.holdDuring('before uploads.commit', () => finish(pair.a, session, digestOf(whole), end))
 
       await endTurns(pair.stores)
       expect(await statusOf(finish(pair.b, session, digestOf(whole), end))).toBe(201)
-      expect(await goOn()).toBe(404)
+      expect(await statusOf(goOn())).toBe(404)
       expect(await statusOf(finish(pair.a, session, digestOf(whole), end))).toBe(201)
 
       await wholeAtBoth(whole)
@@ -209,10 +198,10 @@ describe('I25: an upload expires on one replica while the other writes to it', (
   race('the writer has its turn: the upload is not old', async () => {
     const bytes = fresh(1_000)
     const session = await openSession(pair.b, repository)
-    const goOn = await held(pair.b, 'before writer.flush', () => patch(pair.b, session, bytes))
+    const goOn = await pair.b.holdDuring('before writer.flush', () => patch(pair.b, session, bytes))
 
     await pair.a.collect({ uploadIdleMs: 0 })
-    expect(await goOn()).toBe(202)
+    expect(await statusOf(goOn())).toBe(202)
 
     expect(await statusOf(finish(pair.a, session, digestOf(bytes)))).toBe(201)
     await wholeAtBoth(bytes)
@@ -220,14 +209,11 @@ describe('I25: an upload expires on one replica while the other writes to it', (
 
   race('the collector has it: the writer waits, and is told that it is gone', async () => {
     const session = await openSession(pair.b, repository)
-    const hold = await pair.a.hold('after garbage.expireUploads')
-    const collecting = pair.a.collect({ uploadIdleMs: 0 })
-    await hold.reached
+    const goOn = await pair.a.holdDuring('after garbage.expireUploads', () => pair.a.collect({ uploadIdleMs: 0 }))
 
     const patching = patch(pair.b, session, fresh(1_000))
     await pair.somebodyWaits()
-    hold.letGo()
 
-    expect([(await collecting).uploads, (await patching).status]).toEqual([1, 404])
+    expect([(await goOn()).uploads, (await patching).status]).toEqual([1, 404])
   })
 })

@@ -91,6 +91,19 @@ export class GatedReplica {
     return { reached: held.then(() => undefined), letGo }
   }
 
+  /** Begins the work, and waits until it is at the step. The result lets it go on, and gives what came of it. */
+  async holdDuring<T>(step: Step, begin: () => Promise<T>): Promise<() => Promise<T>> {
+    const hold = await this.hold(step)
+    const working = begin()
+    // A replica that is killed at the step gives no answer.
+    working.catch(() => undefined)
+    await hold.reached
+    return () => {
+      hold.letGo()
+      return working
+    }
+  }
+
   async collect(more: Partial<GarbageAges> = {}): Promise<Collected> {
     const id = ++this.#ids
     const ended = this.#next('collected', id)
