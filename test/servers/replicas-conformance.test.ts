@@ -1,11 +1,12 @@
 // The OCI cases against two replicas behind an nginx, each request to the next of them: as many as against one server.
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { blobCases } from '../conformance/blob-cases.ts'
 import { type Case, repositoryName } from '../conformance/case.ts'
 import { manifestCases, sparseCases } from '../conformance/manifest-cases.ts'
 import { type Need, testNeeding } from '../support/basics/needs.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { nginx } from '../support/replicas/nginx-server.ts'
-import { type BalancedReplicas, startBalancedReplicas } from '../support/replicas/replicas.ts'
+import { startBalancedReplicas } from '../support/replicas/replicas.ts'
 import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { basic } from '../support/server/test-server.ts'
 
@@ -23,21 +24,11 @@ afterAll(() => {
 })
 
 function testBehindNginx(cases: readonly Case[], settings: Readonly<Record<string, string>> = {}): void {
-  let berth: BalancedReplicas | undefined
-  const running = (): BalancedReplicas => {
-    if (berth === undefined) throw new Error('the replicas have not started')
-    return berth
-  }
-  beforeAll(async () => {
-    if (need.isMet) berth = await startBalancedReplicas(settings)
-  }, 60_000)
-  afterAll(async () => {
-    await berth?.stop()
-  }, 60_000)
+  const berth = useRunning(() => startBalancedReplicas(settings), need)
   for (const { label, mount } of mounts) {
     for (const one of cases) {
       testNeeding(need, `at ${mount}/v2/ ${one.title} [${one.official}]`, async () => {
-        const { url, apiKey } = running()
+        const { url, apiKey } = berth
         const name = repositoryName(label, one)
         await one.check({ url, mount, authorization: basic('apikey', apiKey), name })
         passed += 1
@@ -46,7 +37,7 @@ function testBehindNginx(cases: readonly Case[], settings: Readonly<Record<strin
   }
   if (!need.isMet) return
   test('both replicas had their share', () => {
-    const shares = running().replicas.map((replica) => replica.output().split('"msg":"request"').length - 1)
+    const shares = berth.replicas.all.map((replica) => replica.output().split('"msg":"request"').length - 1)
     console.log(`requests to each of the two: ${shares.join(' and ')}`)
     expect(Math.min(...shares)).toBeGreaterThan(cases.length)
   })

@@ -4,41 +4,69 @@ import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { type Need, testNeeding } from '../support/basics/needs.ts'
 import { useRunning } from '../support/basics/running.ts'
 import { PushingClients } from '../support/clients/pushing-clients.ts'
-import { pushImage } from '../support/clients/registry-client.ts'
+import { authorization, type PushedImage, pushImage } from '../support/clients/registry-client.ts'
 import { until } from '../support/clocks/until.ts'
-import { type NginxServer, nginx, startNginx } from '../support/replicas/nginx-server.ts'
-import { type Replica, type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { nginx } from '../support/replicas/nginx-server.ts'
+import { type BalancedReplicas, type Replica, startBalancedReplicas } from '../support/replicas/replicas.ts'
 import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { auditShared } from '../support/replicas/shared-stores-audit.ts'
-import { OneShotPullers, type PullableImage } from './one-shot-pullers.ts'
 
 const need: Need = nginx.isMet ? sharedStoresNeed : nginx
 /** Of both replicas. */
 const restarts = Number(process.env['RESTARTS'] ?? 5)
 const mebi = 1024 * 1024
 
-interface Fleet {
-  readonly replicas: Replicas
-  readonly balancer: NginxServer
-  stop(): Promise<void>
+interface PullableImage extends PushedImage {
+  readonly repository: string
+  readonly tag: string
+  /** By digest. */
+  readonly contents: ReadonlyMap<string, Uint8Array>
+}
+
+/**
+ * Clients that pull the same images again and again. Each request is sent once, on a connection of its own, and the
+ * answer is compared to the last byte.
+ */
+class OneShotPullers {
+  readonly figures = { requests: 0, bytes: 0, longestMs: 0, failures: [] as string[] }
+  readonly #url: string
+
+  constructor({ url }: { readonly url: string }) {
+    this.#url = url
+  }
+
+  async pullUntil(image: PullableImage, isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      const prefix = `/v2/${image.repository}`
+      await this.#pull(`${prefix}/manifests/${image.tag}`, image.bytes)
+      for (const [digest, bytes] of image.contents) await this.#pull(`${prefix}/blobs/${digest}`, bytes)
+    }
+  }
+
+  async #pull(path: string, expected: Uint8Array): Promise<void> {
+    const startedAt = performance.now()
+    const { figures } = this
+    try {
+      const answer = await fetch(this.#url + path, { headers: { authorization }, keepalive: false })
+      const { status } = answer
+      const bytes = Buffer.from(await answer.arrayBuffer())
+      if (status !== 200) throw new Error(`status ${status}`)
+      if (!bytes.equals(expected)) throw new Error(`${bytes.length} other bytes`)
+      figures.bytes += bytes.length
+    } catch (error) {
+      figures.failures.push(`${path}: ${error instanceof Error ? error.message : String(error)}`)
+    }
+    figures.requests += 1
+    figures.longestMs = Math.max(figures.longestMs, performance.now() - startedAt)
+  }
 }
 
 /** Two replicas that go on for so long once they are told to stop. */
-async function startFleet(delay: string): Promise<Fleet> {
-  const replicas = await startReplicas({
-    settings: { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1', BERTH_SERVER__SHUTDOWN_DELAY: delay },
-  })
-  const balancer = await startNginx(replicas.all.map(({ url }) => url))
-  const stop = async () => {
-    await balancer.stop()
-    await replicas.stop()
-  }
-  return { replicas, balancer, stop }
-}
+const startFleet = (delay: string) => startBalancedReplicas({ BERTH_SERVER__SHUTDOWN_DELAY: delay })
 
 const fleet = useRunning(() => startFleet('0s'), need)
 
-async function makeImage({ replicas }: Pick<Fleet, 'replicas'>, which: number): Promise<PullableImage> {
+async function makeImage({ replicas }: Pick<BalancedReplicas, 'replicas'>, which: number): Promise<PullableImage> {
   const [repository, tag] = ['pulled/app', `tag-${which}`]
   const layers = [generatedBytes(20_000, which), generatedBytes(3 * mebi, which + 100)]
   const pushed = await pushImage(replicas.a, repository, tag, layers)
@@ -46,7 +74,7 @@ async function makeImage({ replicas }: Pick<Fleet, 'replicas'>, which: number): 
 }
 
 /** Those that are served at the front door by either replica; gives what the clients saw while `act` ran. */
-async function underLoad({ replicas, balancer }: Fleet, act: () => Promise<void>) {
+async function underLoad({ replicas, balancer }: BalancedReplicas, act: () => Promise<void>) {
   const images = [await makeImage({ replicas }, 1), await makeImage({ replicas }, 2)]
   const pullers = new OneShotPullers(balancer)
   const pushers = new PushingClients()
@@ -81,7 +109,7 @@ function report(how: string, { pulls, pushes, losses }: Awaited<ReturnType<typeo
   )
 }
 
-async function eachInTurn({ replicas }: Fleet, restart: (replica: Replica) => Promise<void>): Promise<void> {
+async function eachInTurn({ replicas }: BalancedReplicas, restart: (replica: Replica) => Promise<void>): Promise<void> {
   for (let round = 0; round < restarts; round += 1) {
     for (const replica of replicas.all) {
       await restart(replica)
@@ -91,7 +119,7 @@ async function eachInTurn({ replicas }: Fleet, restart: (replica: Replica) => Pr
 }
 
 /** New requests go to the other replicas while it is restarted. */
-const restartDrained = async ({ replicas, balancer }: Fleet, replica: Replica): Promise<void> => {
+const restartDrained = async ({ replicas, balancer }: BalancedReplicas, replica: Replica): Promise<void> => {
   const others = replicas.all.filter((one) => one !== replica)
   await balancer.reload(others.map(({ url }) => url))
   await replica.restart()
@@ -102,8 +130,13 @@ describe(`a rolling restart of two replicas, ${restarts} times`, () => {
   const delayed = useRunning(() => startFleet('1s'), need)
   /** How each replica is restarted, and whether a push may have to be repeated. */
   const ways = [
-    ['with SIGTERM, and a second in which all goes on', delayed, (_: Fleet, one: Replica) => one.restart(), false],
-    ['with nothing but SIGTERM', fleet, (_: Fleet, one: Replica) => one.restart(), true],
+    [
+      'with SIGTERM, and a second in which all goes on',
+      delayed,
+      (_: BalancedReplicas, one: Replica) => one.restart(),
+      false,
+    ],
+    ['with nothing but SIGTERM', fleet, (_: BalancedReplicas, one: Replica) => one.restart(), true],
     ['taken out of the balancer before', fleet, restartDrained, false],
   ] as const
   for (const [how, which, restart, mayRepeat] of ways) {

@@ -49,6 +49,22 @@ async function putPart({ ask }: Asker, name: string, id: string, number: number,
   return headers.get('etag') ?? code
 }
 
+/** Begins an upload and sends these parts, numbered from 1. */
+async function beginWith(asker: Asker, name: string, ...bodies: readonly (string | typeof part)[]) {
+  const id = await begin(asker, name)
+  const parts: (readonly [number, string])[] = []
+  for (const [index, body] of bodies.entries()) {
+    parts.push([index + 1, await putPart(asker, name, id, index + 1, body)])
+  }
+  return { id, parts }
+}
+
+/** A signed address of the object, which is valid for a minute. */
+function addressOf({ server, prefix }: Asker, name: string, timeMs = Date.now()): Promise<string> {
+  const url = `${server.url}/${server.bucket}/${prefix}${name}`
+  return presign({ method: 'GET', url, region: server.region, lifetimeSeconds: 60, timeMs }, server)
+}
+
 async function complete({ ask }: Asker, name: string, id: string, parts: readonly (readonly [number, string])[]) {
   const items = parts.map(([number, etag]) => `<Part><PartNumber>${number}</PartNumber><ETag>${etag}</ETag></Part>`)
   const body = `<CompleteMultipartUpload>${items.join('')}</CompleteMultipartUpload>`
@@ -101,58 +117,37 @@ export const probes: Readonly<Record<string, Probe>> = {
     return [count(listed.text, 'Part'), done.code, head.headers.get('content-length'), etag, tail]
   },
   'an upload that is completed is gone': async (asker) => {
-    const id = await begin(asker, 'done')
-    const one = await putPart(asker, 'done', id, 1, 'x')
-    await complete(asker, 'done', id, [[1, one]])
+    const { id, parts } = await beginWith(asker, 'done', 'x')
+    await complete(asker, 'done', id, parts)
     const list = await asker.ask('GET', `?uploads&prefix=${encodeURIComponent(asker.prefix)}`)
     return [count(list.text, 'Upload'), await putPart(asker, 'done', id, 1, 'x')]
   },
   'an upload that is completed cannot be listed': async (asker) => {
-    const id = await begin(asker, 'done')
-    await complete(asker, 'done', id, [[1, await putPart(asker, 'done', id, 1, 'x')]])
+    const { id, parts } = await beginWith(asker, 'done', 'x')
+    await complete(asker, 'done', id, parts)
     return (await asker.ask('GET', `done?uploadId=${id}`)).code
   },
   'an upload that is completed cannot be completed': async (asker) => {
-    const id = await begin(asker, 'done')
-    const one = await putPart(asker, 'done', id, 1, 'x')
-    return [(await complete(asker, 'done', id, [[1, one]])).code, (await complete(asker, 'done', id, [[1, one]])).code]
+    const { id, parts } = await beginWith(asker, 'done', 'x')
+    return [(await complete(asker, 'done', id, parts)).code, (await complete(asker, 'done', id, parts)).code]
   },
   'parts in disorder are refused': async (asker) => {
-    const id = await begin(asker, 'disorder')
-    const [one, two] = [await putPart(asker, 'disorder', id, 1, part), await putPart(asker, 'disorder', id, 2, 'x')]
-    return (
-      await complete(asker, 'disorder', id, [
-        [2, two],
-        [1, one],
-      ])
-    ).code
+    const { id, parts } = await beginWith(asker, 'disorder', part, 'x')
+    return (await complete(asker, 'disorder', id, parts.toReversed())).code
   },
   'a part that has changed is refused': async (asker) => {
-    const id = await begin(asker, 'changed')
-    const old = await putPart(asker, 'changed', id, 1, 'old')
+    const { id, parts } = await beginWith(asker, 'changed', 'old')
     const next = await putPart(asker, 'changed', id, 1, 'new')
-    const refused = await complete(asker, 'changed', id, [[1, old]])
+    const refused = await complete(asker, 'changed', id, parts)
     return [refused.code, (await complete(asker, 'changed', id, [[1, next]])).code]
   },
   'a part that never came is refused': async (asker) => {
-    const id = await begin(asker, 'absent')
-    const one = await putPart(asker, 'absent', id, 1, 'x')
-    return (
-      await complete(asker, 'absent', id, [
-        [1, one],
-        [2, one],
-      ])
-    ).code
+    const { id, parts } = await beginWith(asker, 'absent', 'x')
+    return (await complete(asker, 'absent', id, [...parts, [2, parts[0]?.[1] ?? '']])).code
   },
   'a small part before the last is refused': async (asker) => {
-    const id = await begin(asker, 'small')
-    const [one, two] = [await putPart(asker, 'small', id, 1, 'small'), await putPart(asker, 'small', id, 2, 'last')]
-    return (
-      await complete(asker, 'small', id, [
-        [1, one],
-        [2, two],
-      ])
-    ).code
+    const { id, parts } = await beginWith(asker, 'small', 'small', 'last')
+    return (await complete(asker, 'small', id, parts)).code
   },
   'a part has a number from 1 to 10000': async (asker) => {
     const id = await begin(asker, 'numbers')
@@ -200,11 +195,8 @@ export const probes: Readonly<Record<string, Probe>> = {
     (await readS3(askS3({ ...server, secretKey: 'guessed' }, { method: 'GET', target: '?list-type=2' }))).code,
   'an unknown key is refused': async ({ server }) =>
     (await readS3(askS3({ ...server, accessKey: 'NOBODY' }, { method: 'GET', target: '?list-type=2' }))).code,
-  'a clock that is an hour late is refused': async ({ server, prefix }) => {
-    const url = `${server.url}/${server.bucket}/${prefix}x`
-    const order = { method: 'GET', url, region: server.region, lifetimeSeconds: 600 }
-    return (await readS3(fetch(await presign({ ...order, timeMs: Date.now() - 3_600_000 }, server)))).code
-  },
+  'a clock that is an hour late is refused': async (asker) =>
+    (await readS3(fetch(await addressOf(asker, 'x', Date.now() - 3_600_000)))).code,
   'a body of another hash is refused': async ({ ask }) => {
     const headers = { 'x-amz-content-sha256': sha256Hex('another') }
     return [(await ask('PUT', 'hash', { body: 'body', headers })).code, (await ask('HEAD', 'hash')).status]
@@ -217,19 +209,15 @@ export const probes: Readonly<Record<string, Probe>> = {
     const headers = { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' }
     return [(await ask('PUT', 'open', { body: 'body', headers })).code, (await ask('GET', 'open')).text]
   },
-  'a signed address gives the object, and parts of it': async ({ ask, server, prefix }) => {
-    await ask('PUT', 'signed', { body: '0123456789' })
-    const url = `${server.url}/${server.bucket}/${prefix}signed`
-    const order = { method: 'GET', url, region: server.region, lifetimeSeconds: 60 }
-    const whole = await fetch(await presign(order, server))
-    const some = await fetch(await presign(order, server), { headers: { range: 'bytes=3-' } })
+  'a signed address gives the object, and parts of it': async (asker) => {
+    await asker.ask('PUT', 'signed', { body: '0123456789' })
+    const whole = await fetch(await addressOf(asker, 'signed'))
+    const some = await fetch(await addressOf(asker, 'signed'), { headers: { range: 'bytes=3-' } })
     return [whole.status, await whole.text(), some.status, await some.text()]
   },
-  'a signed address that is bent is refused': async ({ ask, server, prefix }) => {
-    await ask('PUT', 'bent', { body: 'x' })
-    const url = `${server.url}/${server.bucket}/${prefix}bent`
-    const order = { method: 'GET', url, region: server.region, lifetimeSeconds: 60 }
-    const bent = (await presign(order, server)).replace('Expires=60', 'Expires=61')
+  'a signed address that is bent is refused': async (asker) => {
+    await asker.ask('PUT', 'bent', { body: 'x' })
+    const bent = (await addressOf(asker, 'bent')).replace('Expires=60', 'Expires=61')
     return (await readS3(fetch(bent))).code
   },
 }

@@ -1,22 +1,19 @@
-// An nginx in front of several replicas, each request to the next of them: the deployment that the tests try out, and the
-// model of the one that the documents show.
+// An nginx in front of several replicas, each request to the next of them, as deploy/ configures it.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePorts, outlive } from '../basics/child-server.ts'
 import type { Need } from '../basics/needs.ts'
+import { projectRoot } from '../basics/test-project.ts'
 import { until } from '../clocks/until.ts'
 
 export interface NginxServer {
   readonly url: string
-  readonly version: string
   /** All that it keeps is in there. */
   readonly folder: string
   /** From now on new requests go to these alone; what runs goes on where it is. */
   reload(upstreams: readonly string[]): Promise<void>
-  /** Its error log. */
-  errors(): string
   stop(): Promise<void>
 }
 
@@ -27,40 +24,12 @@ export const nginx: Need = {
   reason: 'there is no nginx: apt-get install --no-install-recommends nginx-light (Linux alone)',
 }
 
-/** What stands in the documents, too. */
+/** The configuration that deploy/ ships, with the addresses of the test. */
 function balancer(upstreams: readonly string[], listen: string): string {
-  const replicas = upstreams.map((url) => `    server ${new URL(url).host} max_fails=0;`)
-  return `
-  upstream berth {
-    zone berth 256k;              # one turn for all workers
-    # No replica is left out for what it answered: a 503 may be about one request (an identity service that is away), and
-    # must not cost the others. One that is gone costs a connection that is refused, and the next is asked.
-${replicas.join('\n')}
-    keepalive 64;
-    keepalive_timeout 5s;         # shorter than server.idle: no request meets a connection that is about to be closed
-  }
-
-  server {
-    listen ${listen};
-
-    client_max_body_size 0;
-    location / {
-      proxy_pass http://berth;
-      proxy_http_version 1.1;     # else layers that come in chunks are refused, and no connection is kept
-      proxy_set_header Connection "";
-      proxy_request_buffering off;
-      proxy_buffering off;
-      proxy_connect_timeout 2s;
-      proxy_read_timeout 900s;
-      # Another replica is asked when one is gone or leaving. What was sent is sent again only where that does no harm: never
-      # a POST or a PATCH, and never a body of which a part went through unbuffered.
-      proxy_next_upstream error timeout http_503;
-      proxy_set_header Host $http_host;
-      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-      proxy_set_header X-Forwarded-Proto $scheme;
-    }
-  }
-`
+  const servers = upstreams.map((url) => `  server ${new URL(url).host} max_fails=0;\n`)
+  return readFileSync(join(projectRoot, 'deploy/proxy/nginx-compose.conf'), 'utf8')
+    .replace(/(?: *server berth-\d:5000 max_fails=0;\n)+/, servers.join(''))
+    .replace('listen 8080;', `listen ${listen};`)
 }
 
 /** Around it, what keeps an nginx of the test's own inside its folder. */
@@ -96,7 +65,6 @@ export async function startNginx(upstreams: readonly string[]): Promise<NginxSer
   return {
     url: `http://${listen}`,
     folder,
-    version: /nginx\/(\S+)/.exec(Bun.spawnSync([program, '-v']).stderr.toString())?.[1] ?? '',
     async reload(next) {
       const before = workersOf(master)
       write(next)
@@ -106,7 +74,6 @@ export async function startNginx(upstreams: readonly string[]): Promise<NginxSer
         return now.length > 0 && !now.some((pid) => before.includes(pid))
       })
     },
-    errors: () => readFileSync(join(folder, 'error.log'), 'utf8'),
     stop: () => watch.end(),
   }
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { freePorts } from '../basics/child-server.ts'
 import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
 import { type BerthProcess, startBerth } from '../server/berth-process.ts'
-import { startNginx } from './nginx-server.ts'
+import { type NginxServer, startNginx } from './nginx-server.ts'
 import { openSharedStores, type SharedStores } from './shared-stores.ts'
 
 type Settings = Readonly<Record<string, string>>
@@ -109,7 +109,8 @@ export async function startReplicas(options: ReplicaOptions = {}): Promise<Repli
 }
 
 export interface BalancedReplicas extends BerthProcess {
-  readonly replicas: readonly Replica[]
+  readonly replicas: Replicas
+  readonly balancer: NginxServer
 }
 
 /** Two of them behind an nginx, each request to the next: for clients that see them as one server. */
@@ -128,7 +129,8 @@ export async function startBalancedReplicas(settings: Settings = {}): Promise<Ba
     adminPassword: testAdminPassword,
     pid: replicas.a.pid,
     dataDir: '',
-    replicas: replicas.all,
+    replicas,
+    balancer,
     output: () => replicas.all.map((replica) => replica.output()).join(''),
     async stop() {
       await stopAll()
