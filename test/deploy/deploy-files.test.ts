@@ -150,22 +150,17 @@ describe('versions', () => {
 })
 
 describe('stopping', () => {
-  const given = ['10s', '2m'] as const
-  const stopMsOf = ([delay = '', drain = '']: readonly string[]) =>
-    stopMs({ BERTH_SERVER__SHUTDOWN_DELAY: delay, BERTH_SERVER__DRAIN: drain })
-
   test('the time that a stop takes comes from the settings', () => {
     const { shutdownDelayMs, drainMs } = settingsTable
-    expect(stopMsOf(given)).toBe(140_000)
+    expect(stopMs({ BERTH_SERVER__SHUTDOWN_DELAY: '10s', BERTH_SERVER__DRAIN: '2m' })).toBe(140_000)
     expect(stopMs({})).toBe(shutdownDelayMs.kind.fallback + drainMs.kind.fallback + 10_000)
   })
 
   test('compose.yaml and the systemd unit give Berth the time that it may take', () => {
     for (const service of ['berth-1', 'berth-2']) {
-      const environment = environmentOf(service)
-      const { BERTH_SERVER__SHUTDOWN_DELAY = '', BERTH_SERVER__DRAIN = '' } = environment
+      const { BERTH_SERVER__SHUTDOWN_DELAY = '', BERTH_SERVER__DRAIN = '' } = environmentOf(service)
       const grace = parseDuration(String(mapAt(compose, 'services', service)['stop_grace_period'])) ?? 0
-      expect(grace).toBeGreaterThanOrEqual(stopMsOf([BERTH_SERVER__SHUTDOWN_DELAY, BERTH_SERVER__DRAIN]))
+      expect(grace).toBeGreaterThanOrEqual(stopMs({ BERTH_SERVER__SHUTDOWN_DELAY, BERTH_SERVER__DRAIN }))
     }
     const [, seconds] = /^TimeoutStopSec=(\d+)s$/m.exec(read('deploy/systemd/berth.service')) ?? []
     expect(Number(seconds) * 1_000).toBeGreaterThanOrEqual(stopMs({}))

@@ -1,30 +1,8 @@
 // An identity service on loopback, in the state that a test sets.
 import type { Server } from 'bun'
 
-/** `flapping`: fails, answers, fails, answers. `down`: the port is closed. */
-export const stubStates = [
-  'good',
-  'down',
-  'slow',
-  'slow body',
-  '400',
-  '401',
-  '403',
-  '408',
-  '429',
-  '500',
-  '503',
-  'html',
-  'truncated',
-  'no roles',
-  'odd bytes',
-  'a list',
-  'huge',
-  'redirect',
-  'flapping',
-] as const
-
-export type StubState = (typeof stubStates)[number]
+/** A number is the status of every answer. `flapping`: fails, answers, fails, answers. `down`: the port is closed. */
+export type StubState = 'good' | 'down' | 'flapping' | `${number}` | keyof typeof answers
 
 export interface StubCall {
   readonly path: string
@@ -133,29 +111,23 @@ function readCall({ headers }: Request, path: string): StubCall {
   return { path, carrier: 'none', secret: '' }
 }
 
+type BadAnswer = (secret: string, good: Response) => Response | Promise<Response>
+
 /** Answers that tell nothing show what they were asked, as error pages do: none of it may get into our log. */
-async function answerIn(state: StubState, { secret }: StubCall, good: Response): Promise<Response> {
-  if (/^\d+$/.test(state)) return new Response(`no luck with ${secret}`, { status: Number(state) })
-  switch (state) {
-    case 'slow':
-      return new Promise<Response>(() => undefined)
-    case 'slow body':
-      return new Response(new ReadableStream({ start: (sink) => sink.enqueue(new TextEncoder().encode('{"roles":')) }))
-    case 'html':
-      return new Response(`<html>please log in, ${secret}</html>`, { headers: { 'content-type': 'text/html' } })
-    case 'truncated':
-      return new Response((await good.text()).slice(0, -2))
-    case 'no roles':
-      return Response.json({ user: 'alice', account: 'acme', secret })
-    case 'odd bytes':
-      return new Response(Buffer.from('{"roles":["admin"],"account":"acm\xe9"}', 'latin1'))
-    case 'a list':
-      return Response.json([{ roles: ['admin'], secret }])
-    case 'huge':
-      return Response.json({ roles: ['admin'], secret, padding: 'x'.repeat(hugeBytes) })
-    case 'redirect':
-      return new Response(`over there, ${secret}`, { status: 307, headers: { location: '/elsewhere' } })
-    default:
-      throw new Error(`${state} has no answer`)
-  }
+const answers = {
+  slow: () => new Promise<Response>(() => undefined),
+  'slow body': () =>
+    new Response(new ReadableStream({ start: (sink) => sink.enqueue(new TextEncoder().encode('{"roles":')) })),
+  html: (secret) => new Response(`<html>please log in, ${secret}</html>`, { headers: { 'content-type': 'text/html' } }),
+  truncated: async (_, good) => new Response((await good.text()).slice(0, -2)),
+  'no roles': (secret) => Response.json({ user: 'alice', account: 'acme', secret }),
+  'odd bytes': () => new Response(Buffer.from('{"roles":["admin"],"account":"acm\xe9"}', 'latin1')),
+  'a list': (secret) => Response.json([{ roles: ['admin'], secret }]),
+  huge: (secret) => Response.json({ roles: ['admin'], secret, padding: 'x'.repeat(hugeBytes) }),
+  redirect: (secret) => new Response(`over there, ${secret}`, { status: 307, headers: { location: '/elsewhere' } }),
+} satisfies Record<string, BadAnswer>
+
+function answerIn(state: StubState, { secret }: StubCall, good: Response): Response | Promise<Response> {
+  if (state in answers) return (answers as Record<string, BadAnswer>)[state]?.(secret, good) ?? good
+  return new Response(`no luck with ${secret}`, { status: Number(state) })
 }

@@ -3,7 +3,15 @@ import type { Server } from 'bun'
 import { exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose'
 import { noon } from './remote-identity.ts'
 
-export type TokenIssuerState = 'good' | '500' | 'html' | 'no keys' | 'keys that are none' | 'redirect'
+const badAnswers = {
+  '500': () => new Response('', { status: 500 }),
+  html: () => new Response('<html></html>'),
+  'no keys': () => Response.json({}),
+  'keys that are none': () => Response.json({ keys: ['key 1'] }),
+  redirect: () => new Response(null, { status: 302, headers: { location: '/elsewhere.json' } }),
+}
+
+export type TokenIssuerState = 'good' | keyof typeof badAnswers
 
 interface ServiceKey {
   readonly kid: string
@@ -79,20 +87,7 @@ export class TokenIssuer {
     if (path !== '/keys.json') return this.#publish()
     this.calls += 1
     await this.hold
-    switch (this.state) {
-      case 'good':
-        return this.#publish()
-      case '500':
-        return new Response('', { status: 500 })
-      case 'html':
-        return new Response('<html></html>')
-      case 'no keys':
-        return Response.json({})
-      case 'keys that are none':
-        return Response.json({ keys: ['key 1'] })
-      case 'redirect':
-        return new Response(null, { status: 302, headers: { location: '/elsewhere.json' } })
-    }
+    return this.state === 'good' ? this.#publish() : badAnswers[this.state]()
   }
 
   #publish(): Response {
