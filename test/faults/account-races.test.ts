@@ -56,7 +56,11 @@ const changes: readonly (readonly [name: string, method: string, path: string, g
 describe.each(changes)('%s whose transaction begins after the account was disabled', (_, method, path, good) => {
   const request = method === 'PUT' ? { body: image.bytes, headers: { 'content-type': ociManifest } } : {}
 
-  async function changeAroundDisable(wrap: Wiring['wrap'] = (metadata) => metadata) {
+  /** The switches are done before the transaction of the change begins. */
+  async function changeAround(
+    switches: readonly ('disable' | 'enable')[],
+    wrap: Wiring['wrap'] = (metadata) => metadata,
+  ) {
     const gate = new Gate()
     let isArmed = false
     const passOnce = async () => {
@@ -76,7 +80,7 @@ describe.each(changes)('%s whose transaction begins after the account was disabl
     isArmed = true
     const changing = registry.ask(method, path, request)
     await gate.reached
-    expect((await switchTo(registry, 'disable')).status).toBe(200)
+    for (const verb of switches) expect((await switchTo(registry, verb)).status).toBe(200)
     gate.open()
     const changed = await changing
     const isUnchanged = rows === rowsOf(registry)
@@ -85,7 +89,7 @@ describe.each(changes)('%s whose transaction begins after the account was disabl
   }
 
   test('is refused and changes nothing, and is accepted after enable', async () => {
-    const { registry, changed, isUnchanged } = await changeAroundDisable()
+    const { registry, changed, isUnchanged } = await changeAround(['disable'])
 
     expect([codeOf(changed), isUnchanged]).toEqual([disabled, true])
     for (const seen of [layerPath, '/v2/app/manifests/latest'])
@@ -94,8 +98,15 @@ describe.each(changes)('%s whose transaction begins after the account was disabl
     expect((await registry.ask(method, path, request)).status).toBe(good)
   })
 
+  // Its control is the test above: without the second switch, the change is refused.
+  test('is accepted when the account was enabled again before the transaction', async () => {
+    const { changed, isUnchanged } = await changeAround(['disable', 'enable'])
+
+    expect([changed.status, isUnchanged]).toEqual([good, false])
+  })
+
   test('control: is done where the transaction does not check the state', async () => {
-    const { changed, isUnchanged } = await changeAroundDisable(ignoringStates)
+    const { changed, isUnchanged } = await changeAround(['disable'], ignoringStates)
 
     expect([changed.status, isUnchanged]).toEqual([good, false])
   })

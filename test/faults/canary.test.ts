@@ -87,8 +87,7 @@ test(
       for (const answer of ['200', 'roles', '500', '302', '401', 'cut']) {
         const secret = `${newSecret()}.${answer}`
         server.canaries.add({ name: `a credential in ${carrier.name}`, secret })
-        const { headers = {}, query } = carrier.carry(secret)
-        await server.ask('GET', query === undefined ? '/v2/_catalog' : `/v2/_catalog?${query}`, { headers })
+        await server.askBy(carrier, secret, 'GET', '/v2/_catalog')
       }
     }
     await stub.stop(true)

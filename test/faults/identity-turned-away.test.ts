@@ -1,16 +1,13 @@
 // The identity service works and rejects some credentials. Requests with those must not block other callers.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { useRunning } from '../support/basics/running.ts'
 import { OutageWorld, type Person } from './outage-world.ts'
 
-let world: OutageWorld
-beforeAll(async () => {
-  world = await OutageWorld.open({ settings: { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1' } })
-})
-afterAll(() => world.close())
+const world = useRunning(() => OutageWorld.open({ settings: { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1' } }))
 
 // What one test has used up of what an address may ask is there again for the next.
 beforeEach(() => {
-  world.now += 60_000
+  world.clock.now += 60_000
 })
 
 /** More than a circuit breaker bears, with a few credentials in turn. */
@@ -23,13 +20,17 @@ function makeRejectedCallers(status: number): readonly Person[] {
   return rejectedCallers
 }
 
-const list = (person: Person) => world.ask(person, 'X-API-KEY', 'GET', '/v2/_catalog')
+const list = (person: Person, headers: Record<string, string> = {}) =>
+  world.ask(person, 'GET', '/v2/_catalog', { headers })
 
 describe.each([400, 404, 408, 429, 451])('credentials that the identity service rejects with %i', (status) => {
   test('are answered with 503 and Retry-After, and callers that are not remembered are served meanwhile', async () => {
     const rejectedCallers = makeRejectedCallers(status)
     for (let round = 0; round < rounds; round += 1) {
-      const [served, ...rejected] = await Promise.all([list(world.addPerson()), ...rejectedCallers.map(list)])
+      const [served, ...rejected] = await Promise.all([
+        list(world.addPerson()),
+        ...rejectedCallers.map((one) => list(one)),
+      ])
       expect(served.status).toBe(200)
       expect(rejected.map((reply) => [reply.status, reply.headers.get('retry-after')])).toEqual(
         rejectedCallers.map(() => [503, '5']),
@@ -40,7 +41,7 @@ describe.each([400, 404, 408, 429, 451])('credentials that the identity service 
   test('do not prolong a real outage: the first answer of the service ends it', async () => {
     const [rejected] = makeRejectedCallers(status)
     await breakDown(500)
-    world.now += 3_000
+    world.clock.now += 3_000
 
     expect((await list(rejected ?? world.makeUpSecret())).status).toBe(503)
     expect((await list(world.addPerson())).status).toBe(200)
@@ -52,7 +53,7 @@ async function breakDown(status: number): Promise<void> {
   const rejectedCallers = makeRejectedCallers(status)
   for (let round = 0; round * rejectedCallers.length < rounds; round += 1) {
     for (const [number, rejected] of rejectedCallers.entries()) {
-      expect((await list({ ...rejected, from: `198.51.100.${number}` })).status).toBe(503)
+      expect((await list(rejected, { 'x-forwarded-for': `198.51.100.${number}` })).status).toBe(503)
     }
   }
 }
@@ -67,7 +68,7 @@ describe('control', () => {
 
       expect((await list(person)).status).toBe(503)
       expect(world.stub.calls).toEqual([])
-      world.now += 3_000
+      world.clock.now += 3_000
       expect((await list(person)).status).toBe(200)
     },
   )

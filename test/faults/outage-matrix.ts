@@ -1,7 +1,9 @@
 // The result of a request for each state of the identity service and each age of the credential, as a table; and the
 // function that tries one row of it.
+
+import type { Carrier } from '../support/api/carriers.ts'
 import type { StubState } from '../support/identity/identity-stub.ts'
-import { type Carrier, carriers, headerAfter, type OutageReply, type OutageWorld, type Person } from './outage-world.ts'
+import { type OutageReply, type OutageWorld, outageCarriers, type Person } from './outage-world.ts'
 
 export const operations = ['pull', 'push', 'delete', 'operate'] as const
 type Operation = (typeof operations)[number]
@@ -12,40 +14,30 @@ export type Memory = keyof typeof memories
 
 export type Outcome = 'done' | 401 | 503
 
-type Expectation = Readonly<Record<Memory, Readonly<Record<Operation, Outcome>>>>
+// The first answer of `flapping` is a 503, its second is good.
+export const states = [
+  'down',
+  'slow',
+  '401',
+  '403',
+  '429',
+  '500',
+  '503',
+  'html',
+  'truncated',
+  'no roles',
+  'huge',
+  'redirect',
+  'flapping',
+] as const satisfies readonly StubState[]
+type State = (typeof states)[number]
 
-const nobodyCanTell: Expectation = {
-  cold: { pull: 503, push: 503, delete: 503, operate: 503 },
-  warm: { pull: 'done', push: 'done', delete: 'done', operate: 'done' },
-  stale: { pull: 'done', push: 'done', delete: 503, operate: 503 },
-  'too old': { pull: 503, push: 503, delete: 503, operate: 503 },
+/** Only 401 and 403 say that the credential is bad. Every other state says nothing, and then a known caller may pull and push. */
+function outcomeOf(state: State, memory: Memory, operation: Operation): Outcome {
+  if (memory === 'warm') return 'done'
+  if (state === '401' || state === '403') return 401
+  return memory === 'stale' && (operation === 'pull' || operation === 'push') ? 'done' : 503
 }
-
-const nobodyIsThere: Expectation = {
-  cold: { pull: 401, push: 401, delete: 401, operate: 401 },
-  warm: { pull: 'done', push: 'done', delete: 'done', operate: 'done' },
-  stale: { pull: 401, push: 401, delete: 401, operate: 401 },
-  'too old': { pull: 401, push: 401, delete: 401, operate: 401 },
-}
-
-const expectations = {
-  down: nobodyCanTell,
-  slow: nobodyCanTell,
-  '401': nobodyIsThere,
-  '403': nobodyIsThere,
-  '429': nobodyCanTell,
-  '500': nobodyCanTell,
-  '503': nobodyCanTell,
-  html: nobodyCanTell,
-  truncated: nobodyCanTell,
-  'no roles': nobodyCanTell,
-  huge: nobodyCanTell,
-  redirect: nobodyCanTell,
-  // Its first answer is a 503, its second is good.
-  flapping: nobodyCanTell,
-} satisfies Partial<Record<StubState, Expectation>>
-
-export type State = keyof typeof expectations
 
 export interface Row {
   readonly state: State
@@ -55,36 +47,24 @@ export interface Row {
   readonly expected: Outcome
 }
 
-export const states = Object.keys(expectations) as State[]
-
 export const rows: readonly Row[] = states.flatMap((state) =>
   (Object.keys(memories) as Memory[]).flatMap((memory) =>
-    (Object.keys(carriers) as Carrier[]).flatMap((carrier) =>
-      operations.map((operation) => ({
-        state,
-        memory,
-        carrier,
-        operation,
-        expected: expectations[state][memory][operation],
-      })),
+    outageCarriers.flatMap((carrier) =>
+      operations.map((operation) => {
+        const expected = outcomeOf(state, memory, operation)
+        return { state, memory, carrier, operation, expected }
+      }),
     ),
   ),
 )
 
 const hourMs = 3_600_000
-const doneStatus: Readonly<Record<Operation, number>> = { pull: 200, push: 202, delete: 202, operate: 200 }
-
-function requestFor(operation: Operation, tag: string): readonly [string, string] {
-  switch (operation) {
-    case 'pull':
-      return ['GET', '/v2/app/tags/list']
-    case 'push':
-      return ['POST', '/v2/app/blobs/uploads/']
-    case 'delete':
-      return ['DELETE', `/v2/app/manifests/${tag}`]
-    case 'operate':
-      return ['POST', '/api/2023-12-28/disable']
-  }
+/** The request of an operation, and its status when it is done. */
+const requests: Readonly<Record<Operation, (tag: string) => readonly [method: string, path: string, good: number]>> = {
+  pull: () => ['GET', '/v2/app/tags/list', 200],
+  push: () => ['POST', '/v2/app/blobs/uploads/', 202],
+  delete: (tag) => ['DELETE', `/v2/app/manifests/${tag}`, 202],
+  operate: () => ['POST', '/api/2023-12-28/disable', 200],
 }
 
 /** Tries one row; gives what is not as it has to be. */
@@ -93,30 +73,27 @@ export async function tryRow(
   { state, memory, carrier, operation, expected }: Row,
 ): Promise<string[]> {
   // Of what was before, nothing is remembered.
-  world.now += hourMs
+  world.clock.now += hourMs
   await world.stub.set('good')
-  const account = operation === 'operate' ? `account-${world.now}` : 'acme'
+  const account = operation === 'operate' ? `account-${world.clock.now}` : 'acme'
   const person = world.addPerson(account)
   const keeper = world.addPerson()
-  const tag = `tag-${world.now}`
+  const tag = `tag-${world.clock.now}`
   await world.pushTag(keeper, operation === 'delete' ? tag : 'latest')
   const age = memories[memory]
   if (age !== undefined) {
-    await world.askWell(person, carrier, 'GET', '/v2/')
-    world.now += age
+    await world.askWell(person, 'GET', '/v2/', carrier)
+    world.clock.now += age
   }
 
   await world.stub.set(state)
   world.stub.calls.length = 0
-  const [method, path] = requestFor(operation, tag)
-  const reply = await world.ask(person, carrier, method, path)
-  const faults = [
-    ...findFaults(reply, operation, expected, path),
-    ...findStrayQuestions(world, person, carrier, memory),
-  ]
+  const [method, path, good] = requests[operation](tag)
+  const reply = await world.ask(person, method, path, carrier)
+  const faults = [...findFaults(reply, good, expected, path), ...findStrayQuestions(world, person, carrier, memory)]
   if (state === 'flapping' && expected !== 'done') {
-    const second = await world.ask(person, carrier, method, path)
-    faults.push(...findFaults(second, operation, 'done', path).map((fault) => `then ${fault}`))
+    const second = await world.ask(person, method, path, carrier)
+    faults.push(...findFaults(second, good, 'done', path).map((fault) => `then ${fault}`))
     return faults
   }
 
@@ -126,13 +103,8 @@ export async function tryRow(
   return faults
 }
 
-function findFaults(
-  { status, headers, text }: OutageReply,
-  operation: Operation,
-  expected: Outcome,
-  path: string,
-): string[] {
-  const wanted = expected === 'done' ? doneStatus[operation] : expected
+function findFaults({ status, headers, text }: OutageReply, good: number, expected: Outcome, path: string): string[] {
+  const wanted = expected === 'done' ? good : expected
   const faults = status === wanted ? [] : [`answered ${status}, not ${wanted}`]
   const isAsked = headers.has('www-authenticate')
   if (isAsked !== (expected === 401)) faults.push(isAsked ? 'asked for credentials' : 'asked for no credentials')
@@ -147,7 +119,7 @@ function findFaults(
 
 /** The service gets the credential in the right header only, and gets no request while it is remembered. */
 function findStrayQuestions({ stub }: OutageWorld, { secret }: Person, carrier: Carrier, memory: Memory): string[] {
-  const header = headerAfter(carrier)
+  const header = carrier.kind === 'apiKey' ? 'x-api-key' : 'authorization'
   const strays = stub.calls.filter((call) => call.carrier !== header || call.secret !== secret)
   const faults = [...strays, ...stub.strayCalls].map(({ path, ...call }) => `asked ${path} with ${call.carrier}`)
   if (memory === 'warm' && stub.calls.length > 0) faults.push('asked about a caller that is remembered')
@@ -162,6 +134,6 @@ async function findTraces(
 ): Promise<boolean | undefined> {
   if (operation === 'operate') return world.isDisabled(account)
   if (operation !== 'delete') return undefined
-  const { text } = await world.askWell(keeper, 'X-API-KEY', 'GET', '/v2/app/tags/list')
+  const { text } = await world.askWell(keeper, 'GET', '/v2/app/tags/list')
   return !(JSON.parse(text) as { tags: string[] }).tags.includes(tag)
 }

@@ -3,33 +3,18 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Log } from '../../src/lib/log.ts'
+import { ociManifest } from '../../src/oci/media-types.ts'
 import type { CachingIdentity } from '../../src/ports/identity.ts'
+import { type Carried, type Carrier, carriers } from '../support/api/carriers.ts'
 import { manifestOfBlobs } from '../support/clients/registry-client.ts'
 import { IdentityStub } from '../support/identity/identity-stub.ts'
 import { assembleServer } from '../support/server/moved-server.ts'
-import { basic } from '../support/server/test-server.ts'
 
-/** All carriers of spec.md: what each adds to a request. */
-export const carriers = {
-  'Authorization: Bearer': (secret: string) => ({ headers: { authorization: `Bearer ${secret}` } }),
-  'Basic apikey': (secret: string) => ({ headers: { authorization: basic('apikey', secret) } }),
-  'Basic bearer': (secret: string) => ({ headers: { authorization: basic('bearer', secret) } }),
-  'X-API-KEY': (secret: string) => ({ headers: { 'x-api-key': secret } }),
-  'the query': (secret: string) => ({ query: `?apiKey=${secret}` }),
-  'the cookie': (secret: string) => ({ headers: { cookie: `svc-auth=${secret}`, 'sec-fetch-site': 'same-origin' } }),
-} as const
-
-export type Carrier = keyof typeof carriers
-
-/** The header in which the identity service must get what came by this carrier. */
-export function headerAfter(carrier: Carrier): 'x-api-key' | 'authorization' {
-  return ['Basic apikey', 'X-API-KEY', 'the query'].includes(carrier) ? 'x-api-key' : 'authorization'
-}
+/** The carriers whose credential goes to the identity service as it is. Names go to its login: api/docker-login.test.ts. */
+export const outageCarriers = carriers.filter(({ isNamed }) => isNamed === undefined)
 
 export interface Person {
   readonly secret: string
-  /** The address that the person comes from, where 127.0.0.1 is a trusted proxy. */
-  readonly from?: string
   readonly account: string
 }
 
@@ -39,6 +24,13 @@ export interface WorldOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** Another identity around or in place of the right one, for controls. */
   readonly wrap?: (identity: CachingIdentity) => CachingIdentity
+}
+
+export interface OutageRequest {
+  /** How the credential is brought, if not as `X-API-KEY`. */
+  readonly carry?: Carrier['carry']
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Uint8Array<ArrayBuffer>
 }
 
 export interface OutageReply {
@@ -53,7 +45,7 @@ export class OutageWorld {
   readonly stub: IdentityStub
   /** All that the log was told, errors with their causes and all. */
   readonly logged: string[] = []
-  now = Date.UTC(2030, 0, 1)
+  readonly clock = { now: Date.UTC(2030, 0, 1) }
   readonly #dataDir = mkdtempSync(join(tmpdir(), 'berth-outage-'))
   readonly #server: ReturnType<typeof assembleServer>
   port = 0
@@ -73,7 +65,11 @@ export class OutageWorld {
       close: async () => undefined,
     }
     const change = ({ identity }: { identity: CachingIdentity }) => ({ identity: wrap(identity) })
-    this.#server = assembleServer(this.#dataDir, { settings: { ...own, ...settings }, change, log }, () => this.now)
+    this.#server = assembleServer(
+      this.#dataDir,
+      { settings: { ...own, ...settings }, change, log },
+      () => this.clock.now,
+    )
   }
 
   static async open(options: WorldOptions = {}): Promise<OutageWorld> {
@@ -100,46 +96,32 @@ export class OutageWorld {
     return { secret: `${secretMark}-${this.#people}`, account: 'nobody' }
   }
 
-  async ask(
-    { secret, from }: Person,
-    carrier: Carrier,
-    method: string,
-    path: string,
-    body?: Uint8Array,
-  ): Promise<OutageReply> {
-    const { headers = {}, query = '' }: { headers?: Record<string, string>; query?: string } = carriers[carrier](secret)
-    const type = body === undefined ? {} : { 'content-type': 'application/vnd.oci.image.manifest.v1+json' }
-    const url = `http://127.0.0.1:${this.port}${path}${query}`
-    const init = {
+  async ask({ secret }: Person, method: string, path: string, request: OutageRequest = {}): Promise<OutageReply> {
+    const { carry = (key) => ({ headers: { 'x-api-key': key } }), body } = request
+    const { headers, query }: Carried = carry(secret)
+    const response = await fetch(`http://127.0.0.1:${this.port}${path}${query === undefined ? '' : `?${query}`}`, {
       method,
-      headers: { ...headers, ...type, ...(from === undefined ? {} : { 'x-forwarded-for': from }) },
-      ...(body === undefined ? {} : { body: new Uint8Array(body) }),
-    }
-    const response = await fetch(url, init)
+      headers: { ...headers, ...request.headers },
+      ...(body === undefined ? {} : { body }),
+    })
     return { status: response.status, headers: response.headers, text: await response.text() }
   }
 
   /** As `ask`, of a service that is well: however late it is, it is asked until it has answered, on its good days. */
-  async askWell(
-    person: Person,
-    carrier: Carrier,
-    method: string,
-    path: string,
-    body?: Uint8Array,
-  ): Promise<OutageReply> {
+  async askWell(...asked: Parameters<OutageWorld['ask']>): Promise<OutageReply> {
     for (let tries = 0; tries < 20; tries += 1) {
-      const reply = await this.ask(person, carrier, method, path, body)
+      const reply = await this.ask(...asked)
       if (reply.status < 400) return reply
       // Longer than the circuit breaker stays open.
-      this.now += 3_000
+      this.clock.now += 3_000
     }
-    throw new Error(`${method} ${path} finds no answer, though the identity service is well`)
+    throw new Error(`${asked[1]} ${asked[2]} finds no answer, though the identity service is well`)
   }
 
   async pushTag(person: Person, tag: string): Promise<void> {
     const encode = (text: string) => new TextEncoder().encode(text)
-    const manifest = manifestOfBlobs(encode('{}'), [encode('layer')], 'app')
-    await this.askWell(person, 'X-API-KEY', 'PUT', `/v2/app/manifests/${tag}`, manifest)
+    const body = new Uint8Array(manifestOfBlobs(encode('{}'), [encode('layer')], 'app'))
+    await this.askWell(person, 'PUT', `/v2/app/manifests/${tag}`, { headers: { 'content-type': ociManifest }, body })
   }
 
   async isDisabled(account: string): Promise<boolean> {
@@ -152,7 +134,7 @@ export class OutageWorld {
     return this.logged.filter((line) => line.includes(secretMark))
   }
 
-  async close(): Promise<void> {
+  async stop(): Promise<void> {
     await (await this.#server).stop()
     await this.stub.stop()
     rmSync(this.#dataDir, { recursive: true, force: true })

@@ -1,9 +1,10 @@
 // Ends of an upload with an unknown result: at S3, or in the metadata after it. The client repeats its closing
 // request, with the same bytes or none, and gets what it was promised.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, describe, expect, test } from 'bun:test'
 import { Unavailable } from '../../src/oci/errors.ts'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import {
   ask,
@@ -17,16 +18,14 @@ import {
 import { afterCommit, before } from '../support/clocks/gates.ts'
 import { startS3Stub } from '../support/s3/s3-stub.ts'
 import { auditWrites } from '../support/s3-faults/s3-audit.ts'
-import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
+import { startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
 import type { FaultName } from '../support/s3-faults/s3-faults.ts'
-import { openS3World, type S3World, tinyPlan } from '../support/s3-faults/s3-world.ts'
+import { openS3World, tinyPlan } from '../support/s3-faults/s3-world.ts'
 
 const kibi = 1024
 const temporaryFolder = useTemporaryFolders('s3-doubt')
 const stub = startS3Stub({ partBytesMin: tinyPlan.minBytes })
 const repository = 'doubt/app'
-let proxy: S3FaultProxy
-let world: S3World
 let seed = 0
 
 /** How often a commit fails before, or after, it was done. */
@@ -44,20 +43,16 @@ function breakable(metadata: MetadataStore): MetadataStore {
   })
 }
 
-beforeAll(async () => {
-  proxy = await startS3FaultProxy(stub.url)
+const proxy = useRunning(() => startS3FaultProxy(stub.url))
+const world = useRunning(() => {
   const store = { attemptTimeoutMs: 200, triesMax: 2 }
-  world = await openS3World({ server: stub, url: proxy.url, dataDir: temporaryFolder(), store, wrap: breakable })
+  return openS3World({ server: stub, url: proxy.url, dataDir: temporaryFolder(), store, wrap: breakable })
 })
 afterEach(() => {
   proxy.clear()
   Object.assign(failing, { before: 0, after: 0 })
 })
-afterAll(async () => {
-  await world.stop()
-  await proxy.stop()
-  await stub.stop()
-})
+afterAll(() => stub.stop())
 
 function freshBytes(size: number): Uint8Array {
   seed += 1

@@ -1,16 +1,17 @@
 // Pulls through the registry, with S3 behind it: what S3 is asked for, what of its faults a client sees, and what clients
 // cost that go away or read slowly. Clients that hold all places: s3-slow-readers.test.ts.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { peakMemoryBytes } from '../support/basics/process-memory.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { ask, checkBlob, pushBlob } from '../support/clients/registry-client.ts'
 import { beginPull } from '../support/clients/slow-request.ts'
 import type { S3StubRequest } from '../support/s3/s3-stub.ts'
 import { startS3Stub } from '../support/s3/s3-stub.ts'
-import { type S3FaultProxy, startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
-import { openS3World, type S3World, tinyPlan } from '../support/s3-faults/s3-world.ts'
+import { startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
+import { openS3World, tinyPlan } from '../support/s3-faults/s3-world.ts'
 import { startBerth } from '../support/server/berth-process.ts'
 import { s3Variables } from '../support/stores/test-stores.ts'
 
@@ -25,21 +26,15 @@ const path = `/v2/${repository}/blobs/${digest}`
 const requestsMax = 8
 const downloadsMax = 6
 
-let proxy: S3FaultProxy
-let world: S3World
-
-beforeAll(async () => {
-  proxy = await startS3FaultProxy(stub.url)
+const proxy = useRunning(() => startS3FaultProxy(stub.url))
+const world = useRunning(async () => {
   const store = { attemptTimeoutMs: 2_000, triesMax: 3, requestsMax, queueMax: 50 }
-  world = await openS3World({ server: stub, url: proxy.url, dataDir: temporaryFolder(), store })
-  await pushBlob(world, repository, whole)
+  const opened = await openS3World({ server: stub, url: proxy.url, dataDir: temporaryFolder(), store })
+  await pushBlob(opened, repository, whole)
+  return opened
 })
 afterEach(() => proxy.clear())
-afterAll(async () => {
-  await world.stop()
-  await proxy.stop()
-  await stub.stop()
-})
+afterAll(() => stub.stop())
 
 async function heardDuring(act: () => Promise<void>): Promise<readonly S3StubRequest[]> {
   const before = stub.requests().length

@@ -1,6 +1,6 @@
 // Multipart uploads that the store ends behind our back, by a rule of the bucket or one of its own: what was acknowledged of
 // them is gone, and the client has to hear that, not "come again" for as long as the session lasts.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { systemClock } from '../../src/adapters/clock-system/system-clock.ts'
 import { Spoiled } from '../../src/oci/errors.ts'
 import type { BlobWriter } from '../../src/ports/blob-store.ts'
@@ -8,6 +8,7 @@ import { UploadWriters } from '../../src/registry/upload-writers.ts'
 import { appendToUpload, describeUpload, startUpload } from '../../src/registry/uploads.ts'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
 import { errorOf } from '../support/basics/outcomes.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import {
   ask,
@@ -18,10 +19,11 @@ import {
   openSession,
   patch,
 } from '../support/clients/registry-client.ts'
+import { aroundCall, beforeCall } from '../support/clocks/gates.ts'
 import { startS3Stub } from '../support/s3/s3-stub.ts'
 import { listThere } from '../support/s3-faults/s3-audit.ts'
 import { startS3FaultProxy } from '../support/s3-faults/s3-fault-proxy.ts'
-import { openS3World, type S3World, tinyPlan } from '../support/s3-faults/s3-world.ts'
+import { openS3World, tinyPlan } from '../support/s3-faults/s3-world.ts'
 import { damageMetadata } from '../support/stores/store-damage.ts'
 import { bodyOf, openWorld, scopeOf } from '../support/stores/use-case-world.ts'
 
@@ -33,12 +35,11 @@ const repository = 'ended/app'
 const whole = generatedBytes(300 * kibi, 1)
 const digest = digestOf(whole)
 
-let world: S3World
+const world = useRunning(() =>
+  openS3World({ server: stub, url: proxy.url, dataDir: temporaryFolder(), store: { triesMax: 2 } }),
+)
 let session = ''
 
-beforeAll(async () => {
-  world = await openS3World({ server: stub, url: proxy.url, dataDir: temporaryFolder(), store: { triesMax: 2 } })
-})
 beforeEach(async () => {
   session = await openSession(world, repository)
   await expectStatus(202, patch(world, session, whole.subarray(0, 100 * kibi)))
@@ -52,7 +53,6 @@ afterEach(async () => {
   expect(await listThere(world.direct)).toEqual([])
 })
 afterAll(async () => {
-  await world.stop()
   await proxy.stop()
   await stub.stop()
 })
@@ -111,42 +111,20 @@ describe('a session whose multipart upload the store has ended', () => {
   })
 })
 
-/** A world for a use case. Its writers report, after `before` has run, that their upload can never be completed. */
-async function openSpoiled(before: (dataDir: string) => void) {
+// Where the writer still has the turn, the session ends: upload-endings.test.ts (appending, spoiled).
+test('a chunk that the store can never complete leaves the session to another writer that has the turn now', async () => {
   const inner = await openWorld(temporaryFolder())
-  const blobs = {
-    ...inner.blobs,
-    open: inner.blobs.open.bind(inner.blobs),
-    openWriter: async (...asked: Parameters<typeof inner.blobs.openWriter>): Promise<BlobWriter> => {
-      const writer = await inner.blobs.openWriter(...asked)
-      const write = async (): Promise<void> => {
-        before(inner.dataDir)
-        throw new Spoiled('the store has lost it')
-      }
-      const [flush, complete] = [() => writer.flush(), () => writer.complete()]
-      return { write, flush, complete, rollBack: () => writer.rollBack(), close: () => writer.close() }
-    },
-  }
   const owner = { ...(await scopeOf(inner)), subject: 'alice' }
   const { id } = await startUpload(inner, owner, 'free')
+  const blobs = aroundCall(inner.blobs, 'openWriter', async (call, values) =>
+    beforeCall((await call(...values)) as BlobWriter, 'write', async () => {
+      damageMetadata(inner.dataDir, 'UPDATE uploads SET epoch = epoch + 1')
+      throw new Spoiled('the store has lost it')
+    }),
+  )
   const spoiled = { ...inner, blobs, writers: new UploadWriters(systemClock) }
-  const append = () => errorOf(appendToUpload(spoiled, owner, id, bodyOf(whole)))
-  return { append, describe: () => describeUpload(inner, owner, id), close: () => inner.metadata.close() }
-}
 
-describe('a chunk of which the store says that nothing can become of it', () => {
-  test('ends the session of the writer that has the turn', async () => {
-    const { append, describe, close } = await openSpoiled(() => undefined)
-    expect(await append()).toMatchObject({ refusal: 'upload-unknown' })
-    expect(await errorOf(describe())).toMatchObject({ refusal: 'upload-unknown' })
-    await close()
-  })
-
-  test('leaves it to the other writer where the turn was lost', async () => {
-    const loseTurn = (dataDir: string) => damageMetadata(dataDir, 'UPDATE uploads SET epoch = epoch + 1')
-    const { append, describe, close } = await openSpoiled(loseTurn)
-    expect(await append()).toMatchObject({ refusal: 'upload-unknown' })
-    expect(await describe()).toBe(0)
-    await close()
-  })
+  expect(await errorOf(appendToUpload(spoiled, owner, id, bodyOf(whole)))).toMatchObject({ refusal: 'upload-unknown' })
+  expect(await describeUpload(inner, owner, id)).toBe(0)
+  await inner.metadata.close()
 })

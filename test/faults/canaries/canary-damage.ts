@@ -16,22 +16,16 @@ const paths = [
   '/v2/_token',
 ]
 
-/** Gives the statuses that came, each once. */
-async function askAll(server: CanaryServer, token: string): Promise<number[]> {
-  const statuses = new Set<number>()
+async function askAll(server: CanaryServer, token: string, statuses: Set<number>): Promise<void> {
   for (const path of paths) {
     for (const carrier of carriers) {
-      const { headers = {}, query } = carrier.carry(
-        { token, apiKey: server.apiKey, password: server.password }[carrier.kind],
-      )
-      const answer = await server.ask('GET', query === undefined ? path : `${path}?${query}`, { headers })
-      statuses.add(answer.status)
+      const secret = { token, apiKey: server.apiKey, password: server.password }[carrier.kind]
+      statuses.add((await server.askBy(carrier, secret, 'GET', path)).status)
     }
   }
   const body = JSON.stringify({ username: 'admin', password: server.password })
   const login = { headers: { 'content-type': 'application/json' }, body }
   statuses.add((await server.ask('POST', `${identity}/token/auth`, login)).status)
-  return [...statuses]
 }
 
 /** Gives all statuses that a broken server answered. */
@@ -44,7 +38,7 @@ export async function askWhileBroken(server: CanaryServer): Promise<ReadonlySet<
   const askAndNote = async () => {
     // Longer than good credentials are remembered, and keys are not looked for.
     await Bun.sleep(1_100)
-    for (const status of await askAll(server, token)) statuses.add(status)
+    await askAll(server, token, statuses)
   }
 
   garbleUsers(dataDir)

@@ -24,7 +24,7 @@ export async function askEverything(server: CanaryServer, world: CarrierWorld, i
         const secret = isGood ? good[carrier.kind] : newSecret()
         if (!isGood) server.canaries.add({ name: `a bad credential in ${carrier.name}`, secret })
         const request = await world.prepare(operation)
-        await askWith(server, operation.method, request.path, carrier, secret, request)
+        await server.askBy(carrier, secret, operation.method, request.path, request)
         if (operation.route.operationId === 'disableService') await world.must(200, 'POST', `${api}/enable`)
         requests += 1
       }
@@ -38,19 +38,6 @@ async function goodOf(server: CanaryServer): Promise<Readonly<Record<Carrier['ki
   const answer = await server.ask('POST', `${identity}/token/auth`, { headers: json, body: login })
   const { access_token: token } = (await answer.json()) as { access_token: string }
   return { apiKey: server.apiKey, token, password: server.password }
-}
-
-function askWith(
-  server: CanaryServer,
-  method: string,
-  path: string,
-  carrier: Carrier,
-  secret: string,
-  { headers, body }: { readonly headers?: Readonly<Record<string, string>>; readonly body?: string } = {},
-): Promise<Response> {
-  const { headers: own, query } = carrier.carry(secret)
-  const address = query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`
-  return server.ask(method, address, { headers: { ...headers, ...own }, ...(body === undefined ? {} : { body }) })
 }
 
 /** Addresses at which something is wrong. */
@@ -76,9 +63,8 @@ export async function askOddly(server: CanaryServer, isChosen: Choice): Promise<
       for (const carrier of carriers) {
         const bad = newSecret(' ü"\\+%&')
         server.canaries.add({ name: `a bad credential at ${path.slice(0, 40)}`, secret: bad })
-        await askWith(server, method, path, carrier, good[carrier.kind])
-        if (carrier.place === 'query' || carrier.name.includes('Basic'))
-          await askWith(server, method, path, carrier, bad)
+        await server.askBy(carrier, good[carrier.kind], method, path)
+        if (carrier.place === 'query' || carrier.name.includes('Basic')) await server.askBy(carrier, bad, method, path)
       }
     }
   }
@@ -138,9 +124,11 @@ export async function manageUsers(server: CanaryServer): Promise<void> {
   for (const name of ['one', 'one', 'two']) {
     const made = await server.ask('POST', `${user}/keys`, { headers, body: JSON.stringify({ name }) })
     const { key } = (await made.json()) as { key?: string }
-    if (key !== undefined) await server.ask('GET', `${identity}/me`, { headers: { 'x-api-key': key } })
-    if (key !== undefined) await server.ask('DELETE', `${user}/keys/${name}`, { headers })
-    if (key !== undefined) await server.ask('GET', `${identity}/me`, { headers: { 'x-api-key': key } })
+    if (key === undefined) continue
+    const own = { headers: { 'x-api-key': key } }
+    await server.ask('GET', `${identity}/me`, own)
+    await server.ask('DELETE', `${user}/keys/${name}`, { headers })
+    await server.ask('GET', `${identity}/me`, own)
   }
 }
 

@@ -1,6 +1,7 @@
 // A server whose every secret is a canary, and a record of all that it says.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Carrier } from '../../support/api/carriers.ts'
 import { until } from '../../support/clocks/until.ts'
 import { type BerthProcess, startBerth } from '../../support/server/berth-process.ts'
 import { CanarySearch, type Place } from './canary-search.ts'
@@ -65,6 +66,13 @@ export class CanaryServer {
     this.note({ name: `a header of ${name}`, text: [...answer.headers].map((pair) => pair.join(': ')).join('\n') })
     this.note({ name, text: this.#withoutGifts(text) })
     return new Response(text === '' ? null : text, { status: answer.status, headers: answer.headers })
+  }
+
+  /** As `ask`, with the secret in this carrier. */
+  askBy({ carry }: Carrier, secret: string, method: string, path: string, request: RequestInit = {}) {
+    const { headers, query } = carry(secret)
+    const address = query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`
+    return this.ask(method, address, { ...request, headers: { ...request.headers, ...headers } })
   }
 
   note(place: Place): void {

@@ -73,7 +73,8 @@ export function afterCommit(metadata: MetadataStore, act: () => Promise<void>): 
   })
 }
 
-function aroundCall<T extends object>(
+/** The same object, where one method does what `act` says. */
+export function aroundCall<T extends object>(
   whole: T,
   method: string,
   act: (call: (...others: readonly unknown[]) => Promise<unknown>, values: readonly unknown[]) => Promise<unknown>,
