@@ -35,40 +35,42 @@ async function statusOf(token: string): Promise<number> {
   return (await world.ask(person, 'GET', '/v2/_catalog', { carry })).status
 }
 
+/** A caller whom the service has confirmed just now. */
+async function confirmedPerson(more: Readonly<Record<string, unknown>> = {}): Promise<Person> {
+  await world.stub.set('good')
+  const person = world.addPerson('acme', more)
+  await world.askWell(person, 'GET', '/v2/')
+  return person
+}
+
 /** A caller who was confirmed long ago. The service is unavailable now. */
 async function unconfirmedPerson(): Promise<Person> {
-  await world.stub.set('good')
-  const person = world.addPerson()
-  await world.askWell(person, 'GET', '/v2/')
+  const person = await confirmedPerson()
   world.clock.now += 2 * hourMs
   await world.stub.set('503')
   return person
 }
 
+const personForTenMinutes = () =>
+  confirmedPerson({ expiresAt: new Date(world.clock.now + 10 * minuteMs).toISOString() })
+
+test.each([
+  ['a caller whom the identity service could not confirm', 60, unconfirmedPerson],
+  ['control: a caller whom it has confirmed', 900, () => confirmedPerson()],
+  ['a credential with an end that it names', 600, personForTenMinutes],
+] as const)('%s gets tokens that are valid for at most %i seconds', async (_, seconds, meet) => {
+  const person = await meet()
+  const at = world.clock.now
+  const { token, expires_in, endsAt } = await fetchToken(person)
+
+  expect([expires_in, endsAt]).toEqual([seconds, at + seconds * 1_000])
+  world.clock.now = endsAt - 1
+  expect(await statusOf(token)).toBe(200)
+  world.clock.now = endsAt
+  expect(await statusOf(token)).toBe(401)
+})
+
 describe('a caller whom the identity service could not confirm', () => {
-  test('gets tokens that are valid for at most a minute', async () => {
-    const person = await unconfirmedPerson()
-    const at = world.clock.now
-    const { token, expires_in, endsAt } = await fetchToken(person)
-
-    expect([expires_in, endsAt]).toEqual([60, at + minuteMs])
-    expect(await statusOf(token)).toBe(200)
-    world.clock.now = at + minuteMs
-    expect(await statusOf(token)).toBe(401)
-  })
-
-  test('control: gets tokens for a quarter of an hour once the service has confirmed the caller', async () => {
-    await unconfirmedPerson()
-    await world.stub.set('good')
-    const person = world.addPerson()
-    await world.askWell(person, 'GET', '/v2/')
-    const { expires_in, endsAt, token } = await fetchToken(person)
-
-    expect([expires_in, endsAt]).toEqual([900, world.clock.now + 15 * minuteMs])
-    world.clock.now += 14 * minuteMs
-    expect(await statusOf(token)).toBe(200)
-  })
-
   test('gets 503 at /me, because a remembered answer could be taken for a fresh one; pulls are allowed', async () => {
     const person = await unconfirmedPerson()
     const { status, headers, text } = await me(person)
@@ -78,9 +80,7 @@ describe('a caller whom the identity service could not confirm', () => {
   })
 
   test('control: gets an answer at /me when the service has confirmed the caller', async () => {
-    await world.stub.set('good')
-    const person = world.addPerson()
-    await world.askWell(person, 'GET', '/v2/')
+    const person = await confirmedPerson()
     await world.stub.set('503')
     const { status, text } = await me(person)
 
@@ -89,20 +89,11 @@ describe('a caller whom the identity service could not confirm', () => {
 })
 
 describe('a credential with an end that the identity service names', () => {
-  /** Met while the credential is good, and the service silent ever after. */
-  async function personUntil(expiresAt: unknown): Promise<Person> {
-    await world.stub.set('good')
-    const person = world.addPerson('acme', { expiresAt })
-    await world.askWell(person, 'GET', '/v2/')
-    return person
-  }
-  const inTenMinutes = () => new Date(world.clock.now + 10 * minuteMs).toISOString()
-
   test.each([
     ['is remembered until then, and not beyond, though the memory lasts longer', 'good', 401],
     ['is not bridged over an outage beyond it either', 'down', 503],
   ] as const)('%s', async (_, state, after) => {
-    const person = await personUntil(inTenMinutes())
+    const person = await personForTenMinutes()
     world.stub.people.delete(person.secret)
     await world.stub.set(state)
 
@@ -112,21 +103,10 @@ describe('a credential with an end that the identity service names', () => {
     expect([(await list(person)).status, (await askForToken(person)).status]).toEqual([after, after])
   })
 
-  test('gets tokens that end with it', async () => {
-    const end = world.clock.now + 10 * minuteMs
-    const { token, endsAt, expires_in } = await fetchToken(await personUntil(inTenMinutes()))
-
-    expect([endsAt, expires_in]).toEqual([end, 600])
-    world.clock.now = end - 1
-    expect(await statusOf(token)).toBe(200)
-    world.clock.now = end
-    expect(await statusOf(token)).toBe(401)
-  })
-
   test.each([null, 7, '', 'soon', '2999-01-01T00:00:00Z', undefined])(
     'control: is remembered for the usual time without such a limit, or with a longer one: %j',
     async (expiresAt) => {
-      const person = await personUntil(expiresAt)
+      const person = await confirmedPerson({ expiresAt })
       await world.stub.set('down')
       const { endsAt } = await fetchToken(person)
 

@@ -169,18 +169,21 @@ async function collect(world: S3World): Promise<Outcome> {
   }
 }
 
+/** A request that leaves unused data behind, and the collection that removes it. */
+async function sendAndCollect(world: S3World, sent: Promise<Response>, good: number): Promise<Outcome> {
+  const outcome = await outcomeOf(sent, good)
+  return outcome === 'done' ? collect(world) : outcome
+}
+
 const removeBlob: ClientAction = {
   name: 'delete a blob, collect',
   operations: ['DeleteObject'],
   async prepare(world, seed) {
     const repository = `action/${seed}`
     const digest = await pushBlob(world, repository, generatedBytes(1_000, seed))
-    const retry = () => collect(world)
-    const run = async (): Promise<Outcome> => {
-      const outcome = await outcomeOf(ask(world, 'DELETE', `/v2/${repository}/blobs/${digest}`, waiting()), 202)
-      return outcome === 'done' ? retry() : outcome
-    }
-    return { run, retry, digest: undefined, repository }
+    const path = `/v2/${repository}/blobs/${digest}`
+    const run = () => sendAndCollect(world, ask(world, 'DELETE', path, waiting()), 202)
+    return { run, retry: () => collect(world), digest: undefined, repository }
   },
 }
 
@@ -193,12 +196,8 @@ function cancel({ part, small }: Sizes): ClientAction {
       const session = await openSession(world, repository)
       await patch(world, session, generatedBytes(part, seed), 0)
       await patch(world, session, generatedBytes(small, seed), part)
-      const retry = () => collect(world)
-      const run = async (): Promise<Outcome> => {
-        const outcome = await outcomeOf(ask(world, 'DELETE', session, waiting()), 204)
-        return outcome === 'done' ? retry() : outcome
-      }
-      return { run, retry, digest: undefined, repository }
+      const run = () => sendAndCollect(world, ask(world, 'DELETE', session, waiting()), 204)
+      return { run, retry: () => collect(world), digest: undefined, repository }
     },
   }
 }

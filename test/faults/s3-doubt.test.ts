@@ -93,6 +93,15 @@ async function expectSound(whole: Uint8Array): Promise<void> {
 
 const sizeOf = (patches: readonly number[], last: number) => patches.reduce((sum, one) => sum + one, last)
 
+/** An upload whose closing request has failed after S3 has done its part. */
+async function failOnce(patches: readonly number[], last: number) {
+  const whole = freshBytes(sizeOf(patches, last))
+  const { session, at } = await begin(patches, whole)
+  failing.before = 1
+  await expectStatus(503, finish(world, session, digestOf(whole), whole.subarray(at)))
+  return { whole, session, at }
+}
+
 describe.each(shapes)('%s: the commit', (_, patches, last) => {
   test.each([
     ['fails twice after S3 has done its part', 'before', 2],
@@ -111,10 +120,7 @@ describe.each(shapes)('%s: the commit', (_, patches, last) => {
   })
 
   test('fails, and the client sends what is missing by itself before it closes', async () => {
-    const whole = freshBytes(sizeOf(patches, last))
-    const { session, at } = await begin(patches, whole)
-    failing.before = 1
-    await expectStatus(503, finish(world, session, digestOf(whole), whole.subarray(at)))
+    const { whole, session, at } = await failOnce(patches, last)
     const half = at + Math.floor((whole.length - at) / 2)
     await expectStatus(202, patch(world, session, whole.subarray(at, half)))
     await expectStatus(202, patch(world, session, whole.subarray(half)))
@@ -124,10 +130,7 @@ describe.each(shapes)('%s: the commit', (_, patches, last) => {
   })
 
   test('fails, and the client gives the upload up', async () => {
-    const whole = freshBytes(sizeOf(patches, last))
-    const { session, at } = await begin(patches, whole)
-    failing.before = 1
-    await expectStatus(503, finish(world, session, digestOf(whole), whole.subarray(at)))
+    const { session } = await failOnce(patches, last)
     await expectStatus(204, ask(world, 'DELETE', session))
     await world.collect()
 
@@ -164,12 +167,8 @@ describe.each(doubts)('a Complete that took effect and says %s', (fault) => {
 
 describe('what stands at S3 already', () => {
   test('is never taken for other bytes, of the same size and under their own digest', async () => {
-    const whole = freshBytes(150 * kibi)
-    const other = new Uint8Array(whole)
-    other.fill(1, 140 * kibi)
-    const { session, at } = await begin([120 * kibi], whole)
-    failing.before = 1
-    await expectStatus(503, finish(world, session, digestOf(whole), whole.subarray(at)))
+    const { whole, session, at } = await failOnce([120 * kibi], 30 * kibi)
+    const other = new Uint8Array(whole).fill(1, 140 * kibi)
     await expectStatus(503, finish(world, session, digestOf(other), other.subarray(at)))
     expect(await checkBlob(world, repository, digestOf(other))).toBe('status 404')
     await expectStatus(201, finish(world, session, digestOf(whole), whole.subarray(at)))

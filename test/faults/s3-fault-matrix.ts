@@ -26,8 +26,6 @@ export interface Cell {
 
 export interface Tried {
   readonly cell: Cell
-  readonly outcome: Outcome
-  readonly hasNewSession: boolean
   /** What is not as the rule has it. */
   readonly faults: readonly string[]
 }
@@ -139,7 +137,7 @@ export async function tryCell({ world, proxy, server }: Lane, cell: Cell, seed: 
     faults.push(`goes on ${again}`)
   faults.push(...(await auditPromises(world.dataDir, world.direct)))
   faults.push(...(await checkAfterwards(world, prepared)))
-  return { cell, outcome, hasNewSession: again === 'new session', faults }
+  return { cell, faults }
 }
 
 /** Checks that the bytes are there, and that nothing else is left after the garbage collection. */
@@ -156,35 +154,4 @@ async function checkAfterwards(world: S3World, { digest, repository }: PreparedA
   const left = await listThere(world.direct)
   if (left.length > 0) faults.push(`leaves ${left.map((object) => object.storageKey).join()}`)
   return faults
-}
-
-const signs: readonly (readonly [Outcome, string])[] = [
-  ['done', '.'],
-  ['unavailable', '5'],
-  ['over', '4'],
-  ['broken', 'b'],
-]
-
-/** A line for each operation and fault: how the actions end when it comes once, and when it comes always. */
-export function tableOf(actions: readonly ClientAction[], tried: readonly Tried[]): string {
-  const signOf = ({ outcome, hasNewSession }: Tried) =>
-    hasNewSession ? 'n' : (signs.find(([name]) => name === outcome)?.[1] ?? '?')
-  const rows = Map.groupBy(tried, ({ cell }) => `${cell.operation.padEnd(24)}${cell.fault.padEnd(28)}`)
-  const lines = [...rows].map(([row, its]) => {
-    const marks = actions.map((action) => {
-      const pair = (['once', 'always'] as const).map((occurrence) =>
-        its.find(({ cell }) => cell.action === action && cell.occurrence === occurrence),
-      )
-      return pair
-        .map((one) => (one === undefined ? ' ' : signOf(one)))
-        .join('')
-        .padEnd(3)
-    })
-    return `${row}${marks.join(' ')}`.trimEnd()
-  })
-  const heads = actions.map((action, index) => `${index + 1}: ${action.name}`)
-  const legend =
-    '. done, 5 UNAVAILABLE and done later, n 503 or 404 and done with a new session, b the connection broke; once, always'
-  const numbers = ' '.repeat(52) + actions.map((_, index) => String(index + 1).padEnd(3)).join(' ')
-  return [heads.join(' · '), legend, numbers.trimEnd(), ...lines].join('\n')
 }

@@ -1,5 +1,5 @@
 // The sweep finds the objects of writers that crashed before a row named them, and removes nothing else.
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import { sweepOrphans } from '../../src/registry/garbage.ts'
 import { digestOf, generatedBytes } from '../support/basics/generated-bytes.ts'
@@ -23,17 +23,13 @@ const temporaryFolder = useTemporaryFolders('s3-orphaned-objects')
 // Short pages: what stands on the second one is looked for as well.
 const stub = startS3Stub({ partBytesMin: tinyPlan.minBytes, pageSize: 2 })
 const repository = 'strays/app'
-const worlds: S3World[] = []
 let world: S3World
 
 beforeEach(async () => {
   world = await openS3World({ server: stub, dataDir: temporaryFolder() })
-  worlds.push(world)
 })
-afterAll(async () => {
-  for (const one of worlds) await one.stop()
-  await stub.stop()
-})
+afterEach(() => world.stop())
+afterAll(() => stub.stop())
 
 /** A writer whose process ends at this point, so that its objects are not recorded. */
 async function crash(

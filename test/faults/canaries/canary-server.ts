@@ -102,16 +102,13 @@ export class CanaryServer {
 
   /** Everywhere that a secret must not be. What gets another way out of the server belongs into this list. */
   places(): readonly Place[] {
-    return [...this.#told, { name: 'what the server printed', text: this.berth.output() }, ...this.files()]
-  }
-
-  /** Every file of the data folder: rows, journals, blobs, locks. */
-  files(): Place[] {
+    // Rows, journals, blobs, locks.
     const entries = readdirSync(this.berth.dataDir, { recursive: true, withFileTypes: true })
-    return entries
+    const files = entries
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name))
       .map((path) => ({ name: `the file ${path}`, text: readFileSync(path, 'latin1') }))
+    return [...this.#told, { name: 'what the server printed', text: this.berth.output() }, ...files]
   }
 
   /** All that was found where it must not be. */
