@@ -1,12 +1,15 @@
 // A second Berth, in a process of its own, is the identity service of the first.
 import { describe, expect, test } from 'bun:test'
+import { indexOf } from '../support/api/api-images.ts'
+import { api, identity } from '../support/api/api-server.ts'
+import { json, password, usersPath } from '../support/api/managed-users.ts'
 import { useRunning } from '../support/basics/running.ts'
 import { testApiKey } from '../support/basics/test-project.ts'
+import { ask, jsonOf, type Target } from '../support/clients/registry-client.ts'
 import { until } from '../support/clocks/until.ts'
 import { type BerthProcess, startBerth } from '../support/server/berth-process.ts'
 import { basic, startTestServer } from '../support/server/test-server.ts'
 
-const users = '/api/2021-02-21/users'
 const anyTag = '/manifests/latest'
 /** The tests are a proxy of the first, and the first is one of the second. */
 const behindProxy = { BERTH_SERVER__TRUSTED_PROXIES: '127.0.0.1' }
@@ -26,51 +29,40 @@ let usersMade = 0
 
 /** Asks the second as its administrator. */
 async function manage(method: string, path: string, body: unknown): Promise<Record<string, string>> {
-  const headers = { 'x-api-key': testApiKey, 'content-type': 'application/json' }
-  const reply = await fetch(second.url + path, { method, headers, body: JSON.stringify(body) })
-  const text = await reply.text()
-  if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${text}`)
-  return JSON.parse(text)
+  const reply = await ask(second, method, usersPath + path, json(body))
+  if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${await reply.text()}`)
+  return (await reply.json()) as Record<string, string>
 }
-
-const password = 'a password for a test user'
 
 async function addUser(...roles: string[]): Promise<string> {
   usersMade += 1
   const name = `user-${usersMade}`
-  await manage('POST', users, { name, roles, password })
+  await manage('POST', '', { name, roles, password })
   return name
 }
 
 async function addKey(user: string, limits: Readonly<Record<string, unknown>> = {}): Promise<string> {
-  return (await manage('POST', `${users}/${user}/keys`, { name: 'laptop', ...limits }))['key'] ?? ''
+  return (await manage('POST', `/${user}/keys`, { name: 'laptop', ...limits }))['key'] ?? ''
 }
 
 function tokenOf(berth: BerthProcess): Promise<string> {
-  return fetchToken('admin', berth.adminPassword, berth.url)
+  return fetchToken('admin', berth.adminPassword, berth)
 }
 
-async function fetchToken(username: string, itsPassword = password, url = second.url): Promise<string> {
-  const body = JSON.stringify({ username, password: itsPassword })
-  const headers = { 'content-type': 'application/json' }
-  const reply = await fetch(`${url}/api/2021-02-21/token/auth`, { method: 'POST', headers, body })
-  return ((await reply.json()) as { access_token: string }).access_token
+async function fetchToken(username: string, itsPassword = password, target: Target = second): Promise<string> {
+  const login = json({ username, password: itsPassword })
+  return (await jsonOf<{ access_token: string }>(ask(target, 'POST', `${identity}/token/auth`, login))).access_token
 }
 
-async function statusOf(authorization: string, method: string, path: string, body?: string): Promise<number> {
-  const headers = { authorization, 'content-type': 'application/vnd.oci.image.index.v1+json' }
-  const init = { method, headers, ...(body === undefined ? {} : { body }) }
-  return (await first.fetchWithoutKey(path, init)).status
+async function statusOf(authorization: string, method: string, path: string, init: RequestInit = {}): Promise<number> {
+  const headers = { ...init.headers, authorization }
+  return (await first.fetchWithoutKey(path, { ...init, method, headers })).status
 }
-
-const emptyIndex = JSON.stringify({
-  schemaVersion: 2,
-  mediaType: 'application/vnd.oci.image.index.v1+json',
-  manifests: [],
-})
 
 function push(authorization: string, repository: string): Promise<number> {
-  return statusOf(authorization, 'PUT', `/v2/${repository}${anyTag}`, emptyIndex)
+  const { bytes, mediaType } = indexOf([])
+  const init = { body: bytes, headers: { 'content-type': mediaType } }
+  return statusOf(authorization, 'PUT', `/v2/${repository}${anyTag}`, init)
 }
 
 function pull(authorization: string, repository: string): Promise<number> {
@@ -78,17 +70,21 @@ function pull(authorization: string, repository: string): Promise<number> {
 }
 
 describe('a second Berth as the identity service', () => {
-  test('lets its administrator in by API key, by token, and in every form of both', async () => {
+  test('lets its administrator in by API key, by token, and in every form of both; refuses other credentials', async () => {
     const token = await tokenOf(second)
-    for (const [index, authorization] of [
-      basic('apikey', testApiKey),
-      basic('bearer', token),
-      `Bearer ${token}`,
-    ].entries()) {
-      expect(await push(authorization, `admins/app-${index}`)).toBe(201)
-      expect(await pull(authorization, `admins/app-${index}`)).toBe(200)
+    for (const authorization of [basic('apikey', testApiKey), basic('bearer', token), `Bearer ${token}`]) {
+      expect(await push(authorization, 'admins/app')).toBe(201)
+      expect(await pull(authorization, 'admins/app')).toBe(200)
     }
-    expect(await statusOf(`Bearer ${token}`, 'GET', '/api/2023-12-28/stats')).toBe(200)
+    for (const authorization of [
+      basic('apikey', 'berth_nobody'),
+      `Bearer ${token.slice(0, -8)}`,
+      'Bearer opaque',
+      basic('admin', 'x'),
+    ]) {
+      expect(await pull(authorization, 'admins/app')).toBe(401)
+    }
+    expect(await statusOf(`Bearer ${token}`, 'GET', `${api}/stats`)).toBe(200)
   })
 
   test('keeps its accounts: what one of its users pushes, another one of the account sees', async () => {
@@ -97,18 +93,7 @@ describe('a second Berth as the identity service', () => {
     expect(await push(basic('apikey', writer), 'shared/app')).toBe(201)
     expect(await pull(basic('apikey', reader), 'shared/app')).toBe(200)
     expect(await push(basic('apikey', reader), 'shared/app')).toBe(403)
-    expect(await statusOf(basic('apikey', writer), 'POST', '/api/2023-12-28/disable')).toBe(403)
-  })
-
-  test('refuses all other credentials', async () => {
-    const token = await tokenOf(second)
-    const others = [
-      basic('apikey', 'berth_nobody'),
-      `Bearer ${token.slice(0, -8)}`,
-      'Bearer opaque',
-      basic('admin', 'x'),
-    ]
-    for (const authorization of others) expect(await pull(authorization, 'admins/app-0')).toBe(401)
+    expect(await statusOf(basic('apikey', writer), 'POST', `${api}/disable`)).toBe(403)
   })
 
   test.each([
@@ -120,7 +105,7 @@ describe('a second Berth as the identity service', () => {
     const authorization = kind === 'key' ? basic('apikey', await addKey(user)) : `Bearer ${await fetchToken(user)}`
     expect(await push(authorization, `ending/${user}`)).toBe(201)
 
-    await manage('PATCH', `${users}/${user}`, change)
+    await manage('PATCH', `/${user}`, change)
 
     await until('a push is refused here', async () => (await push(authorization, `ending/${user}`)) === status)
     expect(await pull(authorization, `ending/${user}`)).toBe(status === 401 ? 401 : 200)
@@ -141,7 +126,7 @@ describe('a second Berth as the identity service', () => {
     const allRights = basic('apikey', await addKey(await addUser('admin'), { repositories: ['own/*'] }))
     expect(await push(allRights, 'own/app')).toBe(201)
     expect(await push(allRights, 'others/app')).toBe(403)
-    expect(await statusOf(allRights, 'POST', '/api/2023-12-28/disable')).toBe(403)
+    expect(await statusOf(allRights, 'POST', `${api}/disable`)).toBe(403)
   })
 
   test('counts failures per client of the first server: bad guesses do not limit the keys and passwords of other clients', async () => {
@@ -174,23 +159,23 @@ describe('a second Berth as the identity service', () => {
       BERTH_AUTH__URL: third.url,
       BERTH_AUTH__CACHE: '0s',
       BERTH_AUTH__OUTAGE: '0s',
-      BERTH_AUTH__JWKS_URL: `${third.url}/api/2021-02-21/jwks.json`,
+      BERTH_AUTH__JWKS_URL: `${third.url}${identity}/jwks.json`,
       BERTH_AUTH__ISSUER: 'berth',
       BERTH_AUTH__AUDIENCE: 'berth',
     })
-    const ask = async (headers: Record<string, string>) =>
+    const statusHere = async (headers: Record<string, string>) =>
       (await here.fetchWithoutKey('/v2/_catalog', { headers })).status
     const [token, other] = [await tokenOf(third), await tokenOf(third)]
     const scope = `${third.url}/v2/_token?service=berth&scope=registry:catalog:*`
     const scoped = await fetch(scope, { headers: { authorization: basic('apikey', testApiKey) } })
     const { access_token: scopedToken } = (await scoped.json()) as { access_token: string }
-    expect(await ask({ authorization: `Bearer ${token}` })).toBe(200)
-    expect(await ask({ authorization: `Bearer ${scopedToken}` })).toBe(401)
+    expect(await statusHere({ authorization: `Bearer ${token}` })).toBe(200)
+    expect(await statusHere({ authorization: `Bearer ${scopedToken}` })).toBe(401)
     await third.kill()
 
-    expect(await ask({ authorization: `Bearer ${other}` })).toBe(200)
-    expect(await ask({ authorization: `Bearer ${scopedToken}` })).toBe(401)
-    expect(await ask({ 'x-api-key': testApiKey })).toBe(503)
+    expect(await statusHere({ authorization: `Bearer ${other}` })).toBe(200)
+    expect(await statusHere({ authorization: `Bearer ${scopedToken}` })).toBe(401)
+    expect(await statusHere({ 'x-api-key': testApiKey })).toBe(503)
     await here.stop()
     await third.stop()
   }, 30_000)
