@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { listAll, migrate } from '../../../src/adapters/metadata-sql/migrate.ts'
 import { PostgresDatabase } from '../../../src/adapters/metadata-sql/postgres-database.ts'
@@ -37,6 +37,12 @@ async function folderWithSchema(version: number): Promise<string> {
   return dataDir
 }
 
+async function folderWithEmptyFile(): Promise<string> {
+  const dataDir = newFolder()
+  writeFileSync(join(dataDir, 'metadata.sqlite'), '')
+  return dataDir
+}
+
 async function appliedTo(dataDir: string): Promise<number[]> {
   const versions = 'SELECT version FROM schema_versions ORDER BY version'
   const rows = await inDatabase(dataDir, (database) => database.all<{ version: number }>(versions, []))
@@ -44,31 +50,21 @@ async function appliedTo(dataDir: string): Promise<number[]> {
 }
 
 describe('berth migrate', () => {
-  test('creates the schema where there is none; --dry-run only says what is missing, and creates no folder', async () => {
-    const dataDir = join(newFolder(), 'data')
-    const run = workIn(dataDir)
+  test.each([
+    ['in a folder that does not exist', async () => join(newFolder(), 'data'), all],
+    ['in an empty file', folderWithEmptyFile, all],
+    ['of an older version', () => folderWithSchema(2), afterTwo],
+  ])('applies what --dry-run says, which changes nothing: to a database %s', async (_, lay, missing) => {
+    const dataDir = await lay()
+    const files = () => existsSync(dataDir) && readdirSync(dataDir).map((name) => statSync(join(dataDir, name)).size)
+    const [run, before] = [workIn(dataDir), files()]
 
-    expect(await run('migrate --dry-run')).toEqual(succeeded(`would apply migrations ${all}\n`))
-    expect(existsSync(dataDir)).toBe(false)
-    expect(await run('migrate')).toEqual(succeeded(`applied migrations ${all}\n`))
-    expect([await run('migrate'), await run('migrate --dry-run')]).toEqual([upToDate, upToDate])
-  })
-
-  test('with --dry-run takes an empty file for a new database, and leaves it so', async () => {
-    const dataDir = newFolder()
-    writeFileSync(join(dataDir, 'metadata.sqlite'), '')
-
-    expect(await workIn(dataDir)('migrate --dry-run')).toEqual(succeeded(`would apply migrations ${all}\n`))
-    expect(Bun.file(join(dataDir, 'metadata.sqlite')).size).toBe(0)
-    expect(readdirSync(dataDir)).toEqual(['metadata.sqlite'])
-  })
-
-  test('applies to an older schema what --dry-run says', async () => {
-    const run = workIn(await folderWithSchema(2))
     for (const _ of [1, 2]) {
-      expect(await run('migrate --dry-run')).toEqual(succeeded(`would apply migrations ${afterTwo}\n`))
+      expect(await run('migrate --dry-run')).toEqual(succeeded(`would apply migrations ${missing}\n`))
+      expect(files()).toEqual(before)
     }
-    expect(await run('migrate')).toEqual(succeeded(`applied migrations ${afterTwo}\n`))
+    expect(await run('migrate')).toEqual(succeeded(`applied migrations ${missing}\n`))
+    expect([await run('migrate'), await run('migrate --dry-run')]).toEqual([upToDate, upToDate])
   })
 
   test('works beside a running server', async () => {

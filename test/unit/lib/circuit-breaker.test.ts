@@ -109,13 +109,15 @@ describe('a circuit breaker', () => {
   test('ignores the results of calls that began before it opened', async () => {
     const early = [Promise.withResolvers<string>(), Promise.withResolvers<string>()] as const
     const [late, later] = [breaker.run(() => early[0].promise), errorOf(breaker.run(() => early[1].promise))]
-    await follow(open)
-    early[0].resolve('fine')
-    expect(await late).toBe('fine')
-    await follow([[1_999, 'succeed', 'open']])
+    await follow([...open, [1_999, 'succeed', 'open']])
     early[1].reject(fault)
     expect(await later).toBe(fault)
-    await follow([[1, 'succeed', 'fine']])
+    early[0].resolve('fine')
+    expect(await late).toBe('fine')
+    await follow([
+      [0, 'succeed', 'open'],
+      [1, 'succeed', 'fine'],
+    ])
   })
 
   test('is not kept open longer by a call that fails late', async () => {

@@ -1,6 +1,6 @@
 import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import {
@@ -209,6 +209,19 @@ describe('the pool of part buffers', () => {
     expect(await errorOf(buffer.append(generatedBytes(10, 2)))).toBe(error)
     expect(() => buffer.body()).toThrow(error)
     expect(buffer.sizeBytes).toBe(10)
+  })
+
+  test('releases the place even if the file cannot be removed', async () => {
+    const folder = join(temporaryFolder(), 'spool')
+    const pool = openPool({ memoryBuffersMax: 1, queueMax: 0, folder })
+    const one = await pool.append(await pool.open(0, 1), new Uint8Array(large))
+    const inFile = await pool.append(await pool.open(0, 1), new Uint8Array(large))
+    for (const file of readdirSync(folder)) unlinkSync(join(folder, file))
+    await pool.close(inFile)
+    await pool.close(one)
+
+    expect(inFile).toBeInstanceOf(FilePartBuffer)
+    expect(await pool.append(await pool.open(0, 1), new Uint8Array(large))).toBeInstanceOf(MemoryPartBuffer)
   })
 })
 

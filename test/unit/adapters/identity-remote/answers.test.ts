@@ -1,5 +1,5 @@
-// How each answer of the service is understood: as a principal, as rejected, or as unavailable.
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+// How each answer of the service is understood: as a principal, as rejected, or as unavailable. Which request is repeated.
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { RemoteIdentityOptions } from '../../../../src/adapters/identity-remote/remote-identity.ts'
 import { Unavailable } from '../../../../src/oci/errors.ts'
 import type { Credential } from '../../../../src/ports/identity.ts'
@@ -176,4 +176,43 @@ test('a bug is not reported as an unavailable service', async () => {
   })
 
   expect(await errorOf(identity.authenticate(key))).toBe(mistake)
+})
+
+describe('a second try', () => {
+  const realFetch = globalThis.fetch
+  let tries = 0
+  let beforeSecond = async () => {}
+
+  // The real client is watched, not replaced.
+  beforeEach(() => {
+    tries = 0
+    const watched = async (...given: Parameters<typeof fetch>) => {
+      tries += 1
+      if (tries === 2) await beforeSecond()
+      return realFetch(...given)
+    }
+    globalThis.fetch = Object.assign(watched, { preconnect: realFetch.preconnect })
+  })
+  afterEach(() => {
+    globalThis.fetch = realFetch
+  })
+
+  test('is made once after a connection that was refused', async () => {
+    await stub.set('down')
+    await errorOf(open().authenticate(key))
+    expect(tries).toBe(2)
+
+    tries = 0
+    beforeSecond = () => stub.set('good')
+    expect((await open().authenticate(key))?.subject).toBe('alice')
+    expect(tries).toBe(2)
+  })
+
+  test('is not made for a request that may have arrived, when its connection ends', async () => {
+    const closing = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: (socket) => void socket.end() } })
+    await errorOf(openRemote(`http://127.0.0.1:${closing.port}`).authenticate(key))
+    closing.stop(true)
+
+    expect(tries).toBe(1)
+  })
 })

@@ -38,26 +38,21 @@ const sourceKeys = (notes: readonly { readonly source_key: string }[]) => notes.
 const storedKeys = (world: CopyWorld) => world.stored.map(({ key }) => key).toSorted()
 
 describe('the copying of blobs', () => {
-  test('copies all bytes to new keys, and records each with its old key', async () => {
+  test('copies blobs of any digest and size to new keys, and records each with its old key', async () => {
     const world = await openWorld(25)
+    const bytes = generatedBytes(3_000)
+    const others = [
+      await store(world.from, world.shelf, bytes, digestOf(bytes, 'sha512')),
+      await store(world.from, world.shelf, new Uint8Array()),
+    ]
 
     const { copied, damaged, seen } = await copy(world)
 
     const { notes, trash } = await lookInto(world)
-    expect([copied, damaged, trash]).toEqual([25, [], []])
-    expect(sourceKeys(notes)).toEqual(storedKeys(world))
+    expect([copied, damaged, trash]).toEqual([27, [], []])
+    expect(sourceKeys(notes)).toEqual([...storedKeys(world), ...others.map(({ key }) => key)].toSorted())
     expect(notes.filter((note) => note.source_key === note.storage_key)).toEqual([])
-    expect([seen.bytes, seen.blobs.length]).toEqual([25 * 1_000 + (25 * 24) / 2, 25])
-    await expectSound(world)
-  })
-
-  test('copies blobs with SHA-512 digests and empty blobs', async () => {
-    const world = await openWorld()
-    const bytes = generatedBytes(3_000)
-    await store(world.from, world.shelf, bytes, digestOf(bytes, 'sha512'))
-    await store(world.from, world.shelf, new Uint8Array())
-
-    expect(await copy(world)).toMatchObject({ copied: 2, damaged: [] })
+    expect([seen.bytes, seen.blobs.length]).toEqual([25 * 1_000 + (25 * 24) / 2 + 3_000, 27])
   })
 
   test('continues where it stopped: recorded blobs are not read again', async () => {
@@ -161,14 +156,22 @@ describe('a store that is unavailable', () => {
     expect(error).toHaveProperty('cause.message', 'no space left')
   }
 
-  test('for a while only delays the copying of a blob', async () => {
-    const world = await openWorld(4)
+  test.each(['beginning', 'end'])(
+    'for a while only delays a blob, and its bytes count once: at its %s',
+    async (when) => {
+      const world = await openWorld(4)
+      const fail = failTimes(3)
+      const target = targetOf(world, when === 'beginning' ? fail : Boolean, (writer) => {
+        const complete = writer.complete.bind(writer)
+        if (when === 'end') writer.complete = async () => fail() ?? complete()
+      })
 
-    const { copied, seen } = await copy(world, { target: targetOf(world, failTimes(3)), atOnce: 1 })
+      const { copied, seen } = await copy(world, { target, atOnce: 1 })
 
-    expect([copied, seen.retries.length]).toEqual([4, 3])
-    for (const error of seen.retries) expectFault(error, 'target')
-  })
+      expect([copied, seen.retries.length, seen.bytes]).toEqual([4, 3, 4_006])
+      for (const error of seen.retries) expectFault(error, 'target')
+    },
+  )
 
   test('for longer ends the copying, and the blobs that were recorded are not copied again', async () => {
     const world = await openWorld(9)
@@ -219,18 +222,5 @@ describe('a store that is unavailable', () => {
     const { notes, trash } = await lookInto(world)
     expect([notes.length, trash.length]).toEqual([0, 4])
     expect((await copy(world)).copied).toBe(1)
-  })
-
-  test('at the end of a blob subtracts its bytes from the progress', async () => {
-    const world = await openWorld(2)
-    let left = 3
-    const target = targetOf(world, Boolean, (writer) => {
-      left -= 1
-      if (left >= 0) writer.complete = () => Promise.reject(fault)
-    })
-
-    const { copied, seen } = await copy(world, { target, atOnce: 1 })
-
-    expect([copied, seen.retries.length, seen.bytes]).toEqual([2, 3, 2_001])
   })
 })
