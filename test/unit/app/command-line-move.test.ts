@@ -142,14 +142,18 @@ describe('berth migrate-store', () => {
     expectMisuse(await move(from, empty, '--at-once 0'), '')
     const file = join(from.dataDir, 'wrong.yaml')
     writeFileSync(file, 'zzz: 1\n')
-    const wrong = { BERTH_TO_SERVER__PORT: 'high', BERTH_TO_METADATA__URL: 'postgres://u:canary@' }
+    const wrong = {
+      BERTH_TO_SERVER__PORT: 'high',
+      BERTH_TO_METADATA__URL: 'postgres://u:canary@',
+      BERTH_TO_NOTHING: '1',
+    }
     const { exitCode, stderr } = await run(
       { ...from, settings: { ...from.settings, ...wrong } },
       `migrate-store --to ${file}`,
     )
     expect(exitCode).toBe(2)
-    for (const words of ['target of the move: zzz', ...Object.keys(wrong), 'METADATA__URL: the value (not shown)']) {
-      expect(stderr).toContain(words)
+    for (const words of ['zzz', ...Object.keys(wrong), 'BERTH_TO_METADATA__URL: the value (not shown)']) {
+      expect(stderr).toContain(`target of the move: ${words}`)
     }
     expect(stderr).not.toContain('canary')
     expect(await isOpen(from)).toBe(true)

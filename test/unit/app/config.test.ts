@@ -126,10 +126,6 @@ describe('invalid settings', () => {
     }
   })
 
-  test('are a file that was named and does not exist', () => {
-    expect(() => readConfig(join(newFolder(), 'nowhere.yaml'), {})).toThrow(ConfigError)
-  })
-
   test.each([
     ...['- a\n- b', 'just text', '5', 'server: [', 'a: b: c', '\0'],
     // A section in the place of a value, or the other way round.

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigError, readConfig, readMoveConfigs } from '../../../../src/app/config.ts'
+import { readConfig, readMoveConfigs } from '../../../../src/app/config.ts'
 import { describeBlobs, describeMetadata } from '../../../../src/app/store-move/move-ends.ts'
 import { useTemporaryFolders } from '../../../support/basics/temporary-folders.ts'
 
@@ -39,16 +39,6 @@ test('come from the environment, with a prefix for each end, and then from two f
     ...{ dataDir: '/new', host: '127.0.0.1', bucket: 'new-bucket', s3Region: 'eu-1' },
     databaseUrl: 'postgres://berth:secret@new/berth',
   })
-})
-
-test('are refused with the name of each wrong setting and its end', () => {
-  const wrong = { BERTH_TO_SERVER__PORT: 'x', BERTH_TO_NOTHING: '1' }
-  const read = () => readMoveConfigs(fileWith(''), fileWith('zzz: 1'), wrong)
-
-  expect(read).toThrow(ConfigError)
-  for (const words of ['zzz', 'BERTH_TO_SERVER__PORT: "x"', 'BERTH_TO_NOTHING']) {
-    expect(read).toThrow(`target of the move: ${words}`)
-  }
 })
 
 test('the place of a store is described without secrets', () => {
