@@ -1,11 +1,12 @@
 // What the balancer of the tests does with requests, and with replicas that are gone, leaving or broken. The replicas are
 // scripted, and count what they hear: a request that arrives twice would be seen.
-import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { afterAll, describe, expect } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { testNeeding } from '../support/basics/needs.ts'
+import { useRunning } from '../support/basics/running.ts'
 import { until } from '../support/clocks/until.ts'
-import { type NginxServer, nginx, startNginx } from '../support/replicas/nginx-server.ts'
+import { nginx, startNginx } from '../support/replicas/nginx-server.ts'
 
 type Manner = 'answer' | '503' | 'reset after all' | 'hold'
 
@@ -66,7 +67,11 @@ class Replica {
 
 const a = new Replica('a')
 const b = new Replica('b')
-let balancer: NginxServer
+const balancer = useRunning(async () => {
+  await a.start()
+  await b.start()
+  return startNginx([a.url, b.url])
+}, nginx)
 
 const ask = (path: string, init: RequestInit = {}) => fetch(balancer.url + path, { keepalive: false, ...init })
 const say = async (path: string, init: RequestInit = {}) => (await ask(path, init)).text()
@@ -85,17 +90,8 @@ async function both(manner: Manner, other: Manner, body: () => Promise<void>): P
   }
 }
 
-beforeAll(async () => {
-  if (!nginx.isMet) return
-  await a.start()
-  await b.start()
-  balancer = await startNginx([a.url, b.url])
-})
 afterAll(async () => {
-  if (!nginx.isMet) return
-  await balancer.stop()
-  await a.stop()
-  await b.stop()
+  if (nginx.isMet) await Promise.all([a.stop(), b.stop()])
 })
 
 describe('an nginx in front of two replicas', () => {
