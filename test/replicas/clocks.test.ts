@@ -4,25 +4,22 @@ import { describe, expect } from 'bun:test'
 import { join } from 'node:path'
 import { digestOf } from '../support/basics/generated-bytes.ts'
 import { testNeeding } from '../support/basics/needs.ts'
-import { testAdminPassword } from '../support/basics/test-project.ts'
 import {
   ask,
   checkBlob,
   expectStatus,
   finish,
-  jsonOf,
   openSession,
   patch,
   pushBlob,
-  type Target,
 } from '../support/clients/registry-client.ts'
 import { beginRequest } from '../support/clients/slow-request.ts'
 import { until } from '../support/clocks/until.ts'
-import { type Replica, type Replicas, startReplicas } from '../support/replicas/replicas.ts'
+import { checkAtBoth, type Replica, type Replicas, startReplicas } from '../support/replicas/replicas.ts'
 import { growBlob, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
+import { bearing, identity, login, makeKey, me, scopedToken, statusWith } from './identity-requests.ts'
 
 const hourMs = 3_600_000
-const identity = '/api/2021-02-21'
 const encode = (text: string) => new TextEncoder().encode(text)
 
 /** Half an hour: shorter than the clock is wrong, and longer than the test lasts. */
@@ -51,27 +48,6 @@ async function collectsAgain({ a, b }: Replicas): Promise<void> {
   }
 }
 
-const bearing = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
-
-async function statusWith(target: Target, path: string, init: RequestInit): Promise<number> {
-  const answer = await fetch(target.url + path, init)
-  await answer.arrayBuffer()
-  return answer.status
-}
-
-async function login(target: Target): Promise<string> {
-  const asked = ask(target, 'POST', `${identity}/token/auth`, {
-    body: JSON.stringify({ username: 'admin', password: testAdminPassword }),
-    headers: { 'content-type': 'application/json' },
-  })
-  return (await jsonOf<{ access_token: string }>(asked)).access_token
-}
-
-async function scopedToken(target: Target): Promise<string> {
-  const path = '/v2/_token?scope=repository:clocks/app:pull,push'
-  return (await jsonOf<{ token: string }>(ask(target, 'GET', path))).token
-}
-
 async function bytesStay(replicas: Replicas): Promise<void> {
   const { a, b, stores } = replicas
   const digests: string[] = []
@@ -86,10 +62,7 @@ async function bytesStay(replicas: Replicas): Promise<void> {
   await collectsAgain(replicas)
 
   for (const digest of digests) {
-    expect([await checkBlob(a, 'clocks/app', digest), await checkBlob(b, 'clocks/app', digest)]).toEqual([
-      'whole',
-      'whole',
-    ])
+    expect(await checkAtBoth(replicas, 'clocks/app', digest)).toBe('whole')
   }
   await expectStatus(202, patch(a, session, encode(' and half'), 4))
   await expectStatus(201, finish(b, session, digestOf(encode('half and half'))))
@@ -99,23 +72,12 @@ async function bytesStay(replicas: Replicas): Promise<void> {
 
 async function timesAreOfAll({ a, b }: Replicas): Promise<void> {
   const expiresAt = new Date(Date.now() + hourMs / 2).toISOString()
-  const over = () => new Date(Date.now() + 2_000).toISOString()
   const keys: string[] = []
   const shortLived: string[] = []
-  for (const maker of [a, b]) {
-    for (const [list, time] of [
-      [keys, expiresAt],
-      [shortLived, over()],
-    ] as const) {
-      const name = `${list === keys ? 'key' : 'short'}-${keys.length + shortLived.length}`
-      const asked = ask(maker, 'POST', `${identity}/users/admin/keys`, {
-        body: JSON.stringify({ name, expiresAt: time }),
-        headers: { 'content-type': 'application/json' },
-      })
-      const made: { key: string } = JSON.parse(await (await expectStatus(201, asked)).text())
-      list.push(made.key)
-    }
-    const [scoped, access] = [await scopedToken(maker), await login(maker)]
+  for (const [at, maker] of [a, b].entries()) {
+    keys.push(await makeKey(maker, `key-${at}`, { expiresAt }))
+    shortLived.push(await makeKey(maker, `short-${at}`, { expiresAt: new Date(Date.now() + 2_000).toISOString() }))
+    const [scoped, access] = [await scopedToken(maker, 'clocks/app'), await login(maker)]
     for (const target of [a, b]) {
       expect(await statusWith(target, '/v2/clocks/app/tags/list', bearing(scoped))).toBe(200)
       expect(await statusWith(target, `${identity}/me`, bearing(access))).toBe(200)
@@ -123,9 +85,8 @@ async function timesAreOfAll({ a, b }: Replicas): Promise<void> {
   }
   await Bun.sleep(2_500)
   for (const target of [a, b]) {
-    const look = (key: string) => statusWith(target, `${identity}/me`, { headers: { 'x-api-key': key } })
-    expect(await Promise.all(keys.map(look))).toEqual([200, 200])
-    expect(await Promise.all(shortLived.map(look))).toEqual([401, 401])
+    expect(await Promise.all(keys.map((key) => me(target, key)))).toEqual([200, 200])
+    expect(await Promise.all(shortLived.map((key) => me(target, key)))).toEqual([401, 401])
   }
 }
 

@@ -9,6 +9,7 @@ import {
   putManifest,
 } from '../support/clients/registry-client.ts'
 import { type Step, useGatedPair } from '../support/replicas/gated-replica.ts'
+import { checkAtBoth } from '../support/replicas/replicas.ts'
 import { growBlob } from '../support/replicas/shared-stores.ts'
 import { listKeys } from '../support/replicas/shared-stores-audit.ts'
 
@@ -45,6 +46,7 @@ describe('I10: a collector is killed, and another begins', () => {
     // The first transaction of a collection is another one, so this door is shut when the blob's is under way.
     ['behind its commit', ['before garbage.moveToTrash', 'after transaction']],
     ['before it removes the bytes', ['before store.remove']],
+    ['before it records that the bytes are removed', ['before garbage.removeTrashed']],
   ]
   for (const [where, path] of steps) {
     race(`${where}: the blob is collected once, and nothing is left`, async () => {
@@ -59,8 +61,10 @@ describe('I10: a collector is killed, and another begins', () => {
       }
 
       await pair.killA()
+      // The dead collector holds what it has taken. Another one takes it when that hold ends.
+      if (path[0] === 'before garbage.removeTrashed') expect((await pair.b.collect()).purged).toBe(0)
       await forgetHolds()
-      await pair.b.collect()
+      expect((await pair.b.collect()).purged).toBe(1)
 
       expect(await checkBlob(pair.a, repository, digest)).toMatch(/^status 404$/)
       await nothingIsLeft()
@@ -68,29 +72,15 @@ describe('I10: a collector is killed, and another begins', () => {
   }
 })
 
-describe('I11: bytes are removed', () => {
-  race('and the collector is killed before it records that: another one removes them again', async () => {
-    await oldBlob()
-    await collectUpTo('before garbage.removeTrashed')
-    await pair.killA()
+race('I11: bytes are removed by two at once, because the first was slow: neither fails', async () => {
+  await oldBlob()
+  const goOn = await collectUpTo('before store.remove')
 
-    expect((await pair.b.collect()).purged).toBe(0)
-    await forgetHolds()
-    expect((await pair.b.collect()).purged).toBe(1)
+  await forgetHolds()
+  expect((await pair.b.collect()).purged).toBe(1)
 
-    await nothingIsLeft()
-  })
-
-  race('by two at once, because the first was slow: neither fails', async () => {
-    await oldBlob()
-    const goOn = await collectUpTo('before store.remove')
-
-    await forgetHolds()
-    expect((await pair.b.collect()).purged).toBe(1)
-
-    expect((await goOn()).purged).toBe(1)
-    await nothingIsLeft()
-  })
+  expect((await goOn()).purged).toBe(1)
+  await nothingIsLeft()
 })
 
 race('I12: the removal is slow, and the same blob is pushed again and pulled meanwhile: it stays', async () => {
@@ -102,10 +92,7 @@ race('I12: the removal is slow, and the same blob is pushed again and pulled mea
   expect(await checkBlob(pair.b, repository, digest)).toBe('whole')
 
   expect((await goOn()).purged).toBe(1)
-  expect([await checkBlob(pair.a, repository, digest), await checkBlob(pair.b, repository, digest)]).toEqual([
-    'whole',
-    'whole',
-  ])
+  expect(await checkAtBoth(pair, repository, digest)).toBe('whole')
 })
 
 describe('I32: an empty repository is removed during a push to it', () => {

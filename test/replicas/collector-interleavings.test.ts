@@ -10,6 +10,7 @@ import {
   putManifest,
 } from '../support/clients/registry-client.ts'
 import { type Step, useGatedPair } from '../support/replicas/gated-replica.ts'
+import { checkAtBoth } from '../support/replicas/replicas.ts'
 import { growBlob } from '../support/replicas/shared-stores.ts'
 
 const config = new TextEncoder().encode('{}')
@@ -43,11 +44,7 @@ async function oldBlob() {
         'POST',
         `/v2/${repository}/target/blobs/uploads/?mount=${digest}&from=${encodeURIComponent(repository)}`,
       ),
-    /** As both replicas serve it. */
-    async state(where = repository) {
-      const [atA, atB] = [await checkBlob(pair.a, where, digest), await checkBlob(pair.b, where, digest)]
-      return atA === atB ? atB : `${atA} at one, ${atB} at the other`
-    },
+    state: (where = repository) => checkAtBoth(pair, where, digest),
   }
 }
 

@@ -8,9 +8,9 @@ import { until } from '../support/clocks/until.ts'
 import { startReplicas } from '../support/replicas/replicas.ts'
 import { sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { runBerth } from '../support/server/berth-command.ts'
+import { bearing, identity, json, login, makeKey, me, scopedToken, statusWith } from './identity-requests.ts'
 
 const keys = 50
-const identity = '/api/2021-02-21'
 /** How long a replica may remember a caller. A revoked key may work for this long, and no longer. */
 const cacheMs = 2_000
 const replicas = useRunning(
@@ -27,39 +27,12 @@ const replicas = useRunning(
 
 const prove = (name: string, body: () => Promise<void>) => testNeeding(sharedStoresNeed, name, body)
 
-const json = (body: unknown) => ({ body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
-
-async function statusWith(target: Target, path: string, headers: Readonly<Record<string, string>>): Promise<number> {
-  const answer = await fetch(target.url + path, { headers })
-  await answer.arrayBuffer()
-  return answer.status
-}
-
-const me = (target: Target, key: string) => statusWith(target, `${identity}/me`, { 'x-api-key': key })
-
-async function makeKey(target: Target, name: string): Promise<string> {
-  const asked = ask(target, 'POST', `${identity}/users/admin/keys`, json({ name }))
-  const { key }: { key: string } = JSON.parse(await (await expectStatus(201, asked)).text())
-  return key
-}
-
 async function kidsAt(target: Target): Promise<string[]> {
   const set = await jsonOf<{ keys: { kid: string }[] }>(ask(target, 'GET', `${identity}/jwks.json`))
   return set.keys.map(({ kid }) => kid)
 }
 
 const kidOf = (token: string): string => JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid
-
-async function login(target: Target): Promise<string> {
-  const credentials = { username: 'admin', password: testAdminPassword }
-  const answer = ask(target, 'POST', `${identity}/token/auth`, json(credentials))
-  return (await jsonOf<{ access_token: string }>(answer)).access_token
-}
-
-async function scopedToken(target: Target): Promise<string> {
-  const path = '/v2/_token?scope=repository:identity/app:pull,push'
-  return (await jsonOf<{ token: string }>(ask(target, 'GET', path))).token
-}
 
 describe('a login', () => {
   prove('with a NUL in the name is refused like any other', async () => {
@@ -109,10 +82,10 @@ describe('a token', () => {
     const { a, b } = replicas
     await pushBlob(a, 'identity/app', new TextEncoder().encode('for the token'))
     for (const issuer of [a, b]) {
-      const scoped = await scopedToken(issuer)
+      const scoped = await scopedToken(issuer, 'identity/app')
       const access = await login(issuer)
       for (const target of [a, b]) {
-        const look = (path: string, token: string) => statusWith(target, path, { authorization: `Bearer ${token}` })
+        const look = (path: string, token: string) => statusWith(target, path, bearing(token))
         expect(await look('/v2/identity/app/tags/list', scoped)).toBe(200)
         expect(await look('/v2/identity/other/tags/list', scoped)).toBe(401)
         expect(await look(`${identity}/me`, access)).toBe(200)
@@ -124,7 +97,7 @@ describe('a token', () => {
     const { a, b } = replicas
     const kids = await kidsAt(a)
     expect(await kidsAt(b)).toEqual(kids)
-    for (const issuer of [a, b]) expect(kids).toContain(kidOf(await scopedToken(issuer)))
+    for (const issuer of [a, b]) expect(kids).toContain(kidOf(await scopedToken(issuer, 'identity/app')))
   })
 })
 
@@ -134,7 +107,7 @@ describe('the keys that sign tokens', () => {
 
   prove('change under both replicas: the new one is published by both, and tokens of before go on', async () => {
     const { a, b } = replicas
-    const [before, token] = [await kidsAt(a), await scopedToken(b)]
+    const [before, token] = [await kidsAt(a), await scopedToken(b, 'identity/app')]
     const { exitCode, stderr } = await signingKey('rotate')
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 })
 
@@ -144,7 +117,7 @@ describe('the keys that sign tokens', () => {
         return now.length > before.length && now
       })
       expect(kids.slice(0, before.length)).toEqual(before)
-      expect(await statusWith(target, '/v2/identity/app/tags/list', { authorization: `Bearer ${token}` })).toBe(200)
+      expect(await statusWith(target, '/v2/identity/app/tags/list', bearing(token))).toBe(200)
     }
   })
 
@@ -153,11 +126,10 @@ describe('the keys that sign tokens', () => {
     async () => {
       const { a, b } = replicas
       const old = await login(a)
-      expect(await statusWith(b, `${identity}/me`, { authorization: `Bearer ${old}` })).toBe(200)
+      expect(await statusWith(b, `${identity}/me`, bearing(old))).toBe(200)
       expect((await signingKey('rotate', '--now')).exitCode).toBe(0)
 
-      const look = (target: Target, token: string) =>
-        statusWith(target, `${identity}/me`, { authorization: `Bearer ${token}` })
+      const look = (target: Target, token: string) => statusWith(target, `${identity}/me`, bearing(token))
       for (const target of [a, b])
         await until('the old token is refused', async () => (await look(target, old)) === 401)
       for (const issuer of [a, b]) {
@@ -168,7 +140,7 @@ describe('the keys that sign tokens', () => {
   )
 
   prove('control: a token that none of them has signed is refused by both', async () => {
-    const token = await scopedToken(replicas.a)
+    const token = await scopedToken(replicas.a, 'identity/app')
     const [head = '', body = '', signature = ''] = token.split('.')
     const forged = `${head}.${body}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`
     for (const target of replicas.all) {

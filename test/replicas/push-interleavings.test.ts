@@ -12,12 +12,13 @@ import {
   pushBlob,
   putManifest,
 } from '../support/clients/registry-client.ts'
-import { type GatedReplica, useGatedPair } from '../support/replicas/gated-replica.ts'
+import { type GatedReplica, type Step, useGatedPair } from '../support/replicas/gated-replica.ts'
 import { growBlob } from '../support/replicas/shared-stores.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
 const config = encode('{}')
 const imageType = 'application/vnd.oci.image.manifest.v1+json'
+const [points, removesTag, removesTags] = ['after tags.point', 'after tags.remove', 'after tags.removeAllOf'] as const
 let serial = 0
 const { pair, race } = useGatedPair()
 
@@ -98,84 +99,64 @@ describe('I13: one manifest is deleted while another is pushed that shares its l
   }
 })
 
-describe('I14: a manifest is deleted by its digest while a tag is put to it', () => {
-  race('the deletion is under way: the push waits, and stores the manifest again', async () => {
-    const repository = await freshRepository()
-    await expectStatus(201, putManifest(pair.a, repository, 'old', image('one')))
-    const goOn = await pair.a.holdDuring('after tags.removeAllOf', () =>
-      remove(pair.a, repository, digestOf(image('one'))),
-    )
+describe('the tag `it` shows `one`, a request is under way on one replica, and a request on the other waits for it', () => {
+  type Change = (replica: GatedReplica, repository: string) => Promise<Response>
+  const put =
+    (tag: string, note: string): Change =>
+    (replica, repository) =>
+      putManifest(replica, repository, tag, image(note))
+  const drop =
+    (reference: string): Change =>
+    (replica, repository) =>
+      remove(replica, repository, reference)
+  const notes = ['one', 'two', 'three']
+  const noteOf = (digest: string) => notes.find((note) => digestOf(image(note)) === digest) ?? digest
+  /** The tags with what they show, and all manifests: `it=one; one two`. */
+  async function stateOf(repository: string): Promise<string> {
+    const tags: string[] = []
+    const manifests: string[] = []
+    for (const tag of await tagsOf(repository)) tags.push(`${tag}=${noteOf(await at(repository, tag))}`)
+    for (const note of notes) if ((await at(repository, digestOf(image(note)))) !== '404') manifests.push(note)
+    return `${tags.join(' ')}; ${manifests.join(' ')}`
+  }
 
-    const pushing = putManifest(pair.b, repository, 'new', image('one'))
-    await pair.somebodyWaits()
+  const one = digestOf(image('one'))
+  const rows: readonly (readonly [string, Step, first: Change, second: Change, statuses: string, state: string])[] = [
+    [
+      'I14: a put stores a deleted manifest again',
+      removesTags,
+      drop(one),
+      put('new', 'one'),
+      '202 201',
+      'new=one; one',
+    ],
+    ['I14: a deletion by digest takes the new tag too', points, put('new', 'one'), drop(one), '201 202', '; '],
+    ['I15: the second put wins', points, put('it', 'two'), put('it', 'three'), '201 201', 'it=three; one two three'],
+    [
+      'I16: a put follows the deletion of the tag',
+      removesTag,
+      drop('it'),
+      put('it', 'two'),
+      '202 201',
+      'it=two; one two',
+    ],
+    ['I16: the deletion of the tag follows a put', points, put('it', 'two'), drop('it'), '201 202', '; one two'],
+  ]
+  for (const [title, step, first, second, statuses, state] of rows) {
+    race(title, async () => {
+      const repository = await freshRepository()
+      await expectStatus(201, putManifest(pair.a, repository, 'it', image('one')))
+      const goOn = await pair.a.holdDuring(step, () => first(pair.a, repository))
 
-    expect([(await goOn()).status, (await pushing).status]).toEqual([202, 201])
-    expect([await at(repository, 'new'), await tagsOf(repository)]).toEqual([digestOf(image('one')), ['new']])
-  })
+      const waiting = second(pair.b, repository)
+      await pair.somebodyWaits()
+      // Readers do not wait, and see what was there before.
+      expect(await stateOf(repository)).toBe('it=one; one')
 
-  race('the push is under way: the deletion waits, and takes the new tag too', async () => {
-    const repository = await freshRepository()
-    await expectStatus(201, putManifest(pair.a, repository, 'old', image('one')))
-    const goOn = await pair.b.holdDuring('after tags.point', () => putManifest(pair.b, repository, 'new', image('one')))
-
-    const deleting = remove(pair.a, repository, digestOf(image('one')))
-    await pair.somebodyWaits()
-
-    expect([(await goOn()).status, (await deleting).status]).toEqual([201, 202])
-    expect([await at(repository, 'new'), await at(repository, digestOf(image('one')))]).toEqual(['404', '404'])
-    expect(await tagsOf(repository)).toEqual([])
-  })
-})
-
-race(
-  'I15: a tag is put to two manifests: readers see the old one until the first is there, and then the second',
-  async () => {
-    const repository = await freshRepository()
-    await expectStatus(201, putManifest(pair.a, repository, 'latest', image('old')))
-    const goOn = await pair.a.holdDuring('after tags.point', () =>
-      putManifest(pair.a, repository, 'latest', image('one')),
-    )
-
-    const second = putManifest(pair.b, repository, 'latest', image('two'))
-    await pair.somebodyWaits()
-    expect(await at(repository, 'latest')).toBe(digestOf(image('old')))
-
-    expect([(await goOn()).status, (await second).status]).toEqual([201, 201])
-    expect(await at(repository, 'latest')).toBe(digestOf(image('two')))
-  },
-)
-
-describe('I16: a tag is deleted and put while others list', () => {
-  race('the deletion is under way: the tag is listed until it is done, and there again behind the push', async () => {
-    const repository = await freshRepository()
-    await expectStatus(201, putManifest(pair.a, repository, 'moving', image('one')))
-    const goOn = await pair.a.holdDuring('after tags.remove', () => remove(pair.a, repository, 'moving'))
-
-    const pushing = putManifest(pair.b, repository, 'moving', image('two'))
-    await pair.somebodyWaits()
-    expect([await tagsOf(repository), await at(repository, 'moving')]).toEqual([['moving'], digestOf(image('one'))])
-
-    expect([(await goOn()).status, (await pushing).status]).toEqual([202, 201])
-    expect([await tagsOf(repository), await at(repository, 'moving')]).toEqual([['moving'], digestOf(image('two'))])
-  })
-
-  race('the push is under way: the deletion waits, and the tag is gone', async () => {
-    const repository = await freshRepository()
-    await expectStatus(201, putManifest(pair.a, repository, 'moving', image('one')))
-    const goOn = await pair.b.holdDuring('after tags.point', () =>
-      putManifest(pair.b, repository, 'moving', image('two')),
-    )
-
-    const deleting = remove(pair.a, repository, 'moving')
-    await pair.somebodyWaits()
-    expect(await at(repository, 'moving')).toBe(digestOf(image('one')))
-
-    expect([(await goOn()).status, (await deleting).status]).toEqual([201, 202])
-    expect([await tagsOf(repository), await at(repository, digestOf(image('two')))]).toEqual([
-      [],
-      digestOf(image('two')),
-    ])
-  })
+      expect(`${(await goOn()).status} ${(await waiting).status}`).toBe(statuses)
+      expect(await stateOf(repository)).toBe(state)
+    })
+  }
 })
 
 describe('I19: the list of referrers names what can be pulled', () => {

@@ -17,7 +17,7 @@ import {
 } from '../support/clients/registry-client.ts'
 import { beginRequest } from '../support/clients/slow-request.ts'
 import { until } from '../support/clocks/until.ts'
-import { type Replica, startReplicas } from '../support/replicas/replicas.ts'
+import { checkAtBoth, type Replica, startReplicas } from '../support/replicas/replicas.ts'
 import { endTurns, sharedStoresNeed } from '../support/replicas/shared-stores.ts'
 import { auditShared, listKeys } from '../support/replicas/shared-stores-audit.ts'
 import { sharedS3 } from '../support/s3/test-s3.ts'
@@ -38,9 +38,7 @@ function fresh(sizeBytes: number): Uint8Array<ArrayBuffer> {
 }
 
 async function wholeAtBoth(bytes: Uint8Array, algorithm: 'sha256' | 'sha512' = 'sha256'): Promise<void> {
-  const digest = digestOf(bytes, algorithm)
-  const { a, b } = replicas
-  expect([await checkBlob(a, repository, digest), await checkBlob(b, repository, digest)]).toEqual(['whole', 'whole'])
+  expect(await checkAtBoth(replicas, repository, digestOf(bytes, algorithm))).toBe('whole')
 }
 
 /** Chunk by chunk, each at the next replica; gives the one whose turn is next. */

@@ -130,18 +130,7 @@ export class GatedReplica {
   }
 }
 
-export interface GatedPair {
-  readonly stores: SharedStores
-  readonly a: GatedReplica
-  readonly b: GatedReplica
-  /** Resolves when a transaction waits for another's lock. */
-  somebodyWaits(): Promise<void>
-  /** SIGKILL to `a`, and another in its place; what the dead one had locked is free when this is done. */
-  killA(): Promise<void>
-  stop(): Promise<void>
-}
-
-export async function startGatedPair(settings: Readonly<Record<string, string>> = {}): Promise<GatedPair> {
+async function startGatedPair(settings: Readonly<Record<string, string>>) {
   const stores = await openSharedStores()
   const isLocked = async (condition: string): Promise<boolean> => {
     const rows = await stores.ask(
@@ -153,15 +142,17 @@ export async function startGatedPair(settings: Readonly<Record<string, string>> 
     stores,
     a: await GatedReplica.start(stores, settings),
     b: await GatedReplica.start(stores, settings),
-    async somebodyWaits() {
+    /** Resolves when a transaction waits for another's lock. */
+    async somebodyWaits(): Promise<void> {
       await until('a connection waits for a lock', () => isLocked("wait_event_type = 'Lock'"))
     },
-    async killA() {
+    /** SIGKILL to `a`, and another in its place; what the dead one had locked is free when this is done. */
+    async killA(): Promise<void> {
       await pair.a.kill()
       await until('its transactions are over', async () => !(await isLocked("state LIKE 'idle in transaction%'")))
       pair.a = await GatedReplica.start(stores, settings)
     },
-    async stop() {
+    async stop(): Promise<void> {
       await Promise.all([pair.a.kill(), pair.b.kill()])
       await stores.close()
     },

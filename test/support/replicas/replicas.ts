@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePorts } from '../basics/child-server.ts'
 import { testAdminPassword, testApiKey } from '../basics/test-project.ts'
+import { checkBlob, type Target } from '../clients/registry-client.ts'
 import { type BerthProcess, startBerth } from '../server/berth-process.ts'
 import { type NginxServer, startNginx } from './nginx-server.ts'
 import { openSharedStores, type SharedStores } from './shared-stores.ts'
@@ -77,6 +78,16 @@ export interface Replicas {
   readonly a: Replica
   readonly b: Replica
   stop(): Promise<void>
+}
+
+/** As both replicas serve the blob: `whole`, or what is wrong. */
+export async function checkAtBoth(
+  { a, b }: Readonly<Record<'a' | 'b', Target>>,
+  repository: string,
+  digest: string,
+): Promise<string> {
+  const [atA, atB] = [await checkBlob(a, repository, digest), await checkBlob(b, repository, digest)]
+  return atA === atB ? atB : `${atA} at one, ${atB} at the other`
 }
 
 export interface ReplicaOptions {
