@@ -1,22 +1,23 @@
 // What a request means in S3: the stub answers by it, the fault proxy chooses by it.
 
-export const s3Operations = [
-  'PutObject',
-  'GetObject',
-  'HeadObject',
-  'DeleteObject',
-  'CreateMultipartUpload',
-  'UploadPart',
-  'CompleteMultipartUpload',
-  'AbortMultipartUpload',
-  'ListMultipartUploads',
-  'ListParts',
-  'ListObjects',
-  'HeadBucket',
-  'CreateBucket',
-] as const
+/** Each with the parameters that the stub knows, beside those of signatures; another would mean something that it does not do. */
+export const s3Parameters = {
+  PutObject: [],
+  GetObject: ['response-content-type', 'response-content-disposition', 'response-cache-control'],
+  HeadObject: [],
+  DeleteObject: [],
+  CreateMultipartUpload: ['uploads'],
+  UploadPart: ['partNumber', 'uploadId'],
+  CompleteMultipartUpload: ['uploadId'],
+  AbortMultipartUpload: ['uploadId'],
+  ListMultipartUploads: ['uploads', 'prefix', 'key-marker', 'upload-id-marker', 'max-uploads'],
+  ListParts: ['uploadId'],
+  ListObjects: ['list-type', 'prefix', 'continuation-token', 'max-keys'],
+  HeadBucket: [],
+  CreateBucket: [],
+} satisfies Record<string, readonly string[]>
 
-export type S3Operation = (typeof s3Operations)[number]
+export type S3Operation = keyof typeof s3Parameters
 
 export interface S3Target {
   /** Undefined where it is none that we know. */

@@ -1,5 +1,5 @@
 // The calls of the S3 stub: what is left to do once a request is signed, whole, and understood.
-import type { S3Operation, S3Target } from './s3-operation.ts'
+import { type S3Operation, type S3Target, s3Parameters } from './s3-operation.ts'
 import { type Encryption, md5, type PartChecksums, type StoredObject, type StubBucket } from './s3-stub-bucket.ts'
 import { listObjects, listParts, listUploads } from './s3-stub-lists.ts'
 import { parsePartsToJoin, S3Refusal, writeXml } from './s3-stub-xml.ts'
@@ -18,27 +18,10 @@ type Handler = (bucket: StubBucket, call: Call) => Response
 const sse = 'x-amz-server-side-encryption'
 const sseKey = `${sse}-aws-kms-key-id`
 
-/** Parameters that a call knows, beside those of signatures; another would mean something that we do not do. */
-const parameters: Readonly<Record<S3Operation, readonly string[]>> = {
-  PutObject: [],
-  GetObject: ['response-content-type', 'response-content-disposition', 'response-cache-control'],
-  HeadObject: [],
-  DeleteObject: [],
-  CreateMultipartUpload: ['uploads'],
-  UploadPart: ['partNumber', 'uploadId'],
-  CompleteMultipartUpload: ['uploadId'],
-  AbortMultipartUpload: ['uploadId'],
-  ListMultipartUploads: ['uploads', 'prefix', 'key-marker', 'upload-id-marker', 'max-uploads'],
-  ListParts: ['uploadId'],
-  ListObjects: ['list-type', 'prefix', 'continuation-token', 'max-keys'],
-  HeadBucket: [],
-  CreateBucket: [],
-}
-
 const everywhere = ['x-amz-date', 'x-amz-content-sha256', 'x-amz-security-token', 'x-amz-user-agent']
 const ofBodies = ['x-amz-checksum-crc32', 'x-amz-sdk-checksum-algorithm']
 
-/** The same for headers that begin with `x-amz-`. */
+/** Headers that a call knows, of those that begin with `x-amz-`. */
 const headerNames: Readonly<Partial<Record<S3Operation, readonly string[]>>> = {
   PutObject: [...ofBodies, sse, sseKey],
   CreateMultipartUpload: [sse, sseKey, 'x-amz-checksum-algorithm', 'x-amz-checksum-type'],
@@ -49,11 +32,12 @@ const headerNames: Readonly<Partial<Record<S3Operation, readonly string[]>>> = {
 }
 
 export function answerCall(bucket: StubBucket, operation: S3Operation, call: Call): Response {
-  const known = [...everywhere, ...(headerNames[operation] ?? [])]
-  const headers = [...call.headers.keys()].filter((name) => name.startsWith('x-amz-') && !known.includes(name))
+  const knownHeaders = [...everywhere, ...(headerNames[operation] ?? [])]
+  const headers = [...call.headers.keys()].filter((name) => name.startsWith('x-amz-') && !knownHeaders.includes(name))
+  const known: readonly string[] = s3Parameters[operation]
   if (headers.includes(sse)) throw new S3Refusal(400, 'InvalidArgument', `${sse} is not supported for this operation`)
   const names = [...call.query.keys()].filter((name) => !name.startsWith('X-Amz-') && name !== 'x-id')
-  const strange = [...headers, ...names.filter((name) => !parameters[operation].includes(name))]
+  const strange = [...headers, ...names.filter((name) => !known.includes(name))]
   if (strange.length > 0) throw new S3Refusal(501, 'NotImplemented', `not implemented: ${strange.join(', ')}`)
   return handlers[operation](bucket, call)
 }
