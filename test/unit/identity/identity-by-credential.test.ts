@@ -82,23 +82,4 @@ describe('a header that was seen lately', () => {
     // The walks have reached the case that they are about.
     expect(Math.min(found, unparsed)).toBeGreaterThan(50)
   })
-
-  test('is parsed once', async () => {
-    const trial = new Trial()
-    const [credential = { kind: 'api-key', secret: 'k' }] = credentials
-    await trial.identity.authenticate(credential)
-    const subjects = [1, 2, 3].map(() => trial.findByHeader(credential))
-    expect([subjects, trial.parsed]).toEqual([['first', 'first', 'first'], 1])
-  })
-
-  test('is not remembered while its credential is unknown', async () => {
-    const trial = new Trial()
-    const [credential = { kind: 'api-key', secret: 'k' }] = credentials
-    expect([trial.findByHeader(credential), trial.identity.findByHeader('x', () => undefined)]).toEqual([
-      undefined,
-      undefined,
-    ])
-    await trial.identity.authenticate(credential)
-    expect(trial.findByHeader(credential)).toBe('first')
-  })
 })

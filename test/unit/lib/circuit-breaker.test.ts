@@ -120,16 +120,6 @@ describe('a circuit breaker', () => {
     ])
   })
 
-  test('is not kept open longer by a call that fails late', async () => {
-    const late = Promise.withResolvers<string>()
-    const failing = errorOf(breaker.run(() => late.promise))
-    await follow(open)
-    now += 1_999
-    late.reject(fault)
-    await failing
-    await follow([[1, 'succeed', 'fine']])
-  })
-
   test('counts work that throws before it returns a promise', async () => {
     const throwAtOnce = () => {
       throw fault
