@@ -18,10 +18,10 @@ const checks = [
 ]
 
 /**
- * So many processes of `bun test` run at once. Many tests mostly wait, so there is one more than there are cores. CI runs one
+ * So many processes of `bun test` run at once. Many tests mostly wait, so there are two more than there are cores. CI runs one
  * for each core: its disk is slower, and tests with short time limits need room.
  */
-const processesMax = process.env.CI ? Math.max(2, availableParallelism()) : availableParallelism() + 1
+const processesMax = process.env.CI ? Math.max(2, availableParallelism()) : availableParallelism() + 2
 
 /** These need other programs. `.ci/run` starts them. */
 const foldersOfOtherPrograms = ['clients', 'servers']
