@@ -30,6 +30,7 @@ export class KeyRing {
   #keys: readonly SigningKey[] = []
   #verifier = new JwtKeys([])
   #loadedAt = Number.NEGATIVE_INFINITY
+  #unknownKeyReadAt = Number.NEGATIVE_INFINITY
   #reads = 0
   #newestRead = 0
   #running: Promise<void> | undefined
@@ -69,7 +70,18 @@ export class KeyRing {
     await this.#refresh(reloadAfterMs)
     const verdict = await this.#verifier.verify(token, rules)
     const isUnknown = 'fault' in verdict && verdict.fault === 'unknown-key'
-    return isUnknown && (await this.#refresh(unknownKeyReloadMs)) ? this.#verifier.verify(token, rules) : verdict
+    return isUnknown && (await this.#reloadForUnknownKey()) ? this.#verifier.verify(token, rules) : verdict
+  }
+
+  /** Returns whether the keys were read. Counts only reads of its own: a key may be newer than the last other read. */
+  async #reloadForUnknownKey(): Promise<boolean> {
+    if (this.#running === undefined) {
+      const now = this.#clock.now()
+      if (Math.abs(now - this.#unknownKeyReadAt) < unknownKeyReloadMs) return false
+      this.#unknownKeyReadAt = now
+    }
+    await this.#reloadOnce()
+    return true
   }
 
   /** As new as possible, because clients cache them for minutes. */
@@ -91,11 +103,16 @@ export class KeyRing {
   async #refresh(afterMs: number): Promise<boolean> {
     // The absolute value, because the clock may have been set back.
     if (Math.abs(this.#clock.now() - this.#loadedAt) < afterMs) return false
+    await this.#reloadOnce()
+    return true
+  }
+
+  /** Requests that need the keys at the same time share one read. */
+  #reloadOnce(): Promise<void> {
     this.#running ??= this.reload().finally(() => {
       this.#running = undefined
     })
-    await this.#running
-    return true
+    return this.#running
   }
 
   async reload(): Promise<void> {

@@ -33,11 +33,17 @@ describe('the first key', () => {
     expect((await server.signer()).kid).toBe(server.signing().kid)
   })
 
-  test('of two processes that start together: each accepts the tokens of the other', async () => {
-    const [store, clock] = [new MemorySigningKeys(), new MovingClock()]
-    const rings = await Promise.all([KeyRing.open(store, clock, 0), KeyRing.open(store, clock, 0)])
+  test('of two processes that start together: each accepts the tokens of the other at once', async () => {
+    const [store, clock, gate] = [new MemorySigningKeys(), new MovingClock(), new Gate()]
+    const add: SigningKeys['add'] = (key) => gate.pass().then(() => store.add(key))
+    const slow = { list: () => store.list(), remove: (kid: string) => store.remove(kid), add }
+    const opening = KeyRing.open(slow, clock, 0)
+    await gate.reached
+    clock.at += 1
+    const quick = await KeyRing.open(store, clock, 0)
+    gate.open()
+    const rings = [quick, await opening] as const
     expect(store.kept.size).toBe(2)
-    clock.at += 1_000
 
     for (const [one, other] of [rings, rings.toReversed()] as const) {
       const token = one && (await new Tokens(one, clock).issue(user()))
