@@ -1,12 +1,14 @@
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { ByteRange } from '../ports/blob-store.ts'
 
-const oneRange = /^bytes=\s*(\d*)-(\d*)\s*$/
+const oneRange = /^bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i
 export const chunkRange = /^(\d+)-(\d+)$/
 
 /**
  * The part that a `Range` header asks for. Undefined means the whole content: without the header, with several ranges
- * (RFC 9110, 14.2: a server may ignore the header), or with another unit.
+ * (RFC 9110, 14.2: a server may ignore the header), or with another unit. The unit is case-insensitive (14.1). Spaces
+ * between the parts are accepted, because Bun accepts them: it applies a range of a file that is not applied here, and
+ * the answer would depend on where a blob is stored.
  *
  * `bytes=500-0` is not a valid range by RFC 9110 and could be ignored. It is refused like a range behind the end,
  * because a client that sends it does not want the whole blob.
