@@ -1,6 +1,6 @@
 import { requestLogLayouts } from '../http/request-log.ts'
 import { HttpServer } from '../http/server.ts'
-import { type Log, openLog, type ServerLog } from '../lib/log.ts'
+import { type Log, openLog } from '../lib/log.ts'
 import type { Built } from './build.ts'
 import type { Jobs } from './jobs.ts'
 import type { Config } from './settings.ts'
@@ -12,13 +12,10 @@ const drainPollMs = 20
 /** Limit for the steps that close the server. The grace period of a service manager must include it. */
 export const closingMs = 10_000
 
-export function openServerLog({ logFormat, logLevel: level, logBuffer: bufferBytes }: Config): ServerLog {
-  return openLog({ format: formatOf(logFormat), level, bufferBytes, textLayouts: requestLogLayouts })
-}
-
-/** `auto` is text on a terminal, and JSON elsewhere. */
-export function formatOf(logFormat: Config['logFormat']): 'json' | 'text' {
-  return logFormat === 'auto' ? (process.stdout.isTTY ? 'text' : 'json') : logFormat
+export function openServerLog({ logFormat, logLevel: level, logBuffer: bufferBytes, workers }: Config): Log {
+  // `auto` is text on a terminal, and JSON elsewhere.
+  const format = logFormat === 'auto' ? (process.stdout.isTTY ? 'text' : 'json') : logFormat
+  return openLog({ format, level, bufferBytes, isShared: workers > 1, textLayouts: requestLogLayouts })
 }
 
 /** Opens the port. If that fails, the stores are closed again and the error names the setting to change. */

@@ -1,4 +1,6 @@
 const flushAtBytes = 16_384
+/** A pipe takes so many bytes of one write together, or none (PIPE_BUF on Linux). A file and a socket take more. */
+const atomicBytes = 4_096
 const flushAfterMs = 100
 const closingMs = 1_000
 const closingPollMs = 10
@@ -7,9 +9,13 @@ const closingPollMs = 10
  * Writes lines to standard output without blocking. Lines are buffered, so that one system call writes many. If the
  * reader is slow or the disk is full, up to `bufferBytes` of text wait, and further lines are dropped. As soon as the
  * output accepts text again, the number of dropped lines is written in their place.
+ *
+ * If several processes write to the same output, each write has whole lines and at most `atomicBytes`, so that lines are not
+ * mixed. Only a longer line can be mixed with others, and only if the output is a pipe that is full.
  */
 export class LogOutput {
   readonly #bufferBytes: number
+  readonly #isShared: boolean
   readonly #describeLoss: (lines: number) => string
   #sink: Bun.FileSink | undefined
   #lines: string[] = []
@@ -19,8 +25,9 @@ export class LogOutput {
   #isWriting = false
   #timer: Timer | undefined
 
-  constructor(bufferBytes: number, describeLoss: (lines: number) => string) {
+  constructor(bufferBytes: number, isShared: boolean, describeLoss: (lines: number) => string) {
     this.#bufferBytes = bufferBytes
+    this.#isShared = isShared
     this.#describeLoss = describeLoss
   }
 
@@ -40,15 +47,12 @@ export class LogOutput {
     clearTimeout(this.#timer)
     this.#timer = undefined
     if (this.#isWriting || (this.#lines.length === 0 && this.#lostLines === 0)) return
-    const lines = this.#lines.length
-    const lost = this.#lostLines
-    // A failed write may have ended within a line.
-    const start = this.#hasFailed ? '\n' : ''
-    const text = start + this.#lines.join('') + (lost > 0 ? this.#describeLoss(lost) : '')
+    const batches = this.#isShared ? toBatches(this.#lines) : [toBatch(this.#lines)]
+    if (this.#lostLines > 0) batches.push({ text: this.#describeLoss(this.#lostLines), lines: this.#lostLines })
     this.#lines = []
     this.#length = 0
     this.#lostLines = 0
-    this.#send(text, lines + lost)
+    void this.#send(batches)
   }
 
   /** Waits for the reader only for a limited time, so that the process can end. */
@@ -58,34 +62,59 @@ export class LogOutput {
     while (this.#isWriting && performance.now() < deadline) await Bun.sleep(closingPollMs)
   }
 
-  #send(text: string, lines: number): void {
+  /** Writes synchronously as long as the output accepts the text at once. */
+  async #send(batches: readonly Batch[]): Promise<void> {
+    this.#isWriting = true
+    let unsent = batches
     try {
-      // Bun writes as much as the pipe accepts now and the rest later. Neither blocks.
-      this.#sink ??= Bun.stdout.writer()
-      const steps = [this.#sink.write(text), this.#sink.flush()]
-      if (steps.some((step) => step instanceof Promise)) {
-        this.#isWriting = true
-        Promise.all(steps).then(
-          () => this.#onSent(),
-          () => this.#onFailed(lines),
-        )
-      } else this.#hasFailed = false
+      for (const { text } of batches) {
+        // A failed write may have ended within a line.
+        const writing = this.#write(this.#hasFailed ? `\n${text}` : text)
+        if (writing !== undefined) await writing
+        this.#hasFailed = false
+        unsent = unsent.slice(1)
+      }
     } catch {
-      this.#onFailed(lines)
+      // A failure can only be reported later, by the next write that succeeds.
+      this.#hasFailed = true
+      this.#lostLines += unsent.reduce((sum, { lines }) => sum + lines, 0)
+      this.#sink = undefined
     }
+    this.#isWriting = false
+    if (!this.#hasFailed) this.flush()
   }
 
-  #onSent(): void {
-    this.#isWriting = false
-    this.#hasFailed = false
-    this.flush()
+  /** Bun writes as much as the pipe accepts now and the rest later. Neither blocks. */
+  #write(text: string): Promise<unknown> | undefined {
+    this.#sink ??= Bun.stdout.writer()
+    const steps = [this.#sink.write(text), this.#sink.flush()]
+    return steps.some((step) => step instanceof Promise) ? Promise.all(steps) : undefined
   }
+}
 
-  /** A failure can only be reported later, by the next write that succeeds. */
-  #onFailed(lines: number): void {
-    this.#isWriting = false
-    this.#hasFailed = true
-    this.#lostLines += lines
-    this.#sink = undefined
+interface Batch {
+  readonly text: string
+  readonly lines: number
+}
+
+function toBatch(lines: readonly string[]): Batch {
+  return { text: lines.join(''), lines: lines.length }
+}
+
+/** Batches of at most `atomicBytes`. A longer line has a batch of its own. */
+function toBatches(lines: readonly string[]): Batch[] {
+  const batches: Batch[] = []
+  let start = 0
+  let bytes = 0
+  for (const [index, line] of lines.entries()) {
+    const lineBytes = Buffer.byteLength(line)
+    if (bytes + lineBytes > atomicBytes && index > start) {
+      batches.push(toBatch(lines.slice(start, index)))
+      start = index
+      bytes = 0
+    }
+    bytes += lineBytes
   }
+  if (start < lines.length) batches.push(toBatch(lines.slice(start)))
+  return batches
 }

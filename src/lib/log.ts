@@ -12,12 +12,6 @@ export interface Log {
   close(): Promise<void>
 }
 
-/** The log of a process that also writes the lines of its child processes. */
-export interface ServerLog extends Log {
-  /** Writes a whole line that another process has formatted. */
-  copy(line: string): void
-}
-
 /** For the text format: message -> how to write the fields of a line with this message. */
 export type TextLayouts = Readonly<Record<string, (fields: LogFields) => string>>
 
@@ -26,6 +20,8 @@ export interface LogOptions {
   readonly level: LogLevel | 'silent'
   /** How much text may wait for the reader. When more waits, lines are dropped and counted. */
   readonly bufferBytes?: number
+  /** Other processes write to the same output. Their lines and ours are not mixed. */
+  readonly isShared?: boolean
   readonly textLayouts?: TextLayouts
 }
 
@@ -37,9 +33,10 @@ const severities: Readonly<Record<LogLevel | 'silent', number>> = { debug: 0, in
  * Opens the log: JSON lines, or text lines for a terminal. This is own code because a line cost three times as much
  * with the usual library (`docs/decisions/0008-log-lines.md`).
  */
-export function openLog({ format, level, bufferBytes = defaultBufferBytes, textLayouts = {} }: LogOptions): ServerLog {
+export function openLog(options: LogOptions): Log {
+  const { format, level, bufferBytes = defaultBufferBytes, isShared = false, textLayouts = {} } = options
   const toLine = format === 'json' ? toJson : toText.bind(undefined, textLayouts)
-  const out = new LogOutput(bufferBytes, (lines) => toLine('warn', 'log lines were lost', { lines }))
+  const out = new LogOutput(bufferBytes, isShared, (lines) => toLine('warn', 'log lines were lost', { lines }))
   const least = severities[level]
   return {
     write(severity, message, fields = {}) {
@@ -47,7 +44,6 @@ export function openLog({ format, level, bufferBytes = defaultBufferBytes, textL
       out.write(toLine(severity, message, fields))
       if (severity === 'warn' || severity === 'error') out.flush()
     },
-    copy: (line) => out.write(line),
     flush: () => out.flush(),
     close: () => out.close(),
   }

@@ -20,13 +20,14 @@ function readAvailable(descriptor: number): string {
 }
 
 /** A server that logs only to this descriptor. */
-function serveTo(stdout: number, dataDir: string) {
+function serveTo(stdout: number, dataDir: string, workers: number) {
   return Bun.spawn([process.execPath, 'src/main.ts', 'serve'], {
     cwd: projectRoot,
     env: {
       ...process.env,
       BERTH_DATA_DIR: dataDir,
       BERTH_SERVER__PORT: '0',
+      BERTH_SERVER__WORKERS: String(workers),
       BERTH_IDENTITY__ADMIN_API_KEY: testApiKey,
       BERTH_LOG__FORMAT: 'json',
       BERTH_LOG__BUFFER: '64KiB',
@@ -59,14 +60,14 @@ async function ask(url: string): Promise<number> {
   return answered
 }
 
-describe('a pipe that is not read', () => {
-  const path = join(folder, 'pipe')
+describe.each([1, 2])('a pipe that is not read, with %d workers', (workers) => {
+  const path = join(folder, `pipe-${workers}`)
 
   test('stops no request, loses lines, tells how many once it is read, and does not keep the server from stopping', async () => {
     expect(Bun.spawnSync(['mkfifo', path]).success).toBe(true)
     const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     const writer = openSync(path, constants.O_WRONLY)
-    const server = serveTo(writer, join(folder, 'pipe-data'))
+    const server = serveTo(writer, `${path}-data`, workers)
     closeSync(writer)
     try {
       let printed = ''
@@ -74,14 +75,14 @@ describe('a pipe that is not read', () => {
 
       expect(await ask(url)).toBe(requests)
 
-      const lostLines = () => [...printed.matchAll(/"msg":"log lines were lost".*?"lines":(\d+)/g)]
-      await until('the log tells what was lost', () => {
+      const countLost = () =>
+        [...printed.matchAll(/"msg":"log lines were lost".*?"lines":(\d+)/g)].reduce((sum, [, n]) => sum + Number(n), 0)
+      const countShown = () => [...printed.matchAll(/"msg":"request"/g)].length
+      await until('each line is shown or counted as lost', () => {
         printed += readAvailable(reader)
-        return lostLines().length > 0
+        return countLost() + countShown() >= requests
       })
-      const lost = lostLines().reduce((sum, [, lines]) => sum + Number(lines), 0)
-      const shown = [...printed.matchAll(/"msg":"request"/g)].length
-      expect([lost > 0, lost + shown]).toEqual([true, requests])
+      expect([countLost() > 0, countLost() + countShown()]).toEqual([true, requests])
       for (const line of printed.trimEnd().split('\n')) JSON.parse(line)
 
       expect(await ask(url)).toBe(requests)
@@ -91,18 +92,22 @@ describe('a pipe that is not read', () => {
       server.kill('SIGKILL')
       closeSync(reader)
     }
-  })
+  }, 30_000)
 })
 
 describe('a log that cannot be written', () => {
-  test.each(['/dev/full', 'a pipe whose reader is gone'])('%s: the server goes on', async (place) => {
-    const path = join(folder, 'closed')
+  test.each([
+    ['/dev/full', 1],
+    ['a pipe whose reader is gone', 1],
+    ['a pipe whose reader is gone', 2],
+  ])('%s, %d workers: the server goes on', async (place, workers) => {
+    const path = join(folder, `closed-${workers}`)
     if (place !== '/dev/full') expect(Bun.spawnSync(['mkfifo', path]).success).toBe(true)
     const reader = place === '/dev/full' ? undefined : openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     const writer = openSync(reader === undefined ? place : path, constants.O_WRONLY)
     if (reader !== undefined) closeSync(reader)
-    const dataDir = join(folder, `unwritable-${reader}`)
-    const server = serveTo(writer, dataDir)
+    const dataDir = join(folder, `unwritable-${reader}-${workers}`)
+    const server = serveTo(writer, dataDir, workers)
     closeSync(writer)
     try {
       const url = await addressToldBy(server.stderr)

@@ -22,6 +22,7 @@ export function shareOfWorker(config: Config): Config {
     databaseQueue: share(config.databaseQueue, 0),
     authCalls: share(config.authCalls, 1),
     authQueue: share(config.authQueue, 0),
+    logBuffer: share(config.logBuffer, 1),
     s3Requests: share(config.s3Requests, requestsMin),
     s3Queue: share(config.s3Queue, 0),
     s3Buffers: share(config.s3Buffers, buffersMin),

@@ -1,11 +1,11 @@
 import { systemClock } from '../../adapters/clock-system/system-clock.ts'
 import { type ReservedPort, reservePort } from '../../http/server.ts'
-import type { ServerLog } from '../../lib/log.ts'
+import type { Log } from '../../lib/log.ts'
 import { type Built, buildApplication } from '../build.ts'
 import type { Welcome } from '../identity.ts'
 import { Jobs } from '../jobs.ts'
 import { removeServerAddress } from '../server-address.ts'
-import { closingMs, formatOf, within } from '../serving.ts'
+import { closingMs, within } from '../serving.ts'
 import type { Config } from '../settings.ts'
 import { describeListenFault } from '../start-errors.ts'
 import { AttemptsOfWorker } from './attempts.ts'
@@ -32,7 +32,7 @@ const answerMaxMs = 10_000
  */
 export class Supervisor {
   readonly #config: Config
-  readonly #log: ServerLog
+  readonly #log: Log
   readonly #built: Built
   readonly #jobs: Jobs
   readonly #port: ReservedPort
@@ -40,7 +40,7 @@ export class Supervisor {
   #welcome: Welcome | undefined
   #isStopping = false
 
-  private constructor(config: Config, log: ServerLog, built: Built, port: ReservedPort) {
+  private constructor(config: Config, log: Log, built: Built, port: ReservedPort) {
     this.#config = config
     this.#log = log
     this.#built = built
@@ -48,7 +48,7 @@ export class Supervisor {
     this.#jobs = new Jobs(built, log, config)
   }
 
-  static async start(config: Config, log: ServerLog): Promise<Supervisor> {
+  static async start(config: Config, log: Log): Promise<Supervisor> {
     const warn = (message: string, fields?: Readonly<Record<string, unknown>>) => log.write('warn', message, fields)
     const built = await buildApplication(shareOfSupervisor(config), systemClock, warn)
     let supervisor: Supervisor | undefined
@@ -92,15 +92,14 @@ export class Supervisor {
       clearIdentities: () => this.#clearIdentities(worker),
       endWriter: (writer) => this.#endWriter(worker, writer),
     }
-    const worker: WorkerProcess = new WorkerProcess(calls, this.#log)
+    const worker: WorkerProcess = new WorkerProcess(calls)
     this.#workers.add(worker)
     void worker.ended.then((how) => {
       this.#workers.delete(worker)
       attempts.close()
       if (hasStarted && !this.#isStopping) this.#replace(worker.pid, how, performance.now() - startedAt)
     })
-    const share = { ...shareOfWorker(this.#config), logFormat: formatOf(this.#config.logFormat) }
-    await worker.calls.call('start', { config: share, port: this.port })
+    await worker.calls.call('start', { config: shareOfWorker(this.#config), port: this.port })
     hasStarted = true
   }
 

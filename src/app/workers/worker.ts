@@ -3,7 +3,7 @@ import type { HttpServer } from '../../http/server.ts'
 import { type Attempt, type AttemptLimits, runAttempt } from '../../identity/failure-limits.ts'
 import { shareChecks } from '../../identity/passwords.ts'
 import { fingerprintOf } from '../../lib/hashing.ts'
-import type { ServerLog } from '../../lib/log.ts'
+import type { Log } from '../../lib/log.ts'
 import { RemoteCalls } from '../../lib/remote-calls.ts'
 import { RegistryRefusal, Unavailable } from '../../oci/errors.ts'
 import { type Built, buildApplication } from '../build.ts'
@@ -19,7 +19,7 @@ interface Running {
   readonly built: Built
   readonly http: HttpServer
   readonly jobs: Jobs
-  readonly log: ServerLog
+  readonly log: Log
 }
 
 /**
