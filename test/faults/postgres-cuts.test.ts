@@ -5,7 +5,7 @@ import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { describeNeeding } from '../support/basics/needs.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
-import { imageOf, PatientClient } from '../support/clients/patient-client.ts'
+import { PushingClients } from '../support/clients/pushing-clients.ts'
 import { ask } from '../support/clients/registry-client.ts'
 import { type Moment, PostgresProxy } from '../support/postgres/postgres-proxy.ts'
 import { type PostgresServer, postgres, startPostgres } from '../support/postgres/postgres-server.ts'
@@ -26,23 +26,17 @@ let server: PostgresServer
 let url: string
 let proxy: PostgresProxy
 let berth: BerthProcess
-let client: PatientClient
-let seed = 0
+let client: PushingClients
 const dataDir = temporaryFolder()
 const cutStatements: string[] = []
-
-function nextImage() {
-  seed += 1
-  return imageOf(`cuts/${seed % 3}`, seed)
-}
 
 /** A push whose n-th statement is cut. Gives false when it has not so many. */
 async function pushCutAt(at: number, moment: Moment): Promise<boolean> {
   // All connections are there, so that a push has the same statements each time.
-  await client.push(nextImage())
+  await client.push(berth)
   const cutsBefore = proxy.cuts
   proxy.cutAt(at, moment)
-  await client.push(nextImage())
+  await client.push(berth)
   const isCut = proxy.cuts > cutsBefore
   if (isCut) cutStatements.push(`${moment} ${proxy.statements[at - 1]}`)
   proxy.cutAt(undefined)
@@ -55,7 +49,7 @@ function cuts(): void {
     url = await server.newDatabase()
     proxy = await PostgresProxy.start(server.port)
     berth = await startBerth({ dataDir, settings: { ...settings, BERTH_METADATA__URL: proxy.through(url) } })
-    client = new PatientClient(() => berth)
+    client = new PushingClients({ isUniform: true, layerBytesMax: 20_000 })
   })
 
   afterAll(async () => {
@@ -66,11 +60,11 @@ function cuts(): void {
 
   test('control: a proxy that is not told to cut does not', async () => {
     proxy.cutAt(undefined)
-    await client.push(nextImage())
+    await client.push(berth)
 
     expect(proxy.cuts).toBe(0)
     expect(proxy.statements.filter((statement) => statement === 'COMMIT').length).toBeGreaterThanOrEqual(4)
-    expect(client.failures.size).toBe(0)
+    expect(client.figures.retries.size).toBe(0)
   })
 
   for (const moment of ['before', 'after'] as const) {
@@ -81,34 +75,36 @@ function cuts(): void {
       // All of them: the push that ended this was one without a cut.
       expect(at - 1).toBe(cutStatements.filter((statement) => statement.startsWith(moment)).length)
       expect(at - 1).toBeGreaterThan(30)
-      expect(client.wrong).toEqual([])
+      const { failures, restartedUploads, retries } = client.figures
+      expect([failures, restartedUploads]).toEqual([[], []])
+      expect([...retries.keys()].filter((reason) => reason.startsWith('5') && reason !== '503')).toEqual([])
     }, 60_000)
   }
 
   test('nothing that was acknowledged is lost, and the stores are sound', async () => {
     const commits = cutStatements.filter((statement) => statement.endsWith('COMMIT')).length
-    console.log(`postgres cuts: ${proxy.cuts} (${commits} at COMMIT), ${client.acknowledged} pushes acknowledged`)
-    expect(await client.findLosses()).toEqual([])
+    console.log(`postgres cuts: ${proxy.cuts} (${commits} at COMMIT), ${client.figures.images} pushes acknowledged`)
+    expect(await client.findLosses(berth)).toEqual([])
     expect(await auditPostgres(url, dataDir)).toEqual([])
     expect(berth.output()).not.toContain('"level":"error"')
   })
 
   test('control: a push whose COMMIT is cut and that is not repeated is missing', async () => {
-    const [before, image] = [nextImage(), nextImage()]
+    const once = new PushingClients({ isUniform: true, layerBytesMax: 20_000, triesMax: 1, seed: 2 })
     proxy.cutAt(undefined)
-    await client.push(before)
+    await client.push(berth)
     const last = proxy.statements.lastIndexOf('COMMIT') + 1
     proxy.cutAt(last, 'before')
 
-    expect(await client.pushOnce(image)).toBe('manifest')
+    expect([await once.push(berth), once.size]).toEqual([false, { blobs: 2, manifests: 0, tags: 1 }])
 
     proxy.cutAt(undefined)
-    const found = await ask(berth, 'GET', `/v2/${image.repository}/manifests/${image.tag}`)
+    const found = await ask(berth, 'GET', '/v2/load/0/manifests/tag-0')
     expect(found.status).toBe(404)
   })
 
   test('control: the audit finds a wrong count, a file that no row names, and a missing file', async () => {
-    await server.ask("UPDATE repositories SET manifest_count = manifest_count + 1 WHERE name = 'cuts/1'", 'berth_1')
+    await server.ask("UPDATE repositories SET manifest_count = manifest_count + 1 WHERE name = 'load/0'", 'berth_1')
     const [blob] = await server.ask<{ storage_key: string }>(
       'SELECT storage_key FROM blobs WHERE content IS NULL LIMIT 1',
       'berth_1',
@@ -120,7 +116,7 @@ function cuts(): void {
     const faults = await auditPostgres(url, dataDir)
 
     expect(faults.map((fault) => fault.replace(/sha256:[0-9a-f]+|\d+/g, '#')).toSorted()).toEqual([
-      'cuts/# counts # and has #',
+      'load/# counts # and has #',
       'the file of # is missing',
       'the file stray is named by no row',
     ])

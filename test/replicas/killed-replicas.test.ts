@@ -51,7 +51,7 @@ describe(`kill -9 of one of two replicas under a push load, ${kills} times, seed
       const { faults, strays, blobs, manifests } = await auditShared(replicas.stores)
       const { images, requests, retries, restartedUploads, failures } = pushers.figures
       console.log(
-        `killed replicas: ${kills} kills, ${images} images in ${requests} requests, ${retries} tried again (${restartedUploads} uploads started again), ` +
+        `killed replicas: ${kills} kills, ${images} images in ${requests} requests, ${[...retries].join(' ')} repeated (${restartedUploads.length} uploads started again), ` +
           `${failures.length} failed; ${pushers.size.blobs} blobs acknowledged, ${losses.length} lost; audit of ` +
           `${blobs} blobs and ${manifests} manifests: ${faults.length} faults, ${strays.length} strays; seed ${seed}`,
       )
