@@ -68,7 +68,7 @@ export async function buildApplication(
   let serverLock: ServerLock | undefined
   try {
     serverLock = shared.isWorker ? lockForWorker(config) : lockForServer(config)
-    const stores = await openStores(config, { isServer: true, disk })
+    const stores = await openStores(config, { isServer: true, isWorker: shared.isWorker ?? false, disk })
     return await buildOnStores(config, { stores, disk, machineClock, serverLock, warn, shared })
   } catch (error) {
     serverLock?.release()

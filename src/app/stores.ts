@@ -35,6 +35,8 @@ interface OpenOptions {
   readonly mustBeThere?: boolean
   /** The caller is a server, which holds the server lock of the data folder. */
   readonly isServer?: boolean
+  /** The caller is a worker, whose supervisor has the stores open. */
+  readonly isWorker?: boolean
   /** The disks whose reserve is kept. Commands of an operator give none, because they may use the reserve. */
   readonly disk?: StatfsDiskSpace
 }
@@ -52,7 +54,7 @@ export async function openStores(config: Config, options: OpenOptions = {}): Pro
 /** As `openStores`, but also opens the target of a move that is not finished. */
 export async function openMovableStores(
   config: Config,
-  { mustBeThere = false, isServer = false, disk }: OpenOptions = {},
+  { mustBeThere = false, isServer = false, isWorker = false, disk }: OpenOptions = {},
 ): Promise<Stores> {
   const { dataDir } = config
   if (mustBeThere && config.databaseUrl === undefined && !existsSync(sqlitePath(config))) {
@@ -60,7 +62,7 @@ export async function openMovableStores(
   }
   await createDataDir(config)
   const blobs = await openBlobs(config, disk, isServer)
-  const metadata = await openMetadata(config, isServer)
+  const metadata = await openMetadata(config, isServer, isWorker)
   const signingKeys =
     config.databaseUrl === undefined ? new FilesystemSigningKeys(join(dataDir, 'identity')) : metadata.signingKeys()
   return { metadata, blobs, signingKeys }
@@ -89,15 +91,15 @@ export function openDiskSpace(config: Config, clock: Clock, processes?: number):
   return new StatfsDiskSpace(folders, config.minFreeBytes, clock, processes)
 }
 
-async function openMetadata(config: Config, isServer: boolean): Promise<SqlMetadataStore> {
-  const database = openDatabase(config)
+async function openMetadata(config: Config, isServer: boolean, isWorker: boolean): Promise<SqlMetadataStore> {
+  const database = openDatabase(config, isWorker)
   const mayMigrate = config.migrate === 'auto'
   const open = () => SqlMetadataStore.open(database, { mayMigrate })
   return isServer || !mayMigrate ? open() : whileNoServerRuns(config, database, open)
 }
 
-function openDatabase(config: Config): Database {
-  if (config.databaseUrl === undefined) return new SqliteDatabase(sqlitePath(config))
+function openDatabase(config: Config, isWorker = false): Database {
+  if (config.databaseUrl === undefined) return new SqliteDatabase(sqlitePath(config), { isWorker })
   return new PostgresDatabase({
     url: config.databaseUrl,
     connectionsMax: config.databaseConnections,

@@ -73,11 +73,32 @@ describe('metadata store, SQLite: more than one process', () => {
 
     for (const text of ['one', 'two', 'three']) {
       const { digest } = await addManifest(shelf, text, { tag: 'latest' })
-      // The reads of one turn of the event loop share a snapshot; what another process wrote is seen in the next turn.
+      // The reads of one iteration of the event loop share a snapshot; a commit of another process is seen in the next one.
       await new Promise(setImmediate)
       expect((await other.manifests.find(shelf.scope, { tag: tagged('latest') }))?.digest).toBe(digest)
     }
   })
+
+  test.each(['lookUp', 'first', 'all'] as const)(
+    'a worker sees the commit of another one within an iteration of its event loop: %s',
+    async (way) => {
+      const path = join(temporaryFolder(), 'metadata.sqlite')
+      const supervisor = new SqliteDatabase(path)
+      await supervisor.run('CREATE TABLE texts (id {id}, text {text})', [])
+      await supervisor.run("INSERT INTO texts (text) VALUES ('0')", [])
+      const worker = new SqliteDatabase(path, { isWorker: true })
+      using writer = new Sqlite(path)
+      const read = async () => [await worker[way]('SELECT text FROM texts WHERE id = $1', [1])].flat()
+
+      await new Promise(setImmediate)
+      for (const text of ['1', '2', '3']) {
+        writer.run('UPDATE texts SET text = ?', [text])
+        expect([await read(), await read()]).toEqual([[{ text }], [{ text }]])
+      }
+      await worker.close()
+      await supervisor.close()
+    },
+  )
 
   test('several processes may be the first to bring a database up to date', async () => {
     const folder = temporaryFolder()

@@ -13,7 +13,7 @@ export class RowCache {
   keepFor(version: unknown): void {
     if (version === this.#version) return
     this.#version = version
-    this.#clear()
+    this.clear()
   }
 
   get(sql: string, key: string): object | undefined {
@@ -22,7 +22,7 @@ export class RowCache {
 
   set(sql: string, key: string, row: object): void {
     const bytes = sizeOf(row)
-    if (this.#count >= rowsMax || this.#bytes + bytes > bytesMax) this.#clear()
+    if (this.#count >= rowsMax || this.#bytes + bytes > bytesMax) this.clear()
     if (bytes > bytesMax) return
     let rows = this.#rows.get(sql)
     if (rows === undefined) {
@@ -34,7 +34,7 @@ export class RowCache {
     this.#bytes += bytes
   }
 
-  #clear(): void {
+  clear(): void {
     this.#rows.clear()
     this.#count = 0
     this.#bytes = 0

@@ -4,6 +4,14 @@ import type { Database, Queryable, Row, Value } from './database.ts'
 import { RowCache } from './row-cache.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { SqliteLogFile } from './sqlite-log-file.ts'
+import { SqliteLogIndex } from './sqlite-log-index.ts'
+
+interface SqliteOptions {
+  /** Tests pass their own. */
+  readonly log?: SqliteLogFile
+  /** The supervisor of this process and other workers have the database open. */
+  readonly isWorker?: boolean
+}
 
 /**
  * SQLite in this process, over two connections. One writes, one transaction at a time. The other one reads, so it never sees
@@ -12,7 +20,9 @@ import { SqliteLogFile } from './sqlite-log-file.ts'
  * Reads. All reads of one iteration of the event loop share one snapshot, because taking and releasing the locks of the
  * database costs more than a look-up. The snapshot ends with the iteration, or earlier with the next commit of this server.
  * So a read that begins after a write of this server was acknowledged always sees the write. A commit of another process is
- * seen from the next iteration on.
+ * seen from the next iteration on. The workers of one server see the commits of each other at once (`SqliteLogIndex`): Bun reads
+ * a request from a new connection in the iteration that accepts it, and the answer that the client waited for may have been
+ * sent by another worker after the iteration began.
  *
  * The snapshot ends before the commit, not after it. At a commit, SQLite copies its log into the database as far as no reader
  * needs the log, and begins the log again once all of it is copied. With a reader at every commit the log would grow forever.
@@ -23,7 +33,7 @@ import { SqliteLogFile } from './sqlite-log-file.ts'
  *
  * Look-ups. Their rows stay in a cache until SQLite's counter of commits by other connections changes (other connections are
  * our writer and other processes). The counter is read once in each iteration of the event loop, so a request whose rows are
- * all in the cache costs one statement.
+ * all in the cache costs one statement. In a worker, it costs none.
  */
 export class SqliteDatabase implements Database {
   readonly engine = 'sqlite'
@@ -33,14 +43,16 @@ export class SqliteDatabase implements Database {
   readonly #writes = new SerialQueue()
   readonly #cache = new RowCache()
   readonly #log: SqliteLogFile
+  readonly #index: SqliteLogIndex | undefined
   /** A sync has failed. The kernel may have dropped pages of the log, and a second sync would not report it. */
   #isLogDoubtful = false
   #hasSnapshot = false
   #isVersionChecked = false
 
-  constructor(path: string, log = new SqliteLogFile(`${path}-wal`)) {
+  constructor(path: string, { log, isWorker = false }: SqliteOptions = {}) {
     this.#path = path
-    this.#log = log
+    this.#log = log ?? new SqliteLogFile(`${path}-wal`)
+    this.#index = isWorker ? new SqliteLogIndex(path) : undefined
     this.#writer = new SqliteConnection(path, 'caller')
     this.#reader = new SqliteConnection(path)
   }
@@ -66,7 +78,16 @@ export class SqliteDatabase implements Database {
     return row
   }
 
+  /** Drops the snapshot and the cached rows if there were commits that they lack. */
   #checkVersion(): void {
+    if (this.#index === undefined) this.#checkVersionOnce()
+    else if (this.#index.hasChanged()) {
+      this.#endReads()
+      this.#cache.clear()
+    }
+  }
+
+  #checkVersionOnce(): void {
     if (this.#isVersionChecked) return
     this.#cache.keepFor(this.#reader.dataVersion())
     this.#isVersionChecked = true
@@ -74,12 +95,15 @@ export class SqliteDatabase implements Database {
   }
 
   #openSnapshot(): void {
+    if (this.#index !== undefined) this.#checkVersion()
     if (this.#hasSnapshot) return
     this.#reader.control('BEGIN')
     this.#hasSnapshot = true
+    setImmediate(this.#endReads)
+    if (this.#index !== undefined) return
     // Another process may have committed since the version was checked.
     this.#isVersionChecked = false
-    this.#checkVersion()
+    this.#checkVersionOnce()
   }
 
   /** Ends the snapshot. The next look-up checks the version again. */

@@ -14,7 +14,7 @@ const newFolder = useTemporaryFolders('sqlite-commits')
 async function openWith(sync: () => Promise<void>): Promise<{ database: SqliteDatabase; path: string }> {
   const path = join(newFolder(), 'metadata.sqlite')
   const file = { sync, close: async () => undefined }
-  const database = new SqliteDatabase(path, new SqliteLogFile(`${path}-wal`, async () => file))
+  const database = new SqliteDatabase(path, { log: new SqliteLogFile(`${path}-wal`, async () => file) })
   await database.transaction((queries) => queries.run('CREATE TABLE pushes (id INTEGER PRIMARY KEY) STRICT', []), {
     mayBeLost: true,
   })
