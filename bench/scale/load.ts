@@ -6,7 +6,7 @@ import type { Tag } from '../../src/oci/names.ts'
 import type { UploadId } from '../../src/ports/uploads.ts'
 import { readCpuSeconds } from '../process-cost.ts'
 import { databaseOf } from './generate.ts'
-import { freshKey, manifestOf } from './probes-of-pushes.ts'
+import { freshKey, manifestOf, tagChange } from './probes-of-pushes.ts'
 import { drawWorld, type Key, type World } from './sample.ts'
 import type { ScaleServer } from './server.ts'
 
@@ -128,7 +128,7 @@ async function push(store: SqlMetadataStore, key: Key): Promise<void> {
     await tables.manifests.saveEntries(repository, saved.id, entries)
     await tables.manifests.fillEntries(repository, manifest.digest, saved.id)
     await tables.repositories.changeManifestCount(repository, 1)
-    await tables.tags.point(repository, `load-${Math.floor(Math.random() * 1000)}` as Tag, saved.id)
+    await tables.tags.point(repository, `load-${Math.floor(Math.random() * 1000)}` as Tag, saved.id, tagChange)
   })
 }
 

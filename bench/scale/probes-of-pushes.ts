@@ -3,11 +3,15 @@ import type { Digest } from '../../src/oci/digest.ts'
 import type { RepositoryName, Tag } from '../../src/oci/names.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import type { NewManifest } from '../../src/ports/manifests.ts'
+import type { TagChange } from '../../src/ports/tags.ts'
 import type { Asked, Probe } from './probe.ts'
 import type { World } from './sample.ts'
 
 const scopeOf = ({ key }: Asked) => ({ accountId: key.accountId, repository: key.repository })
 const rowOf = ({ key }: Asked) => ({ accountId: key.accountId, id: key.repositoryId })
+
+/** Who moves tags here. */
+export const tagChange: TagChange = { actor: { subject: 'bench' }, cause: 'push' }
 
 export const freshKey = () => Bun.randomUUIDv7() as StorageKey
 /**
@@ -189,17 +193,19 @@ export const pushProbes: readonly Probe[] = [
   {
     name: 'tags.point, a new one',
     kind: 'request',
-    act: (asked) => asked.watch(() => asked.tables.tags.point(rowOf(asked), 'new-tag' as Tag, asked.key.manifestId)),
+    act: (asked) =>
+      asked.watch(() => asked.tables.tags.point(rowOf(asked), 'new-tag' as Tag, asked.key.manifestId, tagChange)),
   },
   {
     name: 'tags.point, one that moves',
     kind: 'request',
-    act: (asked) => asked.watch(() => asked.tables.tags.point(rowOf(asked), asked.key.tag, asked.key.manifestId)),
+    act: (asked) =>
+      asked.watch(() => asked.tables.tags.point(rowOf(asked), asked.key.tag, asked.key.manifestId, tagChange)),
   },
   {
     name: 'tags.remove',
     kind: 'request',
-    act: (asked) => asked.watch(() => asked.tables.tags.remove(scopeOf(asked), asked.key.tag)),
+    act: (asked) => asked.watch(() => asked.tables.tags.remove(scopeOf(asked), asked.key.tag, tagChange)),
   },
   {
     name: 'manifests.findLocked',
@@ -224,7 +230,7 @@ export const pushProbes: readonly Probe[] = [
   {
     name: 'tags.removeAllOf',
     kind: 'request',
-    act: (asked) => asked.watch(() => asked.tables.tags.removeAllOf(rowOf(asked), asked.key.manifestId)),
+    act: (asked) => asked.watch(() => asked.tables.tags.removeAllOf(rowOf(asked), asked.key.manifestId, tagChange)),
   },
   {
     name: 'manifests.remove',
@@ -232,7 +238,7 @@ export const pushProbes: readonly Probe[] = [
     async act(asked) {
       const { tables, key, watch } = asked
       await tables.manifests.detachFromIndexes(rowOf(asked), key.manifestId)
-      await tables.tags.removeAllOf(rowOf(asked), key.manifestId)
+      await tables.tags.removeAllOf(rowOf(asked), key.manifestId, tagChange)
       await watch(() => tables.manifests.remove(rowOf(asked), key.manifestId))
     },
   },

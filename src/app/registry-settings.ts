@@ -34,11 +34,13 @@ export function toRegistrySettings(config: Config): RegistrySettings {
     quarantineMs: config.quarantineMs,
     uploadIdleMs: config.uploadIdleMs,
     uploadMaxMs: config.uploadMaxMs,
+    tagHistoryMs: config.tagHistoryMs,
   }
 }
 
-export function toGarbageAges({ leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs }: Config): GarbageAges {
-  return { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs, holdMs }
+export function toGarbageAges(config: Config): GarbageAges {
+  const { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs, tagHistoryMs } = config
+  return { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs, tagHistoryMs, holdMs }
 }
 
 /** The age from which an object without a row counts as orphaned. A younger one may belong to an upload that has no row yet. */

@@ -188,6 +188,11 @@ export const settingsTable = {
     duration('1h', '5m', '24h'),
     'How long a finished upload is remembered. A client that repeats the request that finished the upload gets the same answer during this time.',
   ),
+  tagHistoryMs: setting(
+    'garbage.tag_history',
+    duration('30d', '0s'),
+    'How long the moves of tags are kept. Within this period, a tag can be restored to what it pointed to.',
+  ),
   sweepEveryMs: setting(
     'garbage.sweep_every',
     duration('7d', '0s'),

@@ -8,7 +8,7 @@ import { changeUnlessReadOnly } from '../registry/read-only.ts'
 import type { Answer } from './answer.ts'
 import { type Authenticator, refuseAnonymous } from './authenticator.ts'
 import type { Application, Exchange } from './exchange.ts'
-import { type Area, areaOf } from './mounts.ts'
+import { type Area, apiMount, areaOf } from './mounts.ts'
 import { checkHost, type Peers } from './peers.ts'
 import { openBody } from './request-body.ts'
 import { isChange, type RequestContext } from './request-context.ts'
@@ -80,12 +80,13 @@ export class Dispatcher {
     principal: Principal,
     area: Area,
   ): Promise<Answer> {
-    if (area.kind !== 'registry') throw new RegistryRefusal('route-unknown')
     const { request, path } = exchange
+    // Anonymous callers may pull, but must not learn who pushed what.
+    if (area.kind === 'service') refuseAnonymous(principal)
     const repository = route.access === 'repository' ? parseNameFor(request, path['name'] ?? '', principal) : undefined
     checkAllowed(principal, route.right, repository)
     const account = await openAccount(this.#needs.app, principal.account, isChange(request) ? 'change' : 'read')
-    const { mount } = area
+    const mount = area.kind === 'registry' ? area.mount : apiMount
     if (route.access === 'enabled account') return route.handle({ ...exchange, principal, account, mount })
     if (repository === undefined) throw new RegistryRefusal('name-invalid')
     const repositoryKey = { accountId: account.id, repository }

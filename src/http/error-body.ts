@@ -64,6 +64,8 @@ export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   'name-unknown': { status: 404, code: 'NAME_UNKNOWN' },
   'path-unknown': { status: 404, code: 'NAME_UNKNOWN' },
   'tag-invalid': { status: 400, code: 'MANIFEST_INVALID' },
+  'tag-history-unknown': { status: 404, code: 'MANIFEST_UNKNOWN' },
+  'time-invalid': { status: 400, code: 'UNSUPPORTED' },
   'too-many-tags': { status: 414, code: 'UNSUPPORTED' },
   'digest-invalid': { status: 400, code: 'DIGEST_INVALID' },
   'digest-unsupported': { status: 400, code: 'DIGEST_INVALID' },

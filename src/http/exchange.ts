@@ -104,9 +104,10 @@ export interface CallerExchange extends Exchange {
   readonly principal: Principal
 }
 
-/** One request to the registry interface, of a caller whose account is enabled. */
+/** One request of a caller whose account is enabled. */
 export interface RegistryExchange extends CallerExchange {
   readonly account: Account
+  /** The mount of the request. For a request outside of the registry interface: the mount at the same prefix. */
   readonly mount: RegistryMount
 }
 

@@ -6,6 +6,12 @@ export const apiPrefix = '/api/2023-12-28'
 export const identityPrefix = '/api/2021-02-21'
 
 /**
+ * Below this path, the name of a repository comes first. `/-/` separates it from what follows: no part of a name is `-`, so
+ * there is only one way to read such a path.
+ */
+export const repositoriesPath = `${apiPrefix}/repositories`
+
+/**
  * The registry interface has two mounts: below the prefix of spec.md, and at the root, because most clients support
  * nothing else. Links in an answer stay in the mount of the request: Docker drops its credentials when a link leaves
  * it.
@@ -15,7 +21,7 @@ export type RegistryMount = '/v2' | `${typeof apiPrefix}/v2`
 /** The part of the interface that a path belongs to. It also decides the form of error bodies. */
 export type Area = { readonly kind: 'registry'; readonly mount: RegistryMount } | { readonly kind: 'service' }
 
-const apiMount: RegistryMount = `${apiPrefix}/v2`
+export const apiMount: RegistryMount = `${apiPrefix}/v2`
 const service: Area = { kind: 'service' }
 const atRoot: Area = { kind: 'registry', mount: '/v2' }
 const underPrefix: Area = { kind: 'registry', mount: apiMount }

@@ -4,9 +4,11 @@ export type PathValues = Readonly<Record<string, string>>
 /** A parsed pattern. */
 export interface RoutePattern {
   readonly text: string
-  /** The segments of the pattern, without a leading `{name}`. */
+  /** What comes before `{name}`. Empty if there is no `{name}`. */
+  readonly head: string
+  /** The segments after `{name}`. All segments if there is no `{name}`. */
   readonly tail: readonly Segment[]
-  /** Whether the pattern begins with `{name}`, which matches one or more segments. */
+  /** Whether the pattern contains `{name}`, which matches one or more segments. */
   readonly hasName: boolean
 }
 
@@ -17,20 +19,23 @@ type Segment = { readonly literal: string } | { readonly value: string }
  * a path is matched from its end: the segments before the fixed tail are the name.
  */
 export function parsePattern(text: string): RoutePattern {
-  const segments = text.split('/').slice(1)
-  const hasName = segments[0] === '{name}'
-  const tail = (hasName ? segments.slice(1) : segments).map((segment) =>
+  const nameAt = text.indexOf('/{name}')
+  const hasName = nameAt !== -1
+  const segments = (hasName ? text.slice(nameAt + '/{name}'.length) : text).split('/').slice(1)
+  const tail = segments.map((segment) =>
     segment.startsWith('{') ? { value: segment.slice(1, -1) } : { literal: segment },
   )
-  return { text, tail, hasName }
+  return { text, head: hasName ? text.slice(0, nameAt) : '', tail, hasName }
 }
 
 /**
- * The values, or undefined if the path does not match. `start` is the position of the slash that the pattern begins with.
+ * The values, or undefined if the path does not match. `from` is the position of the slash that the pattern begins with.
  * Every request tries several patterns, and most do not match: nothing is allocated before a match is certain.
  */
-export function matchPattern(pattern: RoutePattern, path: string, start: number): PathValues | undefined {
-  const { tail, hasName } = pattern
+export function matchPattern(pattern: RoutePattern, path: string, from: number): PathValues | undefined {
+  const { head, tail, hasName } = pattern
+  const start = from + head.length
+  if (head !== '' && !(path.startsWith(head, from) && path[start] === '/')) return undefined
   let end = path.length
   for (let index = tail.length - 1; index >= 0; index -= 1) {
     const expected = tail[index]

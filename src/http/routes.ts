@@ -4,6 +4,7 @@ import { keySetRoutes } from './identity/key-set.ts'
 import { meRoutes } from './identity/me.ts'
 import { tokenRoutes } from './identity/tokens.ts'
 import { userRoutes } from './identity/users.ts'
+import { tagHistoryRoutes } from './management/tag-history.ts'
 import { openApiRoute } from './openapi/openapi.ts'
 import { probeRoutes } from './probes.ts'
 import type { Route, RouteTable } from './route.ts'
@@ -28,6 +29,7 @@ export const serviceRoutes: readonly Route[] = [
   ...userRoutes,
   ...apiKeyRoutes,
   ...probeRoutes,
+  ...tagHistoryRoutes,
 ]
 
 /**

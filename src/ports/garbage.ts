@@ -43,6 +43,8 @@ export interface GarbageAges {
   readonly uploadMaxMs: number
   /** How long a committed session is kept for a repeated closing request. */
   readonly uploadDoneMs: number
+  /** How long the moves of tags are kept. */
+  readonly tagHistoryMs: number
   /** How long a trashed object belongs to the collector that claimed it. */
   readonly holdMs: number
 }
@@ -127,8 +129,8 @@ export interface Garbage {
   trashOrphans(objects: readonly OrphanedObject[]): Promise<number>
 
   /**
-   * Looks at the next repositories after `after`, in a fixed order. Removes those that have no manifests, links and
-   * uploads, are at least `minAgeMs` old, and belong to an enabled account.
+   * Looks at the next repositories after `after`, in a fixed order. Removes those that have no manifests, links,
+   * uploads and moves of tags, are at least `minAgeMs` old, and belong to an enabled account.
    */
   removeEmptyRepositories(minAgeMs: number, after: RepositoryRow | undefined): Promise<RepositoryBatch>
 

@@ -8,8 +8,16 @@
  *   finished.
  * - `moved-from`: the id of the move that brought the rows.
  * - `empty-repositories`: where the collector continues its search for empty repositories.
+ * - `tag-history`: where the collector continues its search for old moves of tags.
  */
-export type MarkName = 'store-id' | 'has-blobs' | 'read-only' | 'move-from' | 'moved-from' | 'empty-repositories'
+export type MarkName =
+  | 'store-id'
+  | 'has-blobs'
+  | 'read-only'
+  | 'move-from'
+  | 'moved-from'
+  | 'empty-repositories'
+  | 'tag-history'
 
 /** Texts about the metadata store as a whole. */
 export interface Marks {

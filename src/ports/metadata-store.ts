@@ -5,6 +5,7 @@ import type { Garbage } from './garbage.ts'
 import type { Manifests } from './manifests.ts'
 import type { Marks } from './marks.ts'
 import type { Repositories } from './repositories.ts'
+import type { TagHistory } from './tag-history.ts'
 import type { Tags } from './tags.ts'
 import type { Uploads } from './uploads.ts'
 import type { Users } from './users.ts'
@@ -17,6 +18,7 @@ export interface Tables {
   readonly repositories: Repositories
   readonly manifests: Manifests
   readonly tags: Tags
+  readonly tagHistory: TagHistory
   readonly blobs: Blobs
   readonly uploads: Uploads
   readonly garbage: Garbage

@@ -4,6 +4,7 @@ import type { GarbageAges, GarbageForecast } from '../ports/garbage.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import { removeEmptyRepositories, trashUnusedBlobs } from './garbage-selection.ts'
 import { isReadOnly, staysWritable } from './read-only.ts'
+import { removeOldTagMoves } from './tag-history.ts'
 
 type CollectNeeds = {
   readonly metadata: Pick<MetadataStore, 'garbage' | 'transaction' | 'marks'>
@@ -14,6 +15,8 @@ export interface Collected {
   readonly uploads: number
   readonly blobs: number
   readonly bytes: number
+  /** Removed moves of tags. */
+  readonly tagMoves: number
   readonly repositories: number
   readonly purged: number
 }
@@ -66,9 +69,10 @@ export async function collectGarbage(
 ): Promise<Collected> {
   const uploads = await expireUploads(needs, ages, shouldStop)
   const trashed = await trashUnusedBlobs(needs, ages, shouldStop)
+  const tagMoves = await removeOldTagMoves(needs, ages, shouldStop)
   const repositories = await removeEmptyRepositories(needs, ages, shouldStop)
   const { purged, ...rest } = await purgeTrash(needs, ages, shouldStop)
-  const collected = { uploads, ...trashed, repositories, purged }
+  const collected = { uploads, ...trashed, tagMoves, repositories, purged }
   if (rest.count > 0) throw new ObjectsUnremoved(collected, rest)
   return collected
 }

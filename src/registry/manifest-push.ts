@@ -4,11 +4,13 @@ import { RegistryRefusal } from '../oci/errors.ts'
 import { type Manifest, type ManifestLimits, parseManifest } from '../oci/manifest.ts'
 import { acceptedByDefault } from '../oci/media-types.ts'
 import type { Reference, Tag } from '../oci/names.ts'
+import type { Actor } from '../ports/actor.ts'
 import type { LockedBlob } from '../ports/blobs.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
 import type { ManifestEntry } from '../ports/manifests.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
+import type { TagChange } from '../ports/tags.ts'
 import { checkStillOpen } from './accounts.ts'
 import type { RegistrySettings } from './settings.ts'
 
@@ -23,6 +25,7 @@ type Needs = {
 }
 
 export interface ManifestPush {
+  readonly actor: Actor
   readonly reference: Reference
   /** Additional tags of a push by digest. */
   readonly tags: readonly Tag[]
@@ -47,6 +50,7 @@ export async function pushManifest(
   push: ManifestPush,
 ): Promise<PushedManifest> {
   const { reference, mediaType, bytes } = push
+  const change: TagChange = { actor: push.actor, cause: 'push' }
   if (!acceptedByDefault.includes(mediaType) && !settings.additionalMediaTypes.includes(mediaType)) {
     throw new RegistryRefusal('manifest-type-unsupported', { mediaType })
   }
@@ -73,7 +77,7 @@ export async function pushManifest(
     })
     await tables.manifests.saveEntries(repository, id, entries)
     // To prevent deadlocks, tags are locked before counters, as in `deleteManifest`, and in a fixed order.
-    for (const tag of tags.toSorted()) await tables.tags.point(repository, tag, id)
+    for (const tag of tags.toSorted()) await tables.tags.point(repository, tag, id, change)
     if (isNew) {
       await tables.manifests.fillEntries(repository, digest, id)
       const count = await tables.repositories.changeManifestCount(repository, 1)

@@ -1,6 +1,7 @@
 import type { Digest } from '../oci/digest.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { Reference } from '../oci/names.ts'
+import type { Actor } from '../ports/actor.ts'
 import type { ManifestSummary, StoredManifest } from '../ports/manifests.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { RepositoryKey } from '../ports/repositories.ts'
@@ -53,6 +54,7 @@ export async function deleteManifest(
   { metadata, settings }: DeleteNeeds,
   repositoryKey: RepositoryKey,
   digest: Digest,
+  actor: Actor,
 ): Promise<void> {
   await metadata.transaction(async (tables) => {
     await checkStillOpen(tables, repositoryKey.accountId)
@@ -64,7 +66,7 @@ export async function deleteManifest(
       await tables.manifests.detachFromIndexes(repository, id)
     }
 
-    await tables.tags.removeAllOf(repository, id)
+    await tables.tags.removeAllOf(repository, id, { actor, cause: 'manifest deleted' })
     await tables.blobs.renewLeases(repository, await tables.manifests.listBlobs(repository, id))
     await tables.manifests.remove(repository, id)
     const left = await tables.repositories.changeManifestCount(repository, -1)

@@ -26,4 +26,6 @@ export interface RegistrySettings {
   readonly quarantineMs: number
   readonly uploadIdleMs: number
   readonly uploadMaxMs: number
+  /** How long the moves of tags are kept. */
+  readonly tagHistoryMs: number
 }

@@ -1,5 +1,6 @@
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { Tag } from '../oci/names.ts'
+import type { Actor } from '../ports/actor.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { RepositoryKey } from '../ports/repositories.ts'
 import { checkStillOpen } from './accounts.ts'
@@ -43,10 +44,15 @@ export async function* readTagPages(
 }
 
 /** Removes the tag. Its manifest can still be pulled by digest. */
-export async function deleteTag({ metadata }: DeleteNeeds, repositoryKey: RepositoryKey, tag: Tag): Promise<void> {
+export async function deleteTag(
+  { metadata }: DeleteNeeds,
+  repositoryKey: RepositoryKey,
+  tag: Tag,
+  actor: Actor,
+): Promise<void> {
   const isRemoved = await metadata.transaction(async (tables) => {
     await checkStillOpen(tables, repositoryKey.accountId)
-    return tables.tags.remove(repositoryKey, tag)
+    return tables.tags.remove(repositoryKey, tag, { actor, cause: 'tag deleted' })
   })
   if (isRemoved) return
   await getRepository(metadata, repositoryKey)

@@ -29,6 +29,7 @@ const name = 'answers/app'
 const { digest, bytes } = await pushApiImage(server, name, 'v1')
 const blob = await pushBlob(server, name, 'a blob')
 
+const tagV1 = `${api}/repositories/${name}/-/tags/v1`
 const ask = (method: string, path: string, question: Question = {}) => ({ method, path, question })
 type Asked = ReturnType<typeof ask>
 const has = { headers: { 'if-none-match': '*' } }
@@ -77,6 +78,9 @@ const successes: readonly (readonly [string, number, () => Asked | Promise<Asked
     201,
     () => ask('PUT', `/v2/${name}/manifests/v2`, { headers: { 'content-type': ociManifest }, body: bytes }),
   ],
+  ['getTag', 200, () => ask('GET', `${tagV1}?at=${new Date().toISOString()}`)],
+  ['getTagHistory', 200, () => ask('GET', `${tagV1}/history`)],
+  ['restoreTag', 200, () => ask('POST', `${tagV1}/restore`, withJson({ digest }))],
   ['deleteManifest', 202, () => ask('DELETE', `/v2/${name}/manifests/v2`)],
   ['getImageTagsList', 200, () => ask('GET', `/v2/${name}/tags/list`)],
   ['getImageDigestReferrers', 200, () => ask('GET', `/v2/${name}/referrers/${digest}`)],

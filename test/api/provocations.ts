@@ -29,6 +29,8 @@ const onUpload =
   (method: string, query: string, question: Question = {}): Prepare =>
   async (mount, server) => ({ method, path: (await startUpload(server, name, mount)) + query, ...question })
 
+const jsonBody = { headers: { 'content-type': 'application/json' }, body: '{}' }
+
 const login = (body: string, contentType = 'application/json'): Way => ({
   service: () => ({
     method: 'POST',
@@ -103,6 +105,13 @@ const manifests = {
       return get(`${mount}/${name}/manifests/absent`)
     },
   },
+  'tag-history-unknown': {
+    service: async (_mount, server) => {
+      await pushBlob(server, name, 'makes the repository')
+      return { method: 'POST', path: `${api}/repositories/${name}/-/tags/never/restore`, ...jsonBody }
+    },
+  },
+  'time-invalid': { service: () => get(`${api}/repositories/${name}/-/tags/v1?at=yesterday`) },
   'manifest-invalid': { registry: (mount) => put(mount, 'v1', '{}') },
   'manifest-type-unsupported': { registry: (mount) => put(mount, 'v1', '{}', 'application/json') },
   'manifest-too-large': {

@@ -3,7 +3,15 @@ import { expect, test } from 'bun:test'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import { digestOf } from '../support/basics/generated-bytes.ts'
 import { outcomeOf } from '../support/basics/outcomes.ts'
-import { addBlob, addManifest, freshUploadId, openShelf, type Shelf, tagged } from '../support/stores/metadata-rows.ts'
+import {
+  addBlob,
+  addManifest,
+  freshUploadId,
+  openShelf,
+  type Shelf,
+  tagChange,
+  tagged,
+} from '../support/stores/metadata-rows.ts'
 import { freshKey } from '../support/stores/stored-objects.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
@@ -60,7 +68,7 @@ export function isolationContract(open: OpenMetadataStore): void {
     await metadata.transaction(async ({ blobs, manifests, tags }) => {
       const id = await manifests.findLocked(mine.repository, digestOf('one'))
       if (id === undefined) throw new Error('the manifest was there')
-      await tags.removeAllOf(mine.repository, id)
+      await tags.removeAllOf(mine.repository, id, tagChange)
       const [blobId] = await manifests.listBlobs(mine.repository, id)
       await manifests.remove(mine.repository, id)
       if (blobId !== undefined) await blobs.unlink(mine.repository, blobId)
@@ -87,7 +95,8 @@ export function isolationContract(open: OpenMetadataStore): void {
     const mixed = { accountId: mine.accountId, id: theirs.repository.id }
     const transaction = metadata.transaction.bind(metadata)
     const attempts: Record<string, () => Promise<unknown>> = {
-      'a tag of mine to a manifest of theirs': () => metadata.tags.point(mine.repository, tagged('a'), manifest.id),
+      'a tag of mine to a manifest of theirs': () =>
+        metadata.tags.point(mine.repository, tagged('a'), manifest.id, tagChange),
       'a link of mine to a blob of theirs': () =>
         transaction(({ blobs }) => blobs.link(mine.repository, blob.id, blob.digest)),
       'a manifest of mine to a blob of theirs': () => addManifest(mine, 'two', { blobs: [blob] }),
@@ -108,7 +117,7 @@ export function isolationContract(open: OpenMetadataStore): void {
     const mixed = { accountId: mine.accountId, id: theirs.repository.id }
 
     await metadata.transaction(async ({ manifests, tags }) => {
-      await tags.removeAllOf(mixed, id)
+      await tags.removeAllOf(mixed, id, tagChange)
       await manifests.remove(mixed, id)
     })
 

@@ -8,6 +8,7 @@ import {
   openShelf,
   type Shelf,
   saveManifest,
+  tagChange,
   tagged,
 } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
@@ -61,7 +62,7 @@ export function locksContract(open: OpenMetadataStore): void {
       await tables.manifests.findLocked(repository, digest)
       pushing = addManifest(shelf, 'image', { tag: 'new' })
       await meanwhile()
-      await tables.tags.removeAllOf(repository, id)
+      await tables.tags.removeAllOf(repository, id, tagChange)
       await tables.manifests.remove(repository, id)
     })
 

@@ -14,6 +14,7 @@ import { manifestsContract } from './metadata-manifests.ts'
 import { marksContract } from './metadata-marks.ts'
 import { replicasContract } from './metadata-replicas.ts'
 import { repositoriesContract } from './metadata-repositories.ts'
+import { tagHistoryContract } from './metadata-tag-history.ts'
 import { tagsContract } from './metadata-tags.ts'
 import { transactionsContract } from './metadata-transactions.ts'
 import { uploadsContract } from './metadata-uploads.ts'
@@ -30,6 +31,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('manifests', () => manifestsContract(open))
     describe('manifest entries', () => manifestEntriesContract(open))
     describe('tags', () => tagsContract(open))
+    describe('tag history', () => tagHistoryContract(open))
     describe('marks', () => marksContract(open))
     describe('blobs', () => blobLinksContract(open))
     describe('uploads', () => uploadsContract(open))

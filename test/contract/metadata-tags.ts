@@ -1,7 +1,7 @@
 // The contract of tags.
 import { expect, test } from 'bun:test'
 import { outcomeOf } from '../support/basics/outcomes.ts'
-import { addManifest, openShelf, tagged } from '../support/stores/metadata-rows.ts'
+import { addManifest, openShelf, tagChange, tagged } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 export function tagsContract(open: OpenMetadataStore): void {
@@ -27,7 +27,7 @@ export function tagsContract(open: OpenMetadataStore): void {
     const move = async () => {
       for (let turn = 0; turn < 100; turn += 1) {
         const id = manifests[turn % 2]?.id ?? 0
-        await metadata.transaction((tables) => tables.tags.point(repository, tagged('latest'), id))
+        await metadata.transaction((tables) => tables.tags.point(repository, tagged('latest'), id, tagChange))
       }
       isMoving = false
     }
@@ -65,20 +65,20 @@ export function tagsContract(open: OpenMetadataStore): void {
     await addManifest(shelf, 'two', { tag: 'd' })
     const list = (of: typeof repository) => metadata.tags.list(of, undefined, undefined)
 
-    expect(await metadata.tags.remove(other.scope, tagged('a'))).toBe(false)
+    expect(await metadata.tags.remove(other.scope, tagged('a'), tagChange)).toBe(false)
     expect(await list(other.repository)).toEqual([])
-    expect(await metadata.tags.remove(scope, tagged('a'))).toBe(true)
-    expect(await metadata.tags.remove(scope, tagged('a'))).toBe(false)
+    expect(await metadata.tags.remove(scope, tagged('a'), tagChange)).toBe(true)
+    expect(await metadata.tags.remove(scope, tagged('a'), tagChange)).toBe(false)
     expect(await metadata.manifests.find(scope, { tag: tagged('a') })).toBeUndefined()
     expect(await metadata.manifests.find(scope, { digest })).toBeDefined()
     expect(await list(repository)).toEqual(['b', 'c', 'd'].map(tagged))
-    await metadata.transaction((tables) => tables.tags.removeAllOf(repository, id))
+    await metadata.transaction((tables) => tables.tags.removeAllOf(repository, id, tagChange))
     expect(await list(repository)).toEqual([tagged('d')])
   })
 
   test('cannot point to a manifest that is not there', async () => {
     const { metadata, repository } = await openShelf(await open())
 
-    expect(await outcomeOf(metadata.tags.point(repository, tagged('latest'), 999_999))).toBe('refused')
+    expect(await outcomeOf(metadata.tags.point(repository, tagged('latest'), 999_999, tagChange))).toBe('refused')
   })
 }

@@ -1,6 +1,6 @@
 // The contract of transactions: all or nothing, unseen until the end, one after the other.
 import { expect, test } from 'bun:test'
-import { addManifest, openShelf, saveManifest, tagged } from '../support/stores/metadata-rows.ts'
+import { addManifest, openShelf, saveManifest, tagChange, tagged } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 class ChangedOurMind extends Error {}
@@ -45,7 +45,7 @@ export function transactionsContract(open: OpenMetadataStore): void {
       }),
       shelf.metadata.transaction(async (tables) => {
         await saveManifest(tables, shelf, 'one', { tag: 'latest' })
-        await tables.tags.point(shelf.repository, tagged('broken'), 999_999)
+        await tables.tags.point(shelf.repository, tagged('broken'), 999_999, tagChange)
       }),
       addManifest(shelf, 'two', { tag: 'two' }),
     ])
@@ -65,7 +65,7 @@ export function transactionsContract(open: OpenMetadataStore): void {
 
     const during = await metadata.transaction(async (tables) => {
       await saveManifest(tables, shelf, 'number two', { tag: 'latest' })
-      await tables.tags.point(repository, tagged('another'), (await saveManifest(tables, shelf, 'three')).id)
+      await tables.tags.point(repository, tagged('another'), (await saveManifest(tables, shelf, 'three')).id, tagChange)
       return look()
     })
 

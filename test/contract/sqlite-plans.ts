@@ -36,6 +36,11 @@ const stepsToManyRows: Readonly<Record<string, string>> = {
   'repositories: account_id name>': 'repositories.list',
   'repositories: account_id name> name<': 'repositories.list',
   'repositories: account_id>': 'garbage.removeEmptyRepositories',
+  'tag_history_by_age: moved_at> moved_at<': 'tagHistory.removeSuperseded',
+  'tag_history_of_tag: account_id repository_id': 'garbage.removeEmptyRepositories',
+  'tag_history_of_tag: account_id repository_id tag moved_at<':
+    'tagHistory.findLastUntil tagHistory.list tagHistory.removeSuperseded',
+  'tag_history_of_tag: account_id repository_id tag moved_at>': 'tagHistory.findFirstAfter',
   'tags: account_id repository_id': 'garbage.removeEmptyRepositories',
   'tags: account_id repository_id name>': 'tags.list',
   'tags_of_manifest: account_id manifest_id': 'manifests.remove manifests.save tags.removeAllOf',

@@ -7,6 +7,7 @@ import { damagedBlobs } from './migrations/0005-damaged-blobs.ts'
 import { openUploads } from './migrations/0006-open-uploads.ts'
 import { closingUploads } from './migrations/0007-closing-uploads.ts'
 import { inlineBlobs } from './migrations/0008-inline-blobs.ts'
+import { tagHistory } from './migrations/0009-tag-history.ts'
 
 interface Migration {
   readonly version: number
@@ -29,6 +30,7 @@ const migrations: readonly Migration[] = [
   { version: 6, sql: openUploads, oldestCode: 3 },
   { version: 7, sql: closingUploads, oldestCode: 3 },
   { version: 8, sql: inlineBlobs, oldestCode: 3 },
+  { version: 9, sql: tagHistory, oldestCode: 3 },
 ]
 
 const newestKnown = migrations.length

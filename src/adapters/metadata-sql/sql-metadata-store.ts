@@ -14,6 +14,7 @@ import { SqlManifests } from './tables/manifests.ts'
 import { SqlMarks } from './tables/marks.ts'
 import { SqlRepositories } from './tables/repositories.ts'
 import { SqlSigningKeys } from './tables/signing-keys.ts'
+import { SqlTagHistory } from './tables/tag-history.ts'
 import { SqlTags } from './tables/tags.ts'
 import { SqlUploads } from './tables/uploads.ts'
 import { SqlUsers } from './tables/users.ts'
@@ -26,6 +27,7 @@ class SqlTables implements Tables {
   readonly repositories: SqlRepositories
   readonly manifests: SqlManifests
   readonly tags: SqlTags
+  readonly tagHistory: SqlTagHistory
   readonly blobs: SqlBlobs
   readonly uploads: SqlUploads
   readonly garbage: SqlGarbage
@@ -38,6 +40,7 @@ class SqlTables implements Tables {
     this.repositories = new SqlRepositories(queries)
     this.manifests = new SqlManifests(queries)
     this.tags = new SqlTags(queries)
+    this.tagHistory = new SqlTagHistory(queries)
     this.blobs = new SqlBlobs(queries, inlineBytes)
     this.uploads = new SqlUploads(queries)
     this.garbage = new SqlGarbage(queries)

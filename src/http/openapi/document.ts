@@ -20,6 +20,7 @@ const rootServer = { url: '/', description: 'The registry interface at the root,
 const servers: Readonly<Record<Group, readonly unknown[]>> = {
   start: [{ url: '/' }],
   service: [apiServer],
+  images: [apiServer],
   registry: [apiServer, rootServer],
   identity: [{ url: identityPrefix, description: 'The embedded identity service.' }],
   probes: [{ url: '/' }],
@@ -28,6 +29,7 @@ const servers: Readonly<Record<Group, readonly unknown[]>> = {
 const groupMeanings: Readonly<Record<Group, string>> = {
   start: 'The page at the address of the server.',
   service: 'The administrative part: enable, disable, statistics.',
+  images: 'Images: tags and their history.',
   registry: 'The OCI registry interface.',
   identity: 'The embedded identity service.',
   probes: 'Probes for monitoring and load balancers.',

@@ -12,6 +12,7 @@ export type Schema = TSchema
 export const text = Type.String()
 export const wholeNumber = Type.Integer({ minimum: 0 })
 export const reference = Type.String({ format: 'uri-reference' })
+export const dateTime = Type.String({ format: 'date-time' })
 export const uuid = Type.String({ format: 'uuid' })
 export const manyTexts = Type.Array(Type.String())
 

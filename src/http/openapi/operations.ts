@@ -1,13 +1,13 @@
 import { type Refusal, refusalWords } from '../../oci/errors.ts'
 import { errorTable } from '../error-body.ts'
-import { apiPrefix, identityPrefix } from '../mounts.ts'
+import { apiPrefix, identityPrefix, repositoriesPath } from '../mounts.ts'
 import type { Content, DocumentedAnswer, DocumentedRoute, Route } from '../route.ts'
 import { type HeaderName, type HeaderUse, headers } from './headers.ts'
 import { type ParameterName, parameters } from './parameters.ts'
 import { type SchemaName, schemaRef } from './schemas.ts'
 
 /** The group that an operation is listed in. It decides the servers of its path and the form of its errors. */
-export type Group = 'start' | 'service' | 'registry' | 'identity' | 'probes'
+export type Group = 'start' | 'service' | 'images' | 'registry' | 'identity' | 'probes'
 
 /** A route as the document shows it. */
 export interface Operation {
@@ -22,7 +22,10 @@ const namesOfSpec: Readonly<Record<string, string>> = { name: 'image', reference
 export function toOperation(route: DocumentedRoute, isRegistry: boolean): Operation {
   const pattern = route.pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => `{${namesOfSpec[name] ?? name}}`)
   if (isRegistry) return { group: 'registry', path: `/v2${pattern}`, route }
-  if (pattern.startsWith(apiPrefix)) return { group: 'service', path: pattern.slice(apiPrefix.length), route }
+  if (pattern.startsWith(apiPrefix)) {
+    const group = pattern.startsWith(repositoriesPath) ? 'images' : 'service'
+    return { group, path: pattern.slice(apiPrefix.length), route }
+  }
   if (pattern.startsWith(identityPrefix))
     return { group: 'identity', path: pattern.slice(identityPrefix.length), route }
   return { group: pattern === '/' ? 'start' : 'probes', path: pattern, route }
@@ -91,7 +94,8 @@ function refusalsOf({ group, path, route }: Operation): ReadonlySet<Refusal> {
   if (access !== 'anyone' && !isRead) all.push('cross-site-request')
   if (hasRight) all.push('denied')
   if (hasRight && !isRead) all.push('read-only')
-  if (hasRight && group === 'registry') all.push('scope-insufficient', 'account-disabled')
+  if (hasRight && group === 'registry') all.push('scope-insufficient')
+  if (access === 'enabled account' || access === 'repository') all.push('account-disabled')
   if (access === 'repository') all.push(isRead ? 'name-unknown' : 'name-invalid')
   if (requestBody !== undefined) all.push('content-encoding-unsupported', 'body-incomplete', 'body-too-slow')
   return new Set(all)

@@ -3,6 +3,7 @@ import { dockerManifest, ociIndex, ociManifest } from '../../oci/media-types.ts'
 import { errorTable } from '../error-body.ts'
 import { anyDigest } from './formats.ts'
 import { identitySchemas } from './identity-schemas.ts'
+import { imageSchemas } from './image-schemas.ts'
 
 // spec.md does not say which fields are mandatory. Here, the fields that every answer has are mandatory.
 const ErrorMessage = Type.Object({ msg: Type.String() }, { description: 'An error message for people.' })
@@ -137,6 +138,7 @@ export const schemas = {
   ReferrerResponse,
   ReferrerManifest,
   OciError,
+  ...imageSchemas,
   ...identitySchemas,
   ServerDescription,
   HealthResponse,

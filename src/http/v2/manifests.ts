@@ -134,7 +134,13 @@ async function putImageTagManifest(exchange: RepositoryExchange): Promise<Answer
   const mediaType = onlyContentType(request.headers.get('content-type') ?? '')
   const max = app.settings.manifestBytesMax
   const bytes = await readAtMost(exchange, max, () => new RegistryRefusal('manifest-too-large', { max }))
-  const pushed = await pushManifest(app, repositoryKey, { reference, tags, mediaType, bytes })
+  const pushed = await pushManifest(app, repositoryKey, {
+    actor: exchange.principal,
+    reference,
+    tags,
+    mediaType,
+    bytes,
+  })
 
   const headers: Record<string, string> = {
     location: manifestLocation(mount, repositoryKey.repository, pushed.digest),
@@ -152,9 +158,9 @@ function onlyContentType(header: string): string {
   return withoutParameters(header)
 }
 
-async function deleteManifestOrTag({ app, repositoryKey, path }: RepositoryExchange): Promise<Answer> {
+async function deleteManifestOrTag({ app, principal, repositoryKey, path }: RepositoryExchange): Promise<Answer> {
   const reference = parseReference(path['reference'] ?? '')
-  if ('tag' in reference) await deleteTag(app, repositoryKey, reference.tag)
-  else await deleteManifest(app, repositoryKey, reference.digest)
+  if ('tag' in reference) await deleteTag(app, repositoryKey, reference.tag, principal)
+  else await deleteManifest(app, repositoryKey, reference.digest, principal)
   return { status: 202, headers: {} }
 }

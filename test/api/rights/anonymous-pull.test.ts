@@ -31,7 +31,8 @@ const body401 =
   '{"errors":[{"code":"UNAUTHORIZED","message":"authentication required","detail":{}}],"msg":"authentication required"}'
 
 const guarded = operations.filter(({ route }) => route.access !== 'anyone')
-const isOpen = ({ route }: Operation) => route.access === 'repository' && route.right === 'pull'
+// What manages images names their users, so it is for known callers only.
+const isOpen = ({ route, mount }: Operation) => mount !== '' && route.access === 'repository' && route.right === 'pull'
 const pulls = guarded.filter(isOpen)
 const others = guarded.filter((operation) => !isOpen(operation))
 const named = (table: readonly Operation[]) => table.map((operation) => [operation.title, operation] as const)

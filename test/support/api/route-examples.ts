@@ -56,6 +56,7 @@ const json = (body: unknown): Question => ({
 const lastBytes = 'the last bytes'
 const onUpload = ({ uploadId }: Stock) => ({ id: uploadId })
 const onReference = ({ reference = 'v1' }: Stock) => ({ reference })
+const onTag = ({ reference = 'v1' }: Stock) => ({ tag: reference })
 const scopeOf = ({ repository }: Stock) => `scope=repository:${repository}:pull`
 const onUser = ({ user }: Stock) => ({ user })
 const freshImage = imageOf({ annotations: { fresh: 'yes' } })
@@ -118,6 +119,9 @@ const serviceExamples: Readonly<Record<string, Example>> = {
   enableService: { status: 200 },
   disableService: { status: 200 },
   getStats: { status: 200 },
+  getTag: { status: 200, values: onTag },
+  getTagHistory: { status: 200, values: onTag },
+  restoreTag: { status: 200, values: onTag, question: ({ imageDigest }) => json({ digest: imageDigest }) },
 }
 
 export function exampleOf({ operationId }: Route): Example {

@@ -8,6 +8,7 @@ import type { NewManifest } from '../../../src/ports/manifests.ts'
 import type { MetadataStore, Tables } from '../../../src/ports/metadata-store.ts'
 import type { RepositoryKey, RepositoryRow } from '../../../src/ports/repositories.ts'
 import type { RowId } from '../../../src/ports/row-id.ts'
+import type { TagChange } from '../../../src/ports/tags.ts'
 import type { UploadId, UploadOwner } from '../../../src/ports/uploads.ts'
 import { digestOf } from '../basics/generated-bytes.ts'
 import { freshKey } from './stored-objects.ts'
@@ -24,7 +25,15 @@ export interface Shelf {
 export const hourMs = 3_600_000
 
 function agesOf(ms: number): GarbageAges {
-  return { leaseMs: ms, quarantineMs: ms, uploadIdleMs: ms, uploadMaxMs: ms, uploadDoneMs: ms, holdMs: 0 }
+  return {
+    leaseMs: ms,
+    quarantineMs: ms,
+    uploadIdleMs: ms,
+    uploadMaxMs: ms,
+    uploadDoneMs: ms,
+    tagHistoryMs: ms,
+    holdMs: 0,
+  }
 }
 
 /** Everything that may be collected at all is old enough. */
@@ -32,6 +41,9 @@ export const noAges = agesOf(0)
 
 /** Nothing that a test has made is old enough. */
 export const longAges = agesOf(hourMs)
+
+/** Who moves tags in tests that do not care. */
+export const tagChange: TagChange = { actor: { subject: 'tester' }, cause: 'push' }
 
 export function named(text: string): RepositoryName {
   return text as RepositoryName
@@ -136,7 +148,7 @@ export async function saveManifest(
     })),
   ])
   await manifests.fillEntries(repository, manifest.digest, id)
-  if (tag !== undefined) await tags.point(repository, tagged(tag), id)
+  if (tag !== undefined) await tags.point(repository, tagged(tag), id, tagChange)
   return { id, digest: manifest.digest, isNew }
 }
 

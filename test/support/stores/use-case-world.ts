@@ -24,7 +24,7 @@ import { UploadWriters } from '../../../src/registry/upload-writers.ts'
 import { uploadAtOnce } from '../../../src/registry/uploads.ts'
 import { digestOf } from '../basics/generated-bytes.ts'
 import { manifestOfBlobs } from '../clients/registry-client.ts'
-import { hourMs, named, tagged } from './metadata-rows.ts'
+import { hourMs, named, tagChange, tagged } from './metadata-rows.ts'
 import { damageMetadata } from './store-damage.ts'
 import { readAll } from './stored-objects.ts'
 
@@ -35,6 +35,7 @@ export const ages: GarbageAges = {
   uploadIdleMs: hourMs,
   uploadMaxMs: 24 * hourMs,
   uploadDoneMs: hourMs,
+  tagHistoryMs: hourMs,
   holdMs: 0,
 }
 
@@ -112,7 +113,8 @@ export async function push(
   const encode = (text: string) => new TextEncoder().encode(text)
   const bytes = manifestOfBlobs(encode('{}'), layers.map(encode), tag)
   const mediaType = 'application/vnd.oci.image.manifest.v1+json'
-  return (await pushManifest(world, scope, { reference: { tag: tagged(tag) }, tags: [], mediaType, bytes })).digest
+  const pushed = { ...tagChange, reference: { tag: tagged(tag) }, tags: [], mediaType, bytes }
+  return (await pushManifest(world, scope, pushed)).digest
 }
 
 export function collect(world: Pick<World, 'metadata' | 'blobs'>, more: Partial<GarbageAges> = {}) {

@@ -11,7 +11,7 @@ import { appendToUpload, describeUpload, finishUpload, startUpload } from '../..
 import { digestOf } from '../../support/basics/generated-bytes.ts'
 import { errorOf } from '../../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
-import { noAges, tagged } from '../../support/stores/metadata-rows.ts'
+import { noAges, tagChange, tagged } from '../../support/stores/metadata-rows.ts'
 import { freshKey } from '../../support/stores/stored-objects.ts'
 import {
   bodyOf,
@@ -62,8 +62,8 @@ test('every change is refused, also by a use case that is called directly, and r
     mount: () => mountBlob(world, principalWith('pull', 'push'), other, layer, undefined),
     'open the account': () => openAccount(world, 'acme', 'change'),
     other: () => changeUnlessReadOnly(world, async () => 'done'),
-    'delete tag': () => deleteTag(world, scope, tagged('v1')),
-    'delete manifest': () => deleteManifest(world, scope, digest),
+    'delete tag': () => deleteTag(world, scope, tagged('v1'), tagChange.actor),
+    'delete manifest': () => deleteManifest(world, scope, digest, tagChange.actor),
     'delete blob': () => deleteBlob(world, scope, layer),
   }
   for (const [name, change] of Object.entries(changes))
@@ -111,7 +111,7 @@ test('the collector removes nothing', async () => {
   const before = await forecastGarbage(world, noAges)
   expect(before).toMatchObject({ blobs: 1, uploads: 1, trashed: 1 })
 
-  const nothing = { uploads: 0, blobs: 0, bytes: 0, repositories: 0, purged: 0 }
+  const nothing = { uploads: 0, blobs: 0, bytes: 0, tagMoves: 0, repositories: 0, purged: 0 }
   expect([await collect(world, noAges), await sweepOrphans(world, 0)]).toEqual([nothing, 0])
   expect(await forecastGarbage(world, noAges)).toEqual(before)
   expect(await pull(world, scope, digest)).toBe('garbage')

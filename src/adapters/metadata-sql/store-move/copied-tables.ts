@@ -71,8 +71,23 @@ export const copiedTables: readonly CopiedTable[] = [
   },
   {
     name: 'tags',
-    columns: ['account_id', 'repository_id', 'name', 'manifest_id', 'version', 'updated_at'],
+    columns: [
+      'account_id',
+      'repository_id',
+      'name',
+      'manifest_id',
+      'version',
+      'updated_at',
+      'previous_manifest_id',
+      'updated_by',
+    ],
     key: ['account_id', 'repository_id', 'name'],
+  },
+  {
+    name: 'tag_history',
+    columns: ['id', 'account_id', 'repository_id', 'tag', 'from_digest', 'to_digest', 'moved_at', 'moved_by', 'cause'],
+    key: ['id'],
+    isNumbered: true,
   },
   {
     name: 'users',

@@ -117,7 +117,8 @@ ORDER BY account_id, id LIMIT ${repositoriesAtOnce}`
 
 const holdsNothing = `r.id IN (SELECT CAST(each.value AS {number}) FROM {each text $1}) AND r.manifest_count = 0
   AND NOT EXISTS (SELECT 1 FROM blob_links l WHERE l.account_id = r.account_id AND l.repository_id = r.id)
-  AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.account_id = r.account_id AND u.repository_id = r.id)`
+  AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.account_id = r.account_id AND u.repository_id = r.id)
+  AND NOT EXISTS (SELECT 1 FROM tag_history h WHERE h.account_id = r.account_id AND h.repository_id = r.id)`
 
 /** Skips repositories that a push has locked. */
 export const lockEmptyRepositories = `

@@ -1,11 +1,36 @@
 import type { Tag } from '../../../oci/names.ts'
 import type { RepositoryKey, RepositoryRow } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
-import type { Tags } from '../../../ports/tags.ts'
+import type { TagChange, Tags } from '../../../ports/tags.ts'
 import type { Queryable } from '../database.ts'
 
 /** More rows than any table has. */
 const noLimit = Number.MAX_SAFE_INTEGER
+
+// An upsert can return only stored values, so the tag keeps its previous manifest.
+const pointTag = `
+INSERT INTO tags (account_id, repository_id, name, manifest_id, updated_at, updated_by) VALUES ($1, $2, $3, $4, {now}, $5)
+ON CONFLICT (account_id, repository_id, name) DO UPDATE
+SET manifest_id = excluded.manifest_id, previous_manifest_id = tags.manifest_id, version = tags.version + 1,
+  updated_at = excluded.updated_at, updated_by = excluded.updated_by
+RETURNING previous_manifest_id`
+
+// While the transaction holds the row of the tag, no other one can remove the previous manifest.
+const recordMove = `
+INSERT INTO tag_history (account_id, repository_id, tag, from_digest, to_digest, moved_at, moved_by, cause)
+VALUES ($1, $2, $3, (SELECT digest FROM manifests WHERE account_id = $1 AND id = $4),
+  (SELECT digest FROM manifests WHERE account_id = $1 AND id = $5), {now}, $6, $7)`
+
+const recordRemovals = `
+INSERT INTO tag_history (account_id, repository_id, tag, from_digest, moved_at, moved_by, cause)
+SELECT $1, $2, each.value, (SELECT digest FROM manifests WHERE account_id = $1 AND id = $4), {now}, $5, $6
+FROM {each text $3}`
+
+interface RemovedRow {
+  readonly name: string
+  readonly repository_id: number
+  readonly manifest_id: number
+}
 
 export class SqlTags implements Tags {
   readonly #queries: Queryable
@@ -22,28 +47,41 @@ export class SqlTags implements Tags {
     return rows.map((row) => row.name as Tag)
   }
 
-  async point(repository: RepositoryRow, tag: Tag, manifestId: RowId): Promise<void> {
-    await this.#queries.run(
-      `INSERT INTO tags (account_id, repository_id, name, manifest_id, updated_at) VALUES ($1, $2, $3, $4, {now})
-       ON CONFLICT (account_id, repository_id, name) DO UPDATE
-       SET manifest_id = excluded.manifest_id, version = tags.version + 1, updated_at = excluded.updated_at`,
-      [repository.accountId, repository.id, tag, manifestId],
-    )
+  async point(repository: RepositoryRow, tag: Tag, manifestId: RowId, change: TagChange): Promise<void> {
+    const { accountId, id: repositoryId } = repository
+    const values = [accountId, repositoryId, tag, manifestId, change.actor.subject]
+    const [row] = await this.#queries.returning<{ previous_manifest_id: number | null }>(pointTag, values)
+    const previous = row?.previous_manifest_id ?? null
+    if (previous === manifestId) return
+    const { actor, cause } = change
+    await this.#queries.run(recordMove, [accountId, repositoryId, tag, previous, manifestId, actor.subject, cause])
   }
 
-  async remove({ accountId, repository }: RepositoryKey, tag: Tag): Promise<boolean> {
-    const removed = await this.#queries.run(
+  async remove({ accountId, repository }: RepositoryKey, tag: Tag, change: TagChange): Promise<boolean> {
+    const removed = await this.#queries.returning<RemovedRow>(
       `DELETE FROM tags WHERE account_id = $1 AND name = $3
-       AND repository_id = (SELECT id FROM repositories WHERE account_id = $1 AND name = $2)`,
+       AND repository_id = (SELECT id FROM repositories WHERE account_id = $1 AND name = $2)
+       RETURNING name, repository_id, manifest_id`,
       [accountId, repository, tag],
     )
-    return removed > 0
+    await this.#recordRemoval(accountId, removed, change)
+    return removed.length > 0
   }
 
-  async removeAllOf(repository: RepositoryRow, manifestId: RowId): Promise<void> {
-    await this.#queries.run('DELETE FROM tags WHERE account_id = $1 AND manifest_id = $2', [
-      repository.accountId,
-      manifestId,
-    ])
+  async removeAllOf(repository: RepositoryRow, manifestId: RowId, change: TagChange): Promise<void> {
+    const removed = await this.#queries.returning<RemovedRow>(
+      'DELETE FROM tags WHERE account_id = $1 AND manifest_id = $2 RETURNING name, repository_id, manifest_id',
+      [repository.accountId, manifestId],
+    )
+    await this.#recordRemoval(repository.accountId, removed, change)
+  }
+
+  /** All removed tags had the same manifest. */
+  async #recordRemoval(accountId: RowId, removed: readonly RemovedRow[], { actor, cause }: TagChange): Promise<void> {
+    const [first] = removed
+    if (first === undefined) return
+    const names = JSON.stringify(removed.map(({ name }) => name))
+    const values = [accountId, first.repository_id, names, first.manifest_id, actor.subject, cause]
+    await this.#queries.run(recordRemovals, values)
   }
 }
