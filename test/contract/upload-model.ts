@@ -177,6 +177,12 @@ export class UploadWalk {
     const { uploads, garbage } = this.#metadata
     for (const session of this.#sessions) {
       const { upload, done, hasTurn, closing, isGone, shelf } = session
+      if (isGone || done !== undefined) {
+        // What has ended can be neither claimed nor removed.
+        expect(await uploads.claimTurn(shelf.owner, upload.id, hourMs)).toBeUndefined()
+        expect(await this.#metadata.transaction((tables) => tables.uploads.remove(shelf.owner, upload.id))).toBe(false)
+        expect(await this.#metadata.transaction((tables) => tables.uploads.removeAny(upload.id))).toBe(false)
+      }
       for (const { owner } of this.#shelves) {
         const open: UploadState = { open: upload, closing: hasTurn ? closing : undefined }
         const expected = isGone || owner !== shelf.owner ? undefined : done === undefined ? open : { done }

@@ -106,12 +106,23 @@ describe('what the list of tags shows', () => {
   })
 
   test('is all of it when n is absent, however long', async () => {
-    const own = await startApi({ BERTH_LIMITS__PAGE_MAX: '2', BERTH_LIMITS__PAGE_DEFAULT: '1' })
-    for (const tag of tags) await pushApiImage(own, 'app', tag)
-    const [all, page] = [await own.ask('GET', '/v2/app/tags/list'), await own.ask('GET', '/v2/app/tags/list?n=9')]
+    const limits = { BERTH_LIMITS__PAGE_MAX: '2', BERTH_LIMITS__PAGE_DEFAULT: '1', BERTH_LIMITS__TAGS_PER_PUSH: '64' }
+    const own = await startApi(limits)
+    const { bytes, digest, mediaType } = await pushApiImage(own, 'app', 't1000')
+    // More than two of the pages of 500 tags that the server reads and sends one after the other.
+    const many = Array.from({ length: 1_010 }, (_, number) => `t${1_000 + number}`)
+    for (let at = 0; at < many.length; at += 64) {
+      const query = many.slice(at, at + 64).map((tag) => `tag=${tag}`)
+      const path = `/v2/app/manifests/${digest}?${query.join('&')}`
+      await own.ask('PUT', path, { body: bytes, headers: { 'content-type': mediaType } })
+    }
+    const lists = ['', '?last=t1499', '?last=t1508'].map((query) => own.ask('GET', `/v2/app/tags/list${query}`))
+    const [all, second, third] = await Promise.all(lists)
+    const page = await own.ask('GET', '/v2/app/tags/list?n=9')
     await own.stop()
 
-    expect([tagsOf(all), all.headers.get('link')]).toEqual([tags, null])
-    expect(page.headers.get('link')).toBe('</v2/app/tags/list?n=2&last=A>; rel="next"')
+    expect([all && tagsOf(all), all?.headers.get('link')]).toEqual([many, null])
+    expect([second && tagsOf(second), third && tagsOf(third)]).toEqual([many.slice(500), many.slice(509)])
+    expect(page.headers.get('link')).toBe('</v2/app/tags/list?n=2&last=t1001>; rel="next"')
   })
 })

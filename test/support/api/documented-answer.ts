@@ -17,6 +17,7 @@ const usual = new Set([
   'content-type',
   'date',
   'docker-distribution-api-version',
+  'transfer-encoding',
   'x-content-type-options',
   'x-request-id',
 ])

@@ -52,6 +52,8 @@ describe('a byte budget', () => {
     const later = wait('later', 'd', 10)
     expect(budget.tryReserve('e', 10, kept)).toBeUndefined()
     expect(budget.tryReserve('e', 5, kept)).toBeDefined()
+    await new Promise(setImmediate)
+    expect(served).toEqual([])
 
     a?.release()
     a?.release()
