@@ -1,7 +1,9 @@
 // Runs every statement many times through the adapter, with keys drawn from the rows, and measures the times.
+
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { SqliteDatabase } from '../../src/adapters/metadata-sql/sqlite-database.ts'
+import type { Awaitable } from '../../src/ports/awaitable.ts'
 import type { Tables } from '../../src/ports/metadata-store.ts'
 import { databaseOf, openDatabase } from './generate.ts'
 import type { Probe } from './probe.ts'
@@ -67,7 +69,7 @@ export async function openCourse(
   const store = await SqlMetadataStore.open(database)
   const coverage = new Coverage()
   const ask = (probe: Probe, tables: Tables, watched: (taken: readonly Taken[]) => void) => {
-    const watch = async (work: () => Promise<unknown>) => {
+    const watch = async (work: () => Awaitable<unknown>) => {
       watched(await watchStatements(work))
     }
     return probe.act({ tables: coverage.of(tables), key: world.draw(), world, watch })

@@ -1,9 +1,10 @@
 // A probe calls statements of the metadata store through the adapter, as a server does.
+import type { Awaitable } from '../../src/ports/awaitable.ts'
 import type { Tables } from '../../src/ports/metadata-store.ts'
 import type { Key, World } from './sample.ts'
 
 /** Measures the statements of `work`. Statements before and after it are not counted. */
-export type Watch = (work: () => Promise<unknown>) => Promise<void>
+export type Watch = (work: () => Awaitable<unknown>) => Promise<void>
 
 export interface Asked {
   readonly tables: Tables

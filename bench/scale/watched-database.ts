@@ -1,6 +1,8 @@
 // A database that measures the time of each statement while it is watched, and marks these statements in the server's
 // log.
+
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
+import type { Awaitable } from '../../src/ports/awaitable.ts'
 import { hookDatabase } from '../../test/support/stores/hooked-database.ts'
 
 export interface Taken {
@@ -20,7 +22,7 @@ export function watchDatabase(inner: Database) {
     list.push({ sql, micros: (performance.now() - startedAt) * 1000 })
     return answer
   })
-  const watch = async (work: () => Promise<unknown>): Promise<Taken[]> => {
+  const watch = async (work: () => Awaitable<unknown>): Promise<Taken[]> => {
     const list: Taken[] = []
     taken = list
     try {

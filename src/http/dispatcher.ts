@@ -1,6 +1,8 @@
+import { andThen } from '../lib/and-then.ts'
 import type { Log } from '../lib/log.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import { isRepositoryName, parseRepositoryName, type RepositoryName } from '../oci/names.ts'
+import type { Awaitable } from '../ports/awaitable.ts'
 import type { Principal } from '../ports/identity.ts'
 import { checkAllowed } from '../registry/access.ts'
 import { openAccount } from '../registry/accounts.ts'
@@ -40,57 +42,65 @@ export class Dispatcher {
     this.#needs = needs
   }
 
-  async dispatch(context: RequestContext): Promise<Answer> {
-    const { app, authenticator } = this.#needs
+  /** The answer is there at once if everything that it needs is in memory. */
+  dispatch(context: RequestContext): Awaitable<Answer> {
+    const { app } = this.#needs
     const { request } = context
     // First, because the area decides the form of an error about the target itself.
     const raw = splitTarget(request.url)
     context.area = areaOf(raw.path, app.http.hasRootMount)
-    context.target = findTarget(request, raw, context.area) ?? (await this.#refusePath(raw, context))
+    const target = findTarget(request, raw, context.area)
+    if (target === undefined) return this.#refusePath(raw, context)
+    context.target = target
     checkHost(request.headers.get('host'))
     const matched = this.#findRoute(context)
-    if (matched instanceof RegistryRefusal) {
-      // An anonymous caller must not learn which paths exist.
-      if (context.area.kind === 'registry') refuseAnonymous(await this.#identify(context))
-      throw matched
-    }
+    if (matched instanceof RegistryRefusal) return this.#refuseRoute(matched, context)
     context.matched = matched
     const exchange = this.#openExchange(context, matched)
     const { route } = matched
     if (route.access === 'anyone') return route.handle(exchange)
+    return andThen(this.#findCaller(context), (principal) => this.#dispatchKnown(route, exchange, principal, context))
+  }
 
-    const principal =
-      authenticator.findCached(request.headers, () => context.presented) ?? (await this.#identify(context))
+  #dispatchKnown(
+    route: RouteOf<'known caller' | 'enabled account' | 'repository'>,
+    exchange: Exchange,
+    principal: Principal,
+    context: RequestContext,
+  ): Awaitable<Answer> {
     context.principal = principal
     // A scoped token is valid for the registry interface only.
     if (principal.kind === 'scoped' && context.area.kind === 'service') throw new RegistryRefusal('credentials-invalid')
     if (route.access === 'known caller') {
       refuseAnonymous(principal)
       if (route.right !== undefined) checkAllowed(principal, route.right)
-      const answer = async () => route.handle({ ...exchange, principal })
-      return route.right !== undefined && isChange(request) ? changeUnlessReadOnly(app, answer) : answer()
+      const answer = () => route.handle({ ...exchange, principal })
+      if (route.right === undefined || !isChange(exchange.request)) return answer()
+      return changeUnlessReadOnly(exchange.app, async () => answer())
     }
     return this.#dispatchRegistry(route, exchange, principal, context.area)
   }
 
   /** The routes that need an enabled account. Most of them also need a repository that the caller has a right to. */
-  async #dispatchRegistry(
+  #dispatchRegistry(
     route: RouteOf<'enabled account' | 'repository'>,
     exchange: Exchange,
     principal: Principal,
     area: Area,
-  ): Promise<Answer> {
+  ): Awaitable<Answer> {
     const { request, path } = exchange
     // Anonymous callers may pull, but must not learn who pushed what.
     if (area.kind === 'service') refuseAnonymous(principal)
     const repository = route.access === 'repository' ? parseNameFor(request, path['name'] ?? '', principal) : undefined
     checkAllowed(principal, route.right, repository)
-    const account = await openAccount(this.#needs.app, principal.account, isChange(request) ? 'change' : 'read')
     const mount = area.kind === 'registry' ? area.mount : apiMount
-    if (route.access === 'enabled account') return route.handle({ ...exchange, principal, account, mount })
-    if (repository === undefined) throw new RegistryRefusal('name-invalid')
-    const repositoryKey = { accountId: account.id, repository }
-    return route.handle({ ...exchange, principal, account, mount, repository, repositoryKey })
+    const opening = openAccount(this.#needs.app, principal.account, isChange(request) ? 'change' : 'read')
+    return andThen(opening, (account) => {
+      if (route.access === 'enabled account') return route.handle({ ...exchange, principal, account, mount })
+      if (repository === undefined) throw new RegistryRefusal('name-invalid')
+      const repositoryKey = { accountId: account.id, repository }
+      return route.handle({ ...exchange, principal, account, mount, repository, repositoryKey })
+    })
   }
 
   #openExchange(context: RequestContext, { values }: MatchedRoute): Exchange {
@@ -130,6 +140,17 @@ export class Dispatcher {
       if (error instanceof RegistryRefusal) return error
       throw error
     }
+  }
+
+  /** An anonymous caller must not learn which paths exist. */
+  async #refuseRoute(refusal: RegistryRefusal, context: RequestContext): Promise<never> {
+    if (context.area.kind === 'registry') refuseAnonymous(await this.#identify(context))
+    throw refusal
+  }
+
+  #findCaller(context: RequestContext): Awaitable<Principal> {
+    const cached = this.#needs.authenticator.findCached(context.request.headers, () => context.presented)
+    return cached ?? this.#identify(context)
   }
 
   async #identify(context: RequestContext): Promise<Principal> {

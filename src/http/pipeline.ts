@@ -1,4 +1,6 @@
+import { andThen } from '../lib/and-then.ts'
 import type { Log } from '../lib/log.ts'
+import type { Awaitable } from '../ports/awaitable.ts'
 import { type Answer, toResponse } from './answer.ts'
 import { Authenticator } from './authenticator.ts'
 import { Challenges } from './challenges.ts'
@@ -24,9 +26,6 @@ export interface ServerHooks {
   readonly onLongAnswer?: (request: Request) => void
   readonly connection?: Connection
 }
-
-/** Stands for an answer while its request waits for memory, so that nothing refers to the real one. */
-const placeholder: Answer = { status: 503, headers: {} }
 
 /**
  * Handles every request: lets the dispatcher answer it, turns an error into an answer, reserves the memory of the
@@ -58,20 +57,29 @@ export class Pipeline {
     })
   }
 
-  async handle(request: Request): Promise<Response> {
+  /** Most reads are answered at once, from memory. Then there is no promise, which would cost a tenth of the request. */
+  handle(request: Request): Awaitable<Response> {
     const context = new RequestContext(request)
-    let answer: Answer
+    return andThen(this.#dispatch(context), (answer) => {
+      const memoryBytes = request.method === 'HEAD' ? 0 : bytesInMemory(answer)
+      if (memoryBytes <= smallAnswerBytes) context.memory?.release()
+      else if (!this.#memoryOf(context).keep(memoryBytes)) return this.#respondLater(context, memoryBytes)
+      return this.#respond(answer, context)
+    })
+  }
+
+  #dispatch(context: RequestContext): Awaitable<Answer> {
+    const answerError = (error: unknown) => this.#answerError(error, context)
     try {
-      answer = await this.#dispatcher.dispatch(context)
+      const answer = this.#dispatcher.dispatch(context)
+      return answer instanceof Promise ? answer.catch(answerError) : answer
     } catch (error) {
-      answer = this.#answerError(error, context)
+      return answerError(error)
     }
-    const memoryBytes = request.method === 'HEAD' ? 0 : bytesInMemory(answer)
-    if (memoryBytes <= smallAnswerBytes) context.memory?.release()
-    else if (!this.#memoryOf(context).keep(memoryBytes)) {
-      answer = placeholder
-      answer = await this.#answerAgain(context, memoryBytes)
-    }
+  }
+
+  #respond(answer: Answer, context: RequestContext): Response {
+    const { request } = context
     const response = toResponse(answer, {
       isHead: request.method === 'HEAD',
       requestId: context.id,
@@ -84,7 +92,11 @@ export class Pipeline {
     return response
   }
 
-  /** Waits until memory for the answer is free, and dispatches the request again. */
+  /** Waits until memory for the answer is free, and dispatches the request again. Meanwhile nothing refers to the answer. */
+  async #respondLater(context: RequestContext, memoryBytes: number): Promise<Response> {
+    return this.#respond(await this.#answerAgain(context, memoryBytes), context)
+  }
+
   async #answerAgain(context: RequestContext, memoryBytes: number): Promise<Answer> {
     try {
       await this.#memoryOf(context).wait(memoryBytes)

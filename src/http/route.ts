@@ -1,4 +1,5 @@
 import type { Refusal } from '../oci/errors.ts'
+import type { Awaitable } from '../ports/awaitable.ts'
 import type { Right } from '../ports/identity.ts'
 import type { Answer } from './answer.ts'
 import type { CallerExchange, Exchange, RegistryExchange, RepositoryExchange } from './exchange.ts'
@@ -63,21 +64,21 @@ interface Address {
 
 /** Every route says who may call it. A route without `access` does not compile. */
 type Handling =
-  | { readonly access: 'anyone'; readonly handle: (exchange: Exchange) => Promise<Answer> }
+  | { readonly access: 'anyone'; readonly handle: (exchange: Exchange) => Awaitable<Answer> }
   | {
       readonly access: 'known caller'
       readonly right: Right | undefined
-      readonly handle: (exchange: CallerExchange) => Promise<Answer>
+      readonly handle: (exchange: CallerExchange) => Awaitable<Answer>
     }
   | {
       readonly access: 'enabled account'
       readonly right: Right
-      readonly handle: (exchange: RegistryExchange) => Promise<Answer>
+      readonly handle: (exchange: RegistryExchange) => Awaitable<Answer>
     }
   | {
       readonly access: 'repository'
       readonly right: Right
-      readonly handle: (exchange: RepositoryExchange) => Promise<Answer>
+      readonly handle: (exchange: RepositoryExchange) => Awaitable<Answer>
     }
 
 /** Everything about one operation: its address, who may call it, its handler and its documentation. */

@@ -1,3 +1,4 @@
+import type { Awaitable } from './awaitable.ts'
 import type { RowId } from './row-id.ts'
 
 /** A tenant and its registry. An account that was never used has no row. */
@@ -24,7 +25,7 @@ export interface AccountContent {
 /** The accounts of the registry. */
 export interface Accounts {
   /** May be answered from memory if nothing else can change the row. Otherwise it reads the row. */
-  find(name: string): Promise<Account | undefined>
+  find(name: string): Awaitable<Account | undefined>
 
   /**
    * Inside a transaction. As `find`. `setState` with `disabled`, `suspend` and `Marks.lockExclusively` resolve only

@@ -1,5 +1,6 @@
 import type { Digest } from '../oci/digest.ts'
 import type { RepositoryName } from '../oci/names.ts'
+import type { Awaitable } from './awaitable.ts'
 import type { CompleteObject, StorageKey } from './blob-store.ts'
 import type { RepositoryKey, RepositoryRow } from './repositories.ts'
 import type { RowId } from './row-id.ts'
@@ -46,13 +47,13 @@ export type NewContent = Pick<CompleteObject, 'key' | 'inlineBytes'> & { readonl
  * while it runs, the collector does not remove the link, although no manifest needs the blob yet.
  */
 export interface Blobs {
-  find(repositoryKey: RepositoryKey, digest: Digest): Promise<LinkedBlob | undefined>
+  find(repositoryKey: RepositoryKey, digest: Digest): Awaitable<LinkedBlob | undefined>
 
   /**
    * The bytes of an inline blob. They never change, so an implementation may keep them in memory; the caller must not
    * change them. Undefined if the blob has been removed. The caller has found the blob through a link.
    */
-  findInlineBytes(blob: Pick<LinkedBlob, 'blobId' | 'storageKey'>): Promise<Uint8Array | undefined>
+  findInlineBytes(blob: Pick<LinkedBlob, 'blobId' | 'storageKey'>): Awaitable<Uint8Array | undefined>
 
   /**
    * At most `limit` repositories of the account that link the blob. Empty for a damaged blob. The caller must check the

@@ -1,5 +1,6 @@
 import type { Digest, WellFormedDigest } from '../oci/digest.ts'
 import type { Reference } from '../oci/names.ts'
+import type { Awaitable } from './awaitable.ts'
 import type { RepositoryKey, RepositoryRow } from './repositories.ts'
 import type { RowId } from './row-id.ts'
 
@@ -56,10 +57,10 @@ export interface ReferrerQuery {
 /** The manifests of repositories. The bytes of a manifest never change. */
 export interface Manifests {
   /** One consistent read, by tag or digest: a concurrent push of the tag gives the old manifest or the new one. */
-  find(repositoryKey: RepositoryKey, reference: Reference): Promise<StoredManifest | undefined>
+  find(repositoryKey: RepositoryKey, reference: Reference): Awaitable<StoredManifest | undefined>
 
   /** As `find`, without the bytes. */
-  describe(repositoryKey: RepositoryKey, reference: Reference): Promise<ManifestSummary | undefined>
+  describe(repositoryKey: RepositoryKey, reference: Reference): Awaitable<ManifestSummary | undefined>
 
   /** The manifests of the repository that have this subject, in the order of their digests. */
   listReferrers(repositoryKey: RepositoryKey, query: ReferrerQuery): Promise<ReferrerBatch>

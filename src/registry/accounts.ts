@@ -1,6 +1,8 @@
+import { andThen } from '../lib/and-then.ts'
 import { readAllPages } from '../lib/paging.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { Account, AccountContent } from '../ports/accounts.ts'
+import type { Awaitable } from '../ports/awaitable.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RowId } from '../ports/row-id.ts'
@@ -18,14 +20,16 @@ type ReportNeeds = { readonly metadata: Pick<MetadataStore, 'accounts' | 'users'
  * The account of a registry request. Refuses unless it is open: enabled and, for a change, not read-only. The row is
  * read for every request, so that every server obeys `disableAccount` at once.
  */
-export async function openAccount(
+export function openAccount(
   { metadata, settings }: OpenNeeds,
   name: string,
   intent: 'read' | 'change',
-): Promise<Account> {
-  const existing = await metadata.accounts.find(name)
-  // `ensure` returns the row of another request if that was faster, and it may be disabled.
-  return requireOpen(existing ?? (settings.autoEnable ? await metadata.accounts.ensure(name) : undefined), intent)
+): Awaitable<Account> {
+  return andThen(metadata.accounts.find(name), (existing) => {
+    // `ensure` returns the row of another request if that was faster, and it may be disabled.
+    const account = existing ?? (settings.autoEnable ? metadata.accounts.ensure(name) : undefined)
+    return andThen(account, (found) => requireOpen(found, intent))
+  })
 }
 
 /**

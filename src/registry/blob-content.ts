@@ -1,4 +1,6 @@
+import { andThen } from '../lib/and-then.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
+import type { Awaitable } from '../ports/awaitable.ts'
 import type {
   BlobStore,
   BlobWriter,
@@ -24,14 +26,14 @@ interface ReadNeeds {
 }
 
 /** All bytes of the blob, or a part of them. Undefined if they are lost, or the row has changed since it was read. */
-export async function openContent(
+export function openContent(
   { blobs, metadata }: ReadNeeds,
   blob: LinkedBlob,
   range: ByteRange | undefined,
-): Promise<OutgoingBytes | Uint8Array | undefined> {
+): Awaitable<OutgoingBytes | Uint8Array | undefined> {
   if (!blob.isInline) return blobs.open(blob.storageKey, blob.sizeBytes, range)
-  const bytes = await metadata.blobs.findInlineBytes(blob)
-  return range === undefined ? bytes : bytes?.subarray(range.first, range.last + 1)
+  const found = metadata.blobs.findInlineBytes(blob)
+  return range === undefined ? found : andThen(found, (bytes) => bytes?.subarray(range.first, range.last + 1))
 }
 
 /** Whether the bytes of the blob are still there. Inline bytes are there as long as their row. */

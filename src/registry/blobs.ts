@@ -1,6 +1,8 @@
+import { andThen } from '../lib/and-then.ts'
 import type { Digest } from '../oci/digest.ts'
 import { BytesLost, RegistryRefusal } from '../oci/errors.ts'
 import type { RepositoryName } from '../oci/names.ts'
+import type { Awaitable } from '../ports/awaitable.ts'
 import type { BlobStore, ByteRange, OutgoingBytes } from '../ports/blob-store.ts'
 import type { LinkedBlob } from '../ports/blobs.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -34,15 +36,12 @@ const holdersMax = 100
  * The blob's size. The client will not upload a blob that exists, so the blob must not be collected soon: a lease that
  * is half over is renewed before the answer.
  */
-export async function describeBlob(
-  needs: DescribeNeeds,
-  repositoryKey: RepositoryKey,
-  digest: Digest,
-): Promise<number> {
-  const blob = await findBlob(needs, repositoryKey, digest)
-  if (blob.isDamaged) throw new RegistryRefusal('blob-unknown', { digest })
-  if (needs.clock.now() - blob.leasedAt > needs.settings.leaseMs / 2) await renewLease(needs, repositoryKey, digest)
-  return blob.sizeBytes
+export function describeBlob(needs: DescribeNeeds, repositoryKey: RepositoryKey, digest: Digest): Awaitable<number> {
+  return andThen(getBlob(needs, repositoryKey, digest), ({ isDamaged, leasedAt, sizeBytes }) => {
+    if (isDamaged) throw new RegistryRefusal('blob-unknown', { digest })
+    if (needs.clock.now() - leasedAt <= needs.settings.leaseMs / 2) return sizeBytes
+    return renewLease(needs, repositoryKey, digest).then(() => sizeBytes)
+  })
 }
 
 async function renewLease({ metadata }: DescribeNeeds, repositoryKey: RepositoryKey, digest: Digest): Promise<void> {
@@ -58,32 +57,31 @@ async function renewLease({ metadata }: DescribeNeeds, repositoryKey: Repository
 export interface FoundBlob {
   readonly sizeBytes: number
   /** All bytes or a part. A method of its own, because a range can be checked only against the size. */
-  open(range?: ByteRange): Promise<OutgoingBytes | Uint8Array>
+  open(range?: ByteRange): Awaitable<OutgoingBytes | Uint8Array>
   /** A URL of the blob store itself, if it has one and has the bytes. */
   linkFor(lifetimeSeconds: number): string | undefined
 }
 
 /** The blob, if this repository links it. That the account has the bytes is not enough. */
-export async function openBlob(needs: OpenNeeds, repositoryKey: RepositoryKey, digest: Digest): Promise<FoundBlob> {
-  const blob = await findBlob(needs, repositoryKey, digest)
-  return {
+export function openBlob(needs: OpenNeeds, repositoryKey: RepositoryKey, digest: Digest): Awaitable<FoundBlob> {
+  return andThen(getBlob(needs, repositoryKey, digest), (blob) => ({
     sizeBytes: blob.sizeBytes,
     open: (range) => openBytes(needs, repositoryKey, digest, blob, range),
     // No client is redirected to bytes that are known to be lost.
     linkFor: (lifetimeSeconds) =>
       blob.isDamaged || blob.isInline ? undefined : needs.blobs.presignDownload(blob.storageKey, lifetimeSeconds),
-  }
+  }))
 }
 
-async function openBytes(
+function openBytes(
   needs: OpenNeeds,
   repositoryKey: RepositoryKey,
   digest: Digest,
   blob: LinkedBlob,
   range: ByteRange | undefined,
-): Promise<OutgoingBytes | Uint8Array> {
-  const bytes = blob.isDamaged ? undefined : await openContent(needs, blob, range)
-  return bytes ?? openDoubtful(needs, repositoryKey, digest, range)
+): Awaitable<OutgoingBytes | Uint8Array> {
+  const found = blob.isDamaged ? undefined : openContent(needs, blob, range)
+  return andThen(found, (bytes) => bytes ?? openDoubtful(needs, repositoryKey, digest, range))
 }
 
 /**
@@ -96,7 +94,7 @@ async function openDoubtful(
   digest: Digest,
   range: ByteRange | undefined,
 ): Promise<OutgoingBytes | Uint8Array> {
-  const blob = await findBlob(needs, repositoryKey, digest)
+  const blob = await getBlob(needs, repositoryKey, digest)
   const bytes = await openContent(needs, blob, range)
   if (bytes !== undefined) {
     // If the row cannot be written now, the next read removes the mark.
@@ -109,9 +107,12 @@ async function openDoubtful(
   throw new RegistryRefusal('blob-unknown', { digest })
 }
 
-async function findBlob({ metadata }: FindNeeds, repositoryKey: RepositoryKey, digest: Digest): Promise<LinkedBlob> {
-  const blob = await metadata.blobs.find(repositoryKey, digest)
-  if (blob !== undefined) return blob
+function getBlob({ metadata }: FindNeeds, repositoryKey: RepositoryKey, digest: Digest): Awaitable<LinkedBlob> {
+  const found = metadata.blobs.find(repositoryKey, digest)
+  return andThen(found, (blob) => blob ?? refuseUnknown({ metadata }, repositoryKey, digest))
+}
+
+async function refuseUnknown({ metadata }: FindNeeds, repositoryKey: RepositoryKey, digest: Digest): Promise<never> {
   await getRepository(metadata, repositoryKey)
   throw new RegistryRefusal('blob-unknown', { digest })
 }

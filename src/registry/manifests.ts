@@ -1,7 +1,9 @@
+import { andThen } from '../lib/and-then.ts'
 import type { Digest } from '../oci/digest.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { Reference } from '../oci/names.ts'
 import type { Actor } from '../ports/actor.ts'
+import type { Awaitable } from '../ports/awaitable.ts'
 import type { ManifestSummary, StoredManifest } from '../ports/manifests.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { RepositoryKey } from '../ports/repositories.ts'
@@ -15,26 +17,23 @@ type DeleteNeeds = {
   readonly settings: Pick<RegistrySettings, 'missingContent'>
 }
 
-export async function getManifest(
+export function getManifest(
   needs: ReadNeeds,
   repositoryKey: RepositoryKey,
   reference: Reference,
-): Promise<StoredManifest> {
-  return (
-    (await needs.metadata.manifests.find(repositoryKey, reference)) ?? refuseUnknown(needs, repositoryKey, reference)
-  )
+): Awaitable<StoredManifest> {
+  const found = needs.metadata.manifests.find(repositoryKey, reference)
+  return andThen(found, (manifest) => manifest ?? refuseUnknown(needs, repositoryKey, reference))
 }
 
 /** As `getManifest`, without the bytes. */
-export async function describeManifest(
+export function describeManifest(
   needs: ReadNeeds,
   repositoryKey: RepositoryKey,
   reference: Reference,
-): Promise<ManifestSummary> {
-  return (
-    (await needs.metadata.manifests.describe(repositoryKey, reference)) ??
-    refuseUnknown(needs, repositoryKey, reference)
-  )
+): Awaitable<ManifestSummary> {
+  const found = needs.metadata.manifests.describe(repositoryKey, reference)
+  return andThen(found, (summary) => summary ?? refuseUnknown(needs, repositoryKey, reference))
 }
 
 async function refuseUnknown(

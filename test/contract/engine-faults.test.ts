@@ -24,7 +24,7 @@ describe('a fault of the engine', () => {
       for (const asked of [
         () => metadata.tags.list(repository, undefined, 10),
         () => metadata.transaction((tables) => tables.tags.list(repository, undefined, 10)),
-        () => metadata.manifests.find(scope, { tag: 'latest' as never }),
+        async () => metadata.manifests.find(scope, { tag: 'latest' as never }),
       ]) {
         const fault = await errorOf(asked())
         expect(fault).not.toBeInstanceOf(Unavailable)

@@ -58,7 +58,7 @@ export function transactionsContract(open: OpenMetadataStore): void {
     const shelf = await openShelf(await open())
     const { metadata, scope, repository } = shelf
     const look = async () => ({
-      manifest: await metadata.manifests.describe(scope, { tag: tagged('latest') }).then((found) => found?.sizeBytes),
+      manifest: (await metadata.manifests.describe(scope, { tag: tagged('latest') }))?.sizeBytes,
       tags: await metadata.tags.list(repository, undefined, undefined),
     })
     await addManifest(shelf, 'one', { tag: 'latest' })

@@ -1,3 +1,5 @@
+import type { Awaitable } from '../../ports/awaitable.ts'
+
 /**
  * The SQL interface that SQLite and PostgreSQL share. Every statement is written once, in the SQL that both understand. Where
  * they differ, a statement contains a macro in braces:
@@ -31,7 +33,7 @@ export interface Queryable {
    * As `first`, for a look-up by key whose result depends on rows alone, not on the time. An engine may answer from a cache
    * as long as it knows that no row has changed.
    */
-  lookUp<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined>
+  lookUp<R extends object = Row>(sql: string, values: readonly Value[]): Awaitable<R | undefined>
 
   /** Writes and returns the number of changed rows, or with RETURNING the rows. */
   run(sql: string, values: readonly Value[]): Promise<number>

@@ -63,7 +63,7 @@ export class SqliteConnection implements Queryable {
     return this.firstNow<R>(sql, values)
   }
 
-  async lookUp<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
+  lookUp<R extends object = Row>(sql: string, values: readonly Value[]): R | undefined {
     return this.firstNow<R>(sql, values)
   }
 

@@ -67,7 +67,7 @@ export class SqliteDatabase implements Database {
     return this.#reader.first<R>(sql, values)
   }
 
-  async lookUp<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
+  lookUp<R extends object = Row>(sql: string, values: readonly Value[]): R | undefined {
     this.#checkVersion()
     const key = values.length === 1 ? String(values[0]) : values.join('\0')
     const cached = this.#cache.get(sql, key)

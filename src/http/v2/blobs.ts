@@ -1,6 +1,8 @@
+import { andThen } from '../../lib/and-then.ts'
 import { type Digest, isDigest, parseDigest } from '../../oci/digest.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
-import { deleteBlob, describeBlob, openBlob } from '../../registry/blobs.ts'
+import type { Awaitable } from '../../ports/awaitable.ts'
+import { deleteBlob, describeBlob, type FoundBlob, openBlob } from '../../registry/blobs.ts'
 import type { Answer } from '../answer.ts'
 import { ContentHeaders, isUnchanged, notModified } from '../content-headers.ts'
 import type { RepositoryExchange } from '../exchange.ts'
@@ -53,31 +55,37 @@ export const blobRoutes: readonly Route[] = [
   },
 ]
 
-async function getBlob(exchange: RepositoryExchange): Promise<Answer> {
+function getBlob(exchange: RepositoryExchange): Awaitable<Answer> {
   const { app, repositoryKey, path, method, request } = exchange
   const digest = path['digest'] ?? ''
   if (!isDigest(digest)) throw new RegistryRefusal('blob-unknown', { digest: digest.slice(0, 255) })
   if (method === 'HEAD') {
-    const sizeBytes = await describeBlob(app, repositoryKey, digest)
-    if (isUnchanged(request.headers, digest)) return notModified(digest)
-    return { status: 200, headers: headersOf(digest), lengthBytes: sizeBytes }
+    return andThen(describeBlob(app, repositoryKey, digest), (sizeBytes) => {
+      if (isUnchanged(request.headers, digest)) return notModified(digest)
+      return { status: 200, headers: headersOf(digest), lengthBytes: sizeBytes }
+    })
   }
-  const { sizeBytes, open, linkFor } = await openBlob(app, repositoryKey, digest)
+  return andThen(openBlob(app, repositoryKey, digest), (blob) => sendBlob(exchange, digest, blob))
+}
+
+function sendBlob(
+  exchange: RepositoryExchange,
+  digest: Digest,
+  { sizeBytes, open, linkFor }: FoundBlob,
+): Awaitable<Answer> {
+  const { app, request } = exchange
   if (isUnchanged(request.headers, digest)) return notModified(digest)
   const link = app.redirects?.appliesTo(request, exchange.peers) ? linkFor(app.redirects.lifetimeSeconds) : undefined
   if (link !== undefined) return redirectTo(link, digest)
 
   const range = parseRange(rangeHeader(request.headers, digest), sizeBytes)
-  if (range === undefined)
-    return { status: 200, headers: headersOf(digest), body: await open(), lengthBytes: sizeBytes }
+  if (range === undefined) {
+    return andThen(open(), (body) => ({ status: 200, headers: headersOf(digest), body, lengthBytes: sizeBytes }))
+  }
   const headers = new Headers(headersOf(digest))
   headers.set('content-range', `bytes ${range.first}-${range.last}/${sizeBytes}`)
-  return {
-    status: 206,
-    headers,
-    body: await open(range),
-    lengthBytes: range.last - range.first + 1,
-  }
+  const lengthBytes = range.last - range.first + 1
+  return andThen(open(range), (body) => ({ status: 206, headers, body, lengthBytes }))
 }
 
 const contentHeaders = new ContentHeaders({ 'accept-ranges': 'bytes', 'content-disposition': 'attachment' })

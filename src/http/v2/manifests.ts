@@ -1,6 +1,8 @@
+import { andThen } from '../../lib/and-then.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
 import { dockerManifest, dockerManifestList, ociIndex, ociManifest, withoutParameters } from '../../oci/media-types.ts'
 import { findReference, parseReference, parseTag } from '../../oci/names.ts'
+import type { Awaitable } from '../../ports/awaitable.ts'
 import type { ManifestSummary } from '../../ports/manifests.ts'
 import { pushManifest } from '../../registry/manifest-push.ts'
 import { deleteManifest, describeManifest, getManifest } from '../../registry/manifests.ts'
@@ -103,19 +105,21 @@ export const manifestRoutes: readonly Route[] = [
 ]
 
 /** `Accept` is ignored: manifests are never converted, and a client can see the media type of the answer. */
-async function getImageTagManifest(exchange: RepositoryExchange): Promise<Answer> {
+function getImageTagManifest(exchange: RepositoryExchange): Awaitable<Answer> {
   const { app, repositoryKey, path, method, request } = exchange
   const text = path['reference'] ?? ''
   const reference = findReference(text)
   if (reference === undefined) throw new RegistryRefusal('manifest-unknown', { reference: text.slice(0, 255) })
   if (method === 'HEAD') {
-    const summary = await describeManifest(app, repositoryKey, reference)
-    if (isUnchanged(request.headers, summary.digest)) return notModified(summary.digest)
-    return { status: 200, headers: headersOf(summary), lengthBytes: summary.sizeBytes }
+    return andThen(describeManifest(app, repositoryKey, reference), (summary) => {
+      if (isUnchanged(request.headers, summary.digest)) return notModified(summary.digest)
+      return { status: 200, headers: headersOf(summary), lengthBytes: summary.sizeBytes }
+    })
   }
-  const manifest = await getManifest(app, repositoryKey, reference)
-  if (isUnchanged(request.headers, manifest.digest)) return notModified(manifest.digest)
-  return { status: 200, headers: headersOf(manifest), body: manifest.bytes, lengthBytes: manifest.sizeBytes }
+  return andThen(getManifest(app, repositoryKey, reference), (manifest) => {
+    if (isUnchanged(request.headers, manifest.digest)) return notModified(manifest.digest)
+    return { status: 200, headers: headersOf(manifest), body: manifest.bytes, lengthBytes: manifest.sizeBytes }
+  })
 }
 
 const contentHeaders = new ContentHeaders()

@@ -60,7 +60,7 @@ test('every change is refused, also by a use case that is called directly, and r
     'upload again': () => upload(world, other, 'layer'),
     push: () => push(world, scope, 'v2', ['layer']),
     mount: () => mountBlob(world, principalWith('pull', 'push'), other, layer, undefined),
-    'open the account': () => openAccount(world, 'acme', 'change'),
+    'open the account': async () => openAccount(world, 'acme', 'change'),
     other: () => changeUnlessReadOnly(world, async () => 'done'),
     'delete tag': () => deleteTag(world, scope, tagged('v1'), tagChange.actor),
     'delete manifest': () => deleteManifest(world, scope, digest, tagChange.actor),

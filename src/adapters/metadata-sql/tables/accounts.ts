@@ -1,4 +1,6 @@
+import { andThen } from '../../../lib/and-then.ts'
 import type { Account, AccountContent, Accounts } from '../../../ports/accounts.ts'
+import type { Awaitable } from '../../../ports/awaitable.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
 
@@ -15,6 +17,8 @@ const columns = `a.id, a.name, a.image_count,
   CASE WHEN a.resume_state IS NULL THEN a.state ELSE 'suspended' END AS state,
   (SELECT count(*) FROM marks m WHERE m.name = 'read-only') AS read_only`
 
+const findByName = `SELECT ${columns} FROM accounts a WHERE a.name = $1`
+
 function toAccount(row: AccountRow): Account {
   return { id: row.id, name: row.name, state: row.state, imageCount: row.image_count, isReadOnly: row.read_only > 0 }
 }
@@ -26,9 +30,8 @@ export class SqlAccounts implements Accounts {
     this.#queries = queries
   }
 
-  async find(name: string): Promise<Account | undefined> {
-    const row = await this.#queries.lookUp<AccountRow>(`SELECT ${columns} FROM accounts a WHERE a.name = $1`, [name])
-    return row && toAccount(row)
+  find(name: string): Awaitable<Account | undefined> {
+    return andThen(this.#queries.lookUp<AccountRow>(findByName, [name]), (row) => row && toAccount(row))
   }
 
   async findLocked(id: RowId): Promise<Account | undefined> {

@@ -1,6 +1,8 @@
+import { andThen } from '../../../lib/and-then.ts'
 import type { ByteCache } from '../../../lib/byte-cache.ts'
 import type { Digest } from '../../../oci/digest.ts'
 import type { RepositoryName } from '../../../oci/names.ts'
+import type { Awaitable } from '../../../ports/awaitable.ts'
 import type { StorageKey } from '../../../ports/blob-store.ts'
 import type { BlobRow, Blobs, LinkedBlob, LockedBlob, NewContent } from '../../../ports/blobs.ts'
 import type { RepositoryKey, RepositoryRow } from '../../../ports/repositories.ts'
@@ -96,26 +98,19 @@ export class SqlBlobs implements Blobs {
     this.#inlineBytes = inlineBytes
   }
 
-  async find({ accountId, repository }: RepositoryKey, digest: Digest): Promise<LinkedBlob | undefined> {
-    const row = await this.#queries.lookUp<LinkedBlobRow>(findLinked, [accountId, repository, digest])
-    if (row === undefined) return undefined
-    return {
-      blobId: row.blob_id,
-      repositoryId: row.repository_id,
-      sizeBytes: row.size_bytes,
-      storageKey: row.storage_key as StorageKey,
-      isInline: row.is_inline === 1,
-      leasedAt: row.leased_at,
-      isDamaged: row.damaged_at !== null,
-    }
+  find({ accountId, repository }: RepositoryKey, digest: Digest): Awaitable<LinkedBlob | undefined> {
+    const row = this.#queries.lookUp<LinkedBlobRow>(findLinked, [accountId, repository, digest])
+    return andThen(row, (found) => found && toLinkedBlob(found))
   }
 
-  async findInlineBytes({
+  findInlineBytes(blob: Pick<LinkedBlob, 'blobId' | 'storageKey'>): Awaitable<Uint8Array | undefined> {
+    return this.#inlineBytes?.get(blob.storageKey) ?? this.#readInlineBytes(blob)
+  }
+
+  async #readInlineBytes({
     blobId,
     storageKey,
   }: Pick<LinkedBlob, 'blobId' | 'storageKey'>): Promise<Uint8Array | undefined> {
-    const cached = this.#inlineBytes?.get(storageKey)
-    if (cached !== undefined) return cached
     const row = await this.#queries.first<{ content: Uint8Array | null }>(findContent, [blobId, storageKey])
     const bytes = row?.content ?? undefined
     if (bytes !== undefined) this.#inlineBytes?.set(storageKey, bytes)
@@ -221,4 +216,16 @@ export class SqlBlobs implements Blobs {
 
 function toBlobRow(id: RowId, { sizeBytes, key, inlineBytes }: NewContent): BlobRow {
   return { id, sizeBytes, storageKey: key, isInline: inlineBytes !== undefined }
+}
+
+function toLinkedBlob(row: LinkedBlobRow): LinkedBlob {
+  return {
+    blobId: row.blob_id,
+    repositoryId: row.repository_id,
+    sizeBytes: row.size_bytes,
+    storageKey: row.storage_key as StorageKey,
+    isInline: row.is_inline === 1,
+    leasedAt: row.leased_at,
+    isDamaged: row.damaged_at !== null,
+  }
 }

@@ -1,6 +1,8 @@
+import { andThen } from '../../../lib/and-then.ts'
 import type { Digest } from '../../../oci/digest.ts'
 import { Unavailable } from '../../../oci/errors.ts'
 import type { Reference } from '../../../oci/names.ts'
+import type { Awaitable } from '../../../ports/awaitable.ts'
 import type {
   ManifestEntry,
   ManifestSummary,
@@ -108,36 +110,20 @@ export class SqlManifests implements Manifests {
     this.#queries = queries
   }
 
-  async find(repositoryKey: RepositoryKey, reference: Reference): Promise<StoredManifest | undefined> {
+  find({ accountId, repository }: RepositoryKey, reference: Reference): Awaitable<StoredManifest | undefined> {
     const row =
       'tag' in reference
-        ? await this.#queries.lookUp<ManifestRow>(findByTag, [
-            repositoryKey.accountId,
-            repositoryKey.repository,
-            reference.tag,
-          ])
-        : await this.#queries.lookUp<ManifestRow>(findByDigest, [
-            repositoryKey.accountId,
-            repositoryKey.repository,
-            reference.digest,
-          ])
-    return row && { ...toSummary(row), bytes: row.payload }
+        ? this.#queries.lookUp<ManifestRow>(findByTag, [accountId, repository, reference.tag])
+        : this.#queries.lookUp<ManifestRow>(findByDigest, [accountId, repository, reference.digest])
+    return andThen(row, (found) => found && toStoredManifest(found))
   }
 
-  async describe(repositoryKey: RepositoryKey, reference: Reference): Promise<ManifestSummary | undefined> {
+  describe({ accountId, repository }: RepositoryKey, reference: Reference): Awaitable<ManifestSummary | undefined> {
     const row =
       'tag' in reference
-        ? await this.#queries.lookUp<SummaryRow>(describeByTag, [
-            repositoryKey.accountId,
-            repositoryKey.repository,
-            reference.tag,
-          ])
-        : await this.#queries.lookUp<SummaryRow>(describeByDigest, [
-            repositoryKey.accountId,
-            repositoryKey.repository,
-            reference.digest,
-          ])
-    return row && toSummary(row)
+        ? this.#queries.lookUp<SummaryRow>(describeByTag, [accountId, repository, reference.tag])
+        : this.#queries.lookUp<SummaryRow>(describeByDigest, [accountId, repository, reference.digest])
+    return andThen(row, (found) => found && toSummary(found))
   }
 
   async listReferrers(repositoryKey: RepositoryKey, query: ReferrerQuery): Promise<ReferrerBatch> {
@@ -260,4 +246,9 @@ export class SqlManifests implements Manifests {
 
 function toSummary(row: SummaryRow): ManifestSummary {
   return { digest: row.digest as Digest, mediaType: row.media_type, sizeBytes: row.size_bytes }
+}
+
+function toStoredManifest(row: ManifestRow): StoredManifest {
+  const { digest, mediaType, sizeBytes } = toSummary(row)
+  return { digest, mediaType, sizeBytes, bytes: row.payload }
 }
