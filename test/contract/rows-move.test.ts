@@ -1,5 +1,6 @@
 // Copying all rows of one metadata store to another, between all engines, and what prevents it.
 import { describe, expect, test } from 'bun:test'
+import { dirname } from 'node:path'
 import type { Database } from '../../src/adapters/metadata-sql/database.ts'
 import { SqlMetadataStore } from '../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { copiedTables } from '../../src/adapters/metadata-sql/store-move/copied-tables.ts'
@@ -10,6 +11,7 @@ import { postgres } from '../support/postgres/postgres-server.ts'
 import { type Engine, useEngines } from '../support/stores/both-engines.ts'
 import { addCopies, dumpRows, fillRegistry } from '../support/stores/full-registry.ts'
 import { addBlob, addManifest, openShelf } from '../support/stores/metadata-rows.ts'
+import { damageMetadata } from '../support/stores/store-damage.ts'
 import { freshKey } from '../support/stores/stored-objects.ts'
 
 const engines = useEngines('rows-move')
@@ -231,8 +233,8 @@ describe('nothing is copied, and the target is unchanged,', () => {
     ],
     'if a row names a row that does not exist': [
       async (_, __, behind) => {
-        await behind.run('PRAGMA foreign_keys = OFF', [])
-        await behind.run('DELETE FROM repositories WHERE id = 1', [])
+        const place = await behind.first<{ file: string }>('PRAGMA database_list', [])
+        damageMetadata(dirname(place?.file ?? ''), 'DELETE FROM repositories WHERE id = 1')
       },
       /foreign key/i,
     ],

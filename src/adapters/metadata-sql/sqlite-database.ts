@@ -1,10 +1,10 @@
-import { SerialQueue } from '../../lib/serial-queue.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { Database, Queryable, Row, Value } from './database.ts'
 import { RowCache } from './row-cache.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { SqliteLogFile } from './sqlite-log-file.ts'
 import { SqliteLogIndex } from './sqlite-log-index.ts'
+import { SqliteWriter } from './sqlite-writer.ts'
 
 interface SqliteOptions {
   /** Tests pass their own. */
@@ -14,8 +14,8 @@ interface SqliteOptions {
 }
 
 /**
- * SQLite in this process, over two connections. One writes, one transaction at a time. The other one reads, so it never sees
- * rows that are not committed, although a transaction here lasts for several iterations of the event loop.
+ * SQLite in this process, over two connections. One writes (`SqliteWriter`). The other one reads, so it never sees rows that are
+ * not committed, although a transaction here lasts for several iterations of the event loop.
  *
  * Reads. All reads of one iteration of the event loop share one snapshot, because taking and releasing the locks of the
  * database costs more than a look-up. The snapshot ends with the iteration, or earlier with the next commit of this server.
@@ -27,7 +27,7 @@ interface SqliteOptions {
  * The snapshot ends before the commit, not after it. At a commit, SQLite copies its log into the database as far as no reader
  * needs the log, and begins the log again once all of it is copied. With a reader at every commit the log would grow forever.
  *
- * Commits. A COMMIT makes rows visible, and a change is acknowledged when they are also durable. In between, `SqliteLogFile`
+ * Commits. Changes of one iteration of the event loop share a transaction. COMMIT makes rows visible, and a change is acknowledged when they are also durable. In between, `SqliteLogFile`
  * syncs the write-ahead log, and the next transactions go on. Whatever they commit is behind the earlier rows in the log, so
  * no durable row depends on one that is not.
  *
@@ -40,7 +40,7 @@ export class SqliteDatabase implements Database {
   readonly #path: string
   readonly #writer: SqliteConnection
   readonly #reader: SqliteConnection
-  readonly #writes = new SerialQueue()
+  readonly #writes: SqliteWriter
   readonly #cache = new RowCache()
   readonly #log: SqliteLogFile
   readonly #index: SqliteLogIndex | undefined
@@ -55,6 +55,7 @@ export class SqliteDatabase implements Database {
     this.#index = isWorker ? new SqliteLogIndex(path) : undefined
     this.#writer = new SqliteConnection(path, 'caller')
     this.#reader = new SqliteConnection(path)
+    this.#writes = new SqliteWriter(this.#writer, this.#endReads)
   }
 
   async all<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
@@ -115,37 +116,19 @@ export class SqliteDatabase implements Database {
   }
 
   async run(sql: string, values: readonly Value[]): Promise<number> {
-    const changes = await this.#writes.run(() => {
-      this.#endReads()
-      return this.#writer.run(sql, values)
-    })
+    const changes = await this.#writes.run((queries) => queries.run(sql, values))
     await this.flush()
     return changes
   }
 
   async returning<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
-    const rows = await this.#writes.run(() => {
-      this.#endReads()
-      return this.#writer.all<R>(sql, values)
-    })
+    const rows = await this.#writes.run((queries) => queries.returning<R>(sql, values))
     await this.flush()
     return rows
   }
 
   async transaction<T>(work: (queries: Queryable) => Promise<T>, { mayBeLost = false } = {}): Promise<T> {
-    const result = await this.#writes.run(async () => {
-      // IMMEDIATE: a transaction that reads first and writes later would fail if another process wrote in between.
-      this.#writer.control('BEGIN IMMEDIATE')
-      try {
-        const result = await work(this.#writer)
-        this.#endReads()
-        this.#writer.control('COMMIT')
-        return result
-      } catch (error) {
-        this.#writer.rollback()
-        throw error
-      }
-    })
+    const result = await this.#writes.run(work)
     if (!mayBeLost) await this.flush()
     return result
   }
@@ -163,7 +146,7 @@ export class SqliteDatabase implements Database {
 
   /** Writes the rows of the log into the database file and syncs it. From then on, the log is not needed for them. */
   #recoverLog(): Promise<void> {
-    return this.#writes.run(async () => {
+    return this.#writes.runAlone(async () => {
       this.#endReads()
       this.#writer.checkpoint()
       this.#isLogDoubtful = false
@@ -194,7 +177,7 @@ export class SqliteDatabase implements Database {
   }
 
   async close(): Promise<void> {
-    await this.#writes.run(async () => {
+    await this.#writes.runAlone(async () => {
       this.#endReads()
       await this.#log.close()
       this.#reader.close()

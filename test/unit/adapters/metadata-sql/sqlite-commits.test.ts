@@ -96,6 +96,47 @@ describe('a change', () => {
   })
 })
 
+describe('changes that arrive together', () => {
+  const count = 'SELECT count(*) AS count FROM pushes'
+  const reference = 'CREATE TABLE refs (id INTEGER REFERENCES pushes (id) DEFERRABLE INITIALLY DEFERRED) STRICT'
+
+  test.each(['in its work', 'at COMMIT', 'nowhere'] as const)(
+    'share a transaction; one that fails %s leaves no trace, and the others do not see its rows',
+    async (where) => {
+      const { database, path } = await openWith(async () => undefined)
+      await database.run(reference, [])
+      using other = new Sqlite(path)
+      const versions = new Set<unknown>()
+      let runs = 0
+      const seen = [1, 2, 3].map((id) =>
+        database.transaction(async (queries) => {
+          runs += 1
+          versions.add(other.query('PRAGMA data_version').values().flat()[0])
+          await queries.run(insert, [id])
+          if (id === 1 && where === 'in its work') throw new Error('refused')
+          if (id === 1 && where === 'at COMMIT') await queries.run('INSERT INTO refs (id) VALUES (9)', [])
+          return (await queries.first<{ count: number }>(count, []))?.count
+        }),
+      )
+
+      const results = (await Promise.allSettled(seen)).map((result) => ('value' in result ? result.value : 'failed'))
+      const isWhole = where === 'nowhere'
+      expect(results).toEqual(isWhole ? [1, 2, 3] : ['failed', 1, 2])
+      expect(await database.first(count, [])).toEqual({ count: isWhole ? 3 : 2 })
+      expect(versions.size).toBe(isWhole ? 1 : 2)
+      expect(runs).toBe({ nowhere: 3, 'in its work': 4, 'at COMMIT': 6 }[where])
+      await database.close()
+    },
+  )
+
+  test('are all settled when the database is closed', async () => {
+    const { database } = await openWith(async () => undefined)
+    const pushes = [1, 2, 3].map((id) => push(database, id, true))
+    await database.close()
+    expect(await Promise.all(pushes)).toEqual([1, 1, 1])
+  })
+})
+
 /**
  * A disk that loses its power: an image has what was written when a sync began, and counts when the sync has ended. Returns
  * how many acknowledged pushes are missing in the last image.
