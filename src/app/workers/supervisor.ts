@@ -74,8 +74,13 @@ export class Supervisor {
   }
 
   async #startAll(): Promise<void> {
-    await Promise.all(Array.from({ length: this.#config.workers }, () => this.#startWorker()))
-    await this.#port.release()
+    await Promise.all(
+      Array.from({ length: this.#config.workers }, async () => {
+        await this.#startWorker()
+        // With the first worker: the supervisor answers 503, and that worker already reports that it is ready.
+        await this.#port.release()
+      }),
+    )
     // Not before the port is open: if the start failed after this, nobody would ever see the key.
     this.#welcome = await this.#built.welcome()
     this.#jobs.start()
@@ -99,7 +104,12 @@ export class Supervisor {
       attempts.close()
       if (hasStarted && !this.#isStopping) this.#replace(worker.pid, how, performance.now() - startedAt)
     })
-    await worker.calls.call('start', { config: shareOfWorker(this.#config), port: this.port })
+    try {
+      await worker.calls.call('start', { config: shareOfWorker(this.#config), port: this.port })
+    } catch (error) {
+      worker.kill()
+      throw error
+    }
     hasStarted = true
   }
 

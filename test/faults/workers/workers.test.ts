@@ -1,6 +1,7 @@
 // A server with two workers: what one process promises, both promise together.
 import { afterEach, describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { digestOf, generatedBytes } from '../../support/basics/generated-bytes.ts'
 import { useTemporaryFolders } from '../../support/basics/temporary-folders.ts'
 import { PushingClients } from '../../support/clients/pushing-clients.ts'
@@ -134,6 +135,20 @@ describe('kill -9', () => {
     await expectReply(201, b.ask('PUT', `${session}?digest=${digestOf(whole)}`, { body: whole.subarray(400_000) }))
 
     expect(await checkBlob(berth, repository, digestOf(whole))).toBe('whole')
+  })
+
+  test('of a worker that cannot be replaced yet leaves no processes of failed starts', async () => {
+    const berth = await startWorkers()
+    const [blobs, away] = [join(berth.dataDir, 'blobs'), join(berth.dataDir, 'away')]
+    renameSync(blobs, away)
+    writeFileSync(blobs, 'a file in the place of the folder')
+    process.kill(workersOf(berth.pid)[0] ?? 0, 'SIGKILL')
+    await until('several starts have failed', () => berth.output().split('a worker could not start').length > 3)
+    expect(workersOf(berth.pid).length).toBeLessThanOrEqual(2)
+
+    rmSync(blobs)
+    renameSync(away, blobs)
+    expect(await twoClients(berth)).toHaveLength(2)
   })
 
   test('of the supervisor ends all workers, and the next server starts at once', async () => {
