@@ -22,7 +22,7 @@ export const memorySettings = {
 } as const
 
 interface SizeConfig {
-  readonly workers: number
+  readonly workers: number | 'auto'
   readonly memoryBytes: number
   readonly manifestBytes: number
   readonly referrersBytes: number
@@ -30,7 +30,8 @@ interface SizeConfig {
 
 /** The largest body and the largest answer must fit into the share of one caller. */
 export function findMemoryContradictions(config: SizeConfig): string[] {
-  const { workers, memoryBytes, manifestBytes, referrersBytes } = config
+  const { memoryBytes, manifestBytes, referrersBytes } = config
+  const workers = config.workers === 'auto' ? 1 : config.workers
   const sizes = { 'limits.manifest_bytes': manifestBytes, 'limits.referrers_bytes': referrersBytes }
   return Object.entries(sizes)
     .filter(([, bytes]) => bytes * sharesOfMemory * workers > memoryBytes)

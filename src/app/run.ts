@@ -7,6 +7,7 @@ import { localAddress, publicHost, removeServerAddress, writeServerAddress } fro
 import { drainAndClose, openPort, openServerLog } from './serving.ts'
 import type { Config } from './settings.ts'
 import { version } from './version.ts'
+import { type ServerConfig, withWorkerCount } from './workers/shares.ts'
 import { Supervisor } from './workers/supervisor.ts'
 
 /** A running server. Tests start the same server as operators. */
@@ -14,6 +15,7 @@ export interface RunningServer {
   /** The address of the server on this machine. */
   readonly url: string
   readonly version: string
+  readonly workers: number
   /** The host and port for `docker login`. */
   readonly loginHost: string
   readonly welcome: Welcome
@@ -44,7 +46,8 @@ interface Started {
  * Steps 1 to 5 of the start and 7 to 9 of the stop are in `build.ts`, the rest is here and in `serving.ts`. Steps 4 to 9
  * of the stop have `closingMs` together. With `server.workers` above 1, `workers/supervisor.ts` divides the steps.
  */
-export async function runServer(config: Config): Promise<RunningServer> {
+export async function runServer(settings: Config): Promise<RunningServer> {
+  const config = withWorkerCount(settings)
   const log = openServerLog(config)
   const started = config.workers > 1 ? await Supervisor.start(config, log) : await startAlone(config, log)
   warnAboutSettings(config, log)
@@ -55,6 +58,7 @@ export async function runServer(config: Config): Promise<RunningServer> {
   return {
     url: `http://${address}`,
     version,
+    workers: config.workers,
     loginHost,
     welcome: started.welcome,
     log,
@@ -72,7 +76,7 @@ async function stop(started: Started, log: Log): Promise<void> {
 }
 
 /** One process does everything. */
-async function startAlone(config: Config, log: Log): Promise<Started> {
+async function startAlone(config: ServerConfig, log: Log): Promise<Started> {
   const built = await buildApplication(config, systemClock, (message, fields) => log.write('warn', message, fields))
   const http = await openPort(built, log, config, { port: config.port, isShared: false })
   // Not before the port is open: if the start failed after this, nobody would ever see the key.

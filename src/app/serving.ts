@@ -5,6 +5,7 @@ import type { Built } from './build.ts'
 import type { Jobs } from './jobs.ts'
 import type { Config } from './settings.ts'
 import { describeListenFault } from './start-errors.ts'
+import type { ServerConfig } from './workers/shares.ts'
 
 // How a process of a server opens the port, and how it drains and closes it.
 
@@ -12,7 +13,7 @@ const drainPollMs = 20
 /** Limit for the steps that close the server. The grace period of a service manager must include it. */
 export const closingMs = 10_000
 
-export function openServerLog({ logFormat, logLevel: level, logBuffer: bufferBytes, workers }: Config): Log {
+export function openServerLog({ logFormat, logLevel: level, logBuffer: bufferBytes, workers }: ServerConfig): Log {
   // `auto` is text on a terminal, and JSON elsewhere.
   const format = logFormat === 'auto' ? (process.stdout.isTTY ? 'text' : 'json') : logFormat
   return openLog({ format, level, bufferBytes, isShared: workers > 1, textLayouts: requestLogLayouts })

@@ -111,6 +111,18 @@ export function wholeNumber(fallback: number, min: number, max = Number.MAX_SAFE
   })
 }
 
+/** How many processes serve requests. */
+export function workerCount(max: number): Kind<number | 'auto'> {
+  const { fallback, fallbackText, allowed, isSecret, parse } = wholeNumber(1, 1, max)
+  return {
+    fallback,
+    fallbackText,
+    allowed: `auto, or ${allowed}`,
+    isSecret,
+    parse: (given) => (given === 'auto' ? { value: given } : parse(given)),
+  }
+}
+
 /** A hundred years. Dates this far away can still be computed. */
 const longestDuration = '36500d'
 

@@ -11,6 +11,7 @@ import {
   text,
   textList,
   wholeNumber,
+  workerCount,
 } from './setting-kinds.ts'
 import { storeSettings } from './store-settings.ts'
 
@@ -33,8 +34,8 @@ export const settingsTable = {
   ),
   workers: setting(
     'server.workers',
-    wholeNumber(1, 1, 64),
-    'How many processes serve requests. With more than 1, a further process supervises them. Only Linux distributes connections over several processes; on other systems it must be 1.',
+    workerCount(64),
+    'How many processes serve requests. With more than 1, a further process supervises them. `auto`: one for each core that the process may use, at most 8, and no more than the memory of the machine or container and the limits of the other settings allow. Only Linux distributes connections over several processes; on other systems `auto` is 1.',
   ),
   publicUrl: setting(
     'server.public_url',

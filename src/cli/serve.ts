@@ -18,8 +18,8 @@ export function addServeCommand(program: Command): void {
     })
 }
 
-function printReady({ url, version, loginHost, welcome, log }: RunningServer, file: string | undefined): void {
-  log.write('info', 'ready', { url, version })
+function printReady({ url, version, workers, loginHost, welcome, log }: RunningServer, file: string | undefined): void {
+  log.write('info', 'ready', { url, version, workers })
   log.flush()
   const { firstApiKey, missingKey } = welcome
   const lines = ['', `  Berth ${version} is ready at ${url}`, '']

@@ -1,7 +1,7 @@
 import type { Attempt, AttemptResult } from '../../identity/failure-limits.ts'
 import type { Refusal, RefusalDetail, Unavailable } from '../../oci/errors.ts'
 import type { UploadId } from '../../ports/uploads.ts'
-import type { Config } from '../settings.ts'
+import type { ServerConfig } from './shares.ts'
 
 // The calls between the supervisor and a worker. The arguments are sent as messages, so they contain only data.
 
@@ -22,7 +22,7 @@ export interface SupervisorCalls {
 /** What the supervisor calls in a worker. */
 export interface WorkerCalls {
   /** Opens the stores and the port. `config` contains the share of this worker. */
-  start(start: { readonly config: Config; readonly port: number }): Promise<void>
+  start(start: { readonly config: ServerConfig; readonly port: number }): Promise<void>
   /** Reports "not ready", drains and ends the process. */
   stop(argument: undefined): void
   clearIdentities(argument: undefined): Promise<void>

@@ -1,3 +1,5 @@
+import { availableParallelism, totalmem } from 'node:os'
+import { sharesOfMemory } from '../memory-settings.ts'
 import type { Config } from '../settings.ts'
 
 // Limits "per server" hold for all processes of a server together. Each process gets a share, so that no process must ask
@@ -9,8 +11,53 @@ const connectionsMin = 2
 const requestsMin = 4
 const buffersMin = 2
 
+/** With `auto`, each worker gets at least so much. An operator may choose smaller shares. */
+const auto = { workersMax: 8, memoryBytes: 32 * 1024 ** 2, databaseConnections: 4, s3Requests: 8, s3Buffers: 4 }
+/** What a process needs besides its share of `limits.memory`. */
+const ownMemoryBytes = 96 * 1024 ** 2
+
+/** The settings of a server whose number of workers is known. */
+export type ServerConfig = Config & { readonly workers: number }
+
+interface Machine {
+  readonly platform: string
+  /** Cores that this process may use. A quota of a container counts. */
+  readonly cores: number
+  /** Memory of the machine or, if it is less, of the container. */
+  readonly memoryBytes: number
+}
+
+export function withWorkerCount(config: Config, machine: Machine = thisMachine()): ServerConfig {
+  return { ...config, workers: config.workers === 'auto' ? countWorkers(config, machine) : config.workers }
+}
+
+function thisMachine(): Machine {
+  return {
+    platform: process.platform,
+    cores: availableParallelism(),
+    memoryBytes: Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
+  }
+}
+
+function countWorkers(config: Config, { platform, cores, memoryBytes }: Machine): number {
+  if (platform !== 'linux') return 1
+  const largest = Math.max(config.manifestBytes, config.referrersBytes)
+  const limits = [
+    auto.workersMax,
+    cores,
+    // The supervisor is one more process.
+    (memoryBytes - config.memoryBytes) / ownMemoryBytes - 1,
+    config.memoryBytes / Math.max(auto.memoryBytes, sharesOfMemory * largest),
+  ]
+  if (config.databaseUrl !== undefined) {
+    limits.push((config.databaseConnections - supervisorConnections) / auto.databaseConnections)
+  }
+  if (config.bucket !== undefined) limits.push(config.s3Requests / auto.s3Requests, config.s3Buffers / auto.s3Buffers)
+  return Math.max(1, Math.floor(Math.min(...limits)))
+}
+
 /** The settings of one worker. */
-export function shareOfWorker(config: Config): Config {
+export function shareOfWorker(config: ServerConfig): ServerConfig {
   const { workers } = config
   const share = (total: number, min: number) => Math.max(min, Math.floor(total / workers))
   return {
@@ -37,7 +84,7 @@ export function shareOfSupervisor(config: Config): Config {
 /** Settings that do not fit to the number of workers. */
 export function findWorkerContradictions(config: Config, platform: string = process.platform): string[] {
   const { workers, databaseUrl, databaseConnections } = config
-  if (workers === 1) return []
+  if (workers === 1 || workers === 'auto') return []
   const problems: string[] = []
   if (platform !== 'linux') {
     problems.push('server.workers must be 1 on this system: only Linux distributes connections over several processes')

@@ -6,11 +6,10 @@ import type { Welcome } from '../identity.ts'
 import { Jobs } from '../jobs.ts'
 import { removeServerAddress } from '../server-address.ts'
 import { closingMs, within } from '../serving.ts'
-import type { Config } from '../settings.ts'
 import { describeListenFault } from '../start-errors.ts'
 import { AttemptsOfWorker } from './attempts.ts'
 import type { SupervisorCalls, WriterToEnd } from './calls.ts'
-import { shareOfSupervisor, shareOfWorker } from './shares.ts'
+import { type ServerConfig, shareOfSupervisor, shareOfWorker } from './shares.ts'
 import { WorkerProcess } from './worker-process.ts'
 
 const restartMinMs = 100
@@ -31,7 +30,7 @@ const answerMaxMs = 10_000
  * worker to the others.
  */
 export class Supervisor {
-  readonly #config: Config
+  readonly #config: ServerConfig
   readonly #log: Log
   readonly #built: Built
   readonly #jobs: Jobs
@@ -40,7 +39,7 @@ export class Supervisor {
   #welcome: Welcome | undefined
   #isStopping = false
 
-  private constructor(config: Config, log: Log, built: Built, port: ReservedPort) {
+  private constructor(config: ServerConfig, log: Log, built: Built, port: ReservedPort) {
     this.#config = config
     this.#log = log
     this.#built = built
@@ -48,7 +47,7 @@ export class Supervisor {
     this.#jobs = new Jobs(built, log, config)
   }
 
-  static async start(config: Config, log: Log): Promise<Supervisor> {
+  static async start(config: ServerConfig, log: Log): Promise<Supervisor> {
     const warn = (message: string, fields?: Readonly<Record<string, unknown>>) => log.write('warn', message, fields)
     const built = await buildApplication(shareOfSupervisor(config), systemClock, warn)
     let supervisor: Supervisor | undefined

@@ -9,13 +9,13 @@ import { RegistryRefusal, Unavailable } from '../../oci/errors.ts'
 import { type Built, buildApplication } from '../build.ts'
 import { Jobs } from '../jobs.ts'
 import { drainAndClose, openPort, openServerLog } from '../serving.ts'
-import type { Config } from '../settings.ts'
 import type { SupervisorCalls, WorkerCalls } from './calls.ts'
+import type { ServerConfig } from './shares.ts'
 
 type Supervisor = RemoteCalls<WorkerCalls, SupervisorCalls>
 
 interface Running {
-  readonly config: Config
+  readonly config: ServerConfig
   readonly built: Built
   readonly http: HttpServer
   readonly jobs: Jobs
@@ -50,7 +50,7 @@ export async function runWorker(): Promise<void> {
   await stopped.promise
 }
 
-async function startServing(supervisor: Supervisor, config: Config, port: number): Promise<Running> {
+async function startServing(supervisor: Supervisor, config: ServerConfig, port: number): Promise<Running> {
   const log = openServerLog(config)
   const warn = (message: string, fields?: Readonly<Record<string, unknown>>) => log.write('warn', message, fields)
   shareChecks(config.workers)

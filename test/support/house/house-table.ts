@@ -71,6 +71,7 @@ export const builtinHomes: Readonly<Record<string, Places>> = {
   // Bun keeps its limit of a request's headers there.
   'node:net': ['src/lib/ip-addresses.ts'],
   'node:http': ['src/http/server.ts'],
+  'node:os': ['src/app/workers/shares.ts'],
   'node:path': ['src/adapters/', 'src/app/', 'src/lib/durable-files.ts'],
 }
 

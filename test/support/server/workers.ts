@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** `TEST_WORKERS=2` runs the servers of the tests with two workers each. */
+/** The servers of the tests are one process each. `TEST_WORKERS=2` runs them with two workers. */
 export function workerSettings(): Readonly<Record<string, string>> {
-  const workers = process.env['TEST_WORKERS']
-  return workers === undefined ? {} : { BERTH_SERVER__WORKERS: workers }
+  return { BERTH_SERVER__WORKERS: process.env['TEST_WORKERS'] ?? '1' }
 }
 
 /** The processes that this process has started: the workers of a server that has more than one. */
