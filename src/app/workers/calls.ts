@@ -27,6 +27,8 @@ export interface WorkerCalls {
   stop(argument: undefined): void
   clearIdentities(argument: undefined): Promise<void>
   endWriter(writer: WriterToEnd): Promise<boolean>
+  /** Shows that the event loop of the worker runs. */
+  beat(argument: undefined): void
 }
 
 export interface WriterToEnd {

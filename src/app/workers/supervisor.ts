@@ -18,6 +18,8 @@ const restartMaxMs = 10_000
 const steadyAfterMs = 60_000
 /** The part of `closingMs` that is left for the supervisor itself. */
 const ownClosingMs = 1_000
+/** How often each worker must show that its event loop runs. */
+const beatEveryMs = 5_000
 /** How long a worker may take to answer a call. */
 const answerMaxMs = 10_000
 
@@ -38,6 +40,7 @@ export class Supervisor {
   readonly #workers = new Set<WorkerProcess>()
   #welcome: Welcome | undefined
   #isStopping = false
+  #beats: Timer | undefined
 
   private constructor(config: ServerConfig, log: Log, built: Built, port: ReservedPort) {
     this.#config = config
@@ -83,6 +86,16 @@ export class Supervisor {
     // Not before the port is open: if the start failed after this, nobody would ever see the key.
     this.#welcome = await this.#built.welcome()
     this.#jobs.start()
+    this.#beats = setInterval(() => this.#beatAll(), beatEveryMs)
+  }
+
+  /** Connections of a worker that hangs would wait without end, and the system would give it new ones. */
+  #beatAll(): void {
+    for (const worker of this.#workers) {
+      if (worker.beat()) continue
+      this.#log.write('error', 'a worker does not answer and is killed', { pid: worker.pid })
+      worker.kill()
+    }
   }
 
   /** Resolves when the worker listens. A worker that listened once is replaced when it ends. */
@@ -159,6 +172,7 @@ export class Supervisor {
 
   async stop(): Promise<void> {
     this.#isStopping = true
+    clearInterval(this.#beats)
     this.#log.write('info', 'stopping', { workers: this.#workers.size })
     for (const { calls } of this.#workers) calls.tell('stop', undefined)
     const { shutdownDelayMs, drainMs } = this.#config

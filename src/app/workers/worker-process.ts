@@ -10,12 +10,16 @@ function commandLine(): string[] {
   return [process.execPath, ...(Bun.main === mainPath ? process.execArgv : []), mainPath, workerCommand]
 }
 
+/** A worker that leaves so many heartbeats in a row unanswered is killed. */
+const missedBeatsMax = 3
+
 /** A worker: a child process that serves requests. */
 export class WorkerProcess {
   readonly calls: RemoteCalls<SupervisorCalls, WorkerCalls>
   readonly pid: number
   /** How it ended. */
   readonly ended: Promise<string>
+  #missedBeats = 0
   readonly #child: Bun.Subprocess<'ignore', 'inherit', 'inherit'>
 
   constructor(calls: SupervisorCalls) {
@@ -33,6 +37,24 @@ export class WorkerProcess {
       const { signalCode } = this.#child
       return signalCode === null ? `exit code ${code}` : String(signalCode)
     })
+  }
+
+  /**
+   * Must be called at regular intervals. False if the worker has answered none of the last heartbeats, for example because it was
+   * stopped or its event loop is blocked. Heartbeats are counted and not timed: after a pause of the whole machine, the worker
+   * has time to answer.
+   */
+  beat(): boolean {
+    if (this.#missedBeats >= missedBeatsMax) return false
+    this.#missedBeats += 1
+    this.calls.call('beat', undefined).then(
+      () => {
+        this.#missedBeats = 0
+      },
+      // The worker has ended.
+      () => undefined,
+    )
+    return true
   }
 
   kill(): void {

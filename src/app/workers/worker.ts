@@ -42,6 +42,7 @@ export async function runWorker(): Promise<void> {
       },
       clearIdentities: async () => running?.built.clearIdentitiesHere(),
       endWriter: async ({ id, onlyIfDead }) => running?.built.app.writers.endHere(id, onlyIfDead) ?? true,
+      beat: () => undefined,
     },
     (message) => process.send?.(message),
   )

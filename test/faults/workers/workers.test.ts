@@ -171,6 +171,20 @@ describe('kill -9', () => {
   })
 })
 
+test('a worker that hangs is killed and replaced', async () => {
+  const berth = await startWorkers()
+  const [a, b] = await twoClients(berth)
+  const hanging = a.findWorker() ?? 0
+  process.kill(hanging, 'SIGSTOP')
+  const answer = a.ask('GET', '/healthz').catch(() => 'cut')
+  expect(await Promise.race([answer, b.ask('GET', '/healthz')])).toMatchObject({ status: 200 })
+
+  expect(await answer).toBe('cut')
+  expect(berth.output()).toContain('a worker does not answer and is killed')
+  const successors = [...(await PinnedClient.forEachWorker(berth)).keys()]
+  expect([successors.length, successors.includes(hanging)]).toEqual([2, false])
+}, 60_000)
+
 test('SIGTERM lets the requests of all workers end, and then ends all processes', async () => {
   const berth = await startWorkers()
   started.length = 0
