@@ -26,7 +26,7 @@ function feed() {
   return {
     source,
     cancelled,
-    send: (bytes: number) => controller?.enqueue(new Uint8Array(bytes)),
+    send: (bytes: number, chunk = new Uint8Array(bytes)) => controller?.enqueue(chunk),
     end: () => controller?.close(),
     fail: (error: Error) => controller?.error(error),
   }
@@ -60,6 +60,22 @@ describe('a sender', () => {
     end()
 
     expect(await drain(source)).toBe(7)
+  })
+
+  test('lends each chunk until the next one is requested, and frees only whole buffers', async () => {
+    const { source, send, end } = feed()
+    const [whole, shared] = [new Uint8Array(5), new Uint8Array(new ArrayBuffer(9), 0, 5)]
+    send(0, whole)
+    send(0, shared)
+    end()
+    const lengths: number[][] = []
+    for await (const _chunk of source) lengths.push([whole.length, shared.length])
+
+    expect([...lengths, [whole.length, shared.length]]).toEqual([
+      [5, 5],
+      [0, 5],
+      [0, 5],
+    ])
   })
 
   test('that has no body sends nothing', async () => {
