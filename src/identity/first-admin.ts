@@ -72,15 +72,20 @@ async function ensureUser(
 
 async function ensurePresetKey({ apiKeys }: Needs, admin: User, key: string | undefined): Promise<void> {
   const secretHash = key === undefined ? undefined : hashApiKey(key)
-  const existing = secretHash === undefined ? undefined : await apiKeys.find(secretHash)
+  const preset = secretHash && { userId: admin.id, name: presetKeyName, secretHash, ...unlimited }
+  const find = async () => (secretHash === undefined ? undefined : apiKeys.find(secretHash))
+  let existing = await find()
+  if (existing === undefined && preset) {
+    if (await apiKeys.add(preset)) return
+    // The name belongs to an earlier key, or to this key, which another server has just added and may use already.
+    existing = await find()
+  }
   const isOwn = existing?.user.id === admin.id
-  if (isOwn && existing.key.name === presetKeyName) return
+  if (isOwn && existing?.key.name === presetKeyName) return
   await apiKeys.remove(admin.id, presetKeyName)
   // The administrator has this key already, with another name.
   if (isOwn) return
   // The configuration names another administrator than before, with the same key.
   if (existing !== undefined) await apiKeys.remove(existing.user.id, existing.key.name)
-  if (secretHash !== undefined) {
-    await apiKeys.add({ userId: admin.id, name: presetKeyName, secretHash, ...unlimited })
-  }
+  if (preset) await apiKeys.add(preset)
 }

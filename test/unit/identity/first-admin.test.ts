@@ -153,3 +153,19 @@ describe('the administrator', () => {
     expect(await isPassword(password, admin?.passwordHash)).toBe(true)
   })
 })
+
+test('the preset key is never absent while a second server starts with it', async () => {
+  const store = openStore()
+  const find = store.apiKeys.find.bind(store.apiKeys)
+  const removed: string[] = []
+  // The first server adds the key just after the second one has looked for it.
+  store.apiKeys.find = async () => {
+    store.apiKeys.find = find
+    await store.start({ apiKey: 'key A' })
+    store.apiKeys.remove = async (_userId, name) => removed.push(name) > 0
+    return undefined
+  }
+  await store.start({ apiKey: 'key A' })
+
+  expect([removed, store.apiKeys.kept.map(({ key }) => key.name)]).toEqual([[], ['preset']])
+})
