@@ -15,6 +15,7 @@ const ages = {
   uploadIdleMs: 400 * day,
   uploadMaxMs: 400 * day,
   uploadDoneMs: 400 * day,
+  untaggedMs: 0,
   tagHistoryMs: 400 * day,
   holdMs: day,
 }

@@ -11,6 +11,7 @@ const ages: GarbageAges = {
   uploadIdleMs: day,
   uploadMaxMs: 7 * day,
   uploadDoneMs: day,
+  untaggedMs: 0,
   tagHistoryMs: day,
   holdMs: 0,
 }

@@ -34,13 +34,14 @@ export function toRegistrySettings(config: Config): RegistrySettings {
     quarantineMs: config.quarantineMs,
     uploadIdleMs: config.uploadIdleMs,
     uploadMaxMs: config.uploadMaxMs,
+    untaggedMs: config.untaggedMs,
     tagHistoryMs: config.tagHistoryMs,
   }
 }
 
 export function toGarbageAges(config: Config): GarbageAges {
-  const { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs, tagHistoryMs } = config
-  return { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs, tagHistoryMs, holdMs }
+  const { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs, untaggedMs, tagHistoryMs } = config
+  return { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs, untaggedMs, tagHistoryMs, holdMs }
 }
 
 /** The age from which an object without a row counts as orphaned. A younger one may belong to an upload that has no row yet. */

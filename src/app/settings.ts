@@ -189,6 +189,11 @@ export const settingsTable = {
     duration('1h', '5m', '24h'),
     'How long a finished upload is remembered. A client that repeats the request that finished the upload gets the same answer during this time.',
   ),
+  untaggedMs: setting(
+    'garbage.untagged',
+    duration('0s', '0s'),
+    'How long a manifest is kept to which no tag, no index and no subject leads, for example after `latest` moved. It is kept at least for `garbage.tag_history` if it had a tag. `0`: for ever.',
+  ),
   tagHistoryMs: setting(
     'garbage.tag_history',
     duration('30d', '0s'),

@@ -69,9 +69,9 @@ async function collect(options: Options): Promise<void> {
   })
 }
 
-function printTotals({ blobs, bytes, uploads, tagMoves, repositories, purged }: Collected): void {
+function printTotals({ untagged, blobs, bytes, uploads, tagMoves, repositories, purged }: Collected): void {
   console.log(
-    `collected ${blobs} blobs (${formatBytes(bytes)}), removed ${uploads} unfinished uploads, ${tagMoves} old moves of tags and ${repositories} empty repositories, purged ${purged} objects`,
+    `collected ${blobs} blobs (${formatBytes(bytes)}), removed ${untagged} untagged manifests, ${uploads} unfinished uploads, ${tagMoves} old moves of tags and ${repositories} empty repositories, purged ${purged} objects`,
   )
 }
 

@@ -5,6 +5,7 @@ import { meRoutes } from './identity/me.ts'
 import { tokenRoutes } from './identity/tokens.ts'
 import { userRoutes } from './identity/users.ts'
 import { tagHistoryRoutes } from './management/tag-history.ts'
+import { untaggedRoutes } from './management/untagged.ts'
 import { openApiRoute } from './openapi/openapi.ts'
 import { probeRoutes } from './probes.ts'
 import type { Route, RouteTable } from './route.ts'
@@ -30,6 +31,7 @@ export const serviceRoutes: readonly Route[] = [
   ...apiKeyRoutes,
   ...probeRoutes,
   ...tagHistoryRoutes,
+  ...untaggedRoutes,
 ]
 
 /**

@@ -43,6 +43,8 @@ export interface GarbageAges {
   readonly uploadMaxMs: number
   /** How long a committed session is kept for a repeated closing request. */
   readonly uploadDoneMs: number
+  /** How long untagged manifests are kept. 0: for ever. */
+  readonly untaggedMs: number
   /** How long the moves of tags are kept. */
   readonly tagHistoryMs: number
   /** How long a trashed object belongs to the collector that claimed it. */

@@ -9,6 +9,7 @@
  * - `moved-from`: the id of the move that brought the rows.
  * - `empty-repositories`: where the collector continues its search for empty repositories.
  * - `tag-history`: where the collector continues its search for old moves of tags.
+ * - `untagged-manifests`: where the collector continues its search for untagged manifests.
  */
 export type MarkName =
   | 'store-id'
@@ -18,6 +19,7 @@ export type MarkName =
   | 'moved-from'
   | 'empty-repositories'
   | 'tag-history'
+  | 'untagged-manifests'
 
 /** Texts about the metadata store as a whole. */
 export interface Marks {

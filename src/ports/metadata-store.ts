@@ -7,6 +7,7 @@ import type { Marks } from './marks.ts'
 import type { Repositories } from './repositories.ts'
 import type { TagHistory } from './tag-history.ts'
 import type { Tags } from './tags.ts'
+import type { Untagged } from './untagged.ts'
 import type { Uploads } from './uploads.ts'
 import type { Users } from './users.ts'
 
@@ -19,6 +20,7 @@ export interface Tables {
   readonly manifests: Manifests
   readonly tags: Tags
   readonly tagHistory: TagHistory
+  readonly untagged: Untagged
   readonly blobs: Blobs
   readonly uploads: Uploads
   readonly garbage: Garbage

@@ -5,6 +5,7 @@ import type { MetadataStore } from '../ports/metadata-store.ts'
 import { removeEmptyRepositories, trashUnusedBlobs } from './garbage-selection.ts'
 import { isReadOnly, staysWritable } from './read-only.ts'
 import { removeOldTagMoves } from './tag-history.ts'
+import { removeUntagged } from './untagged.ts'
 
 type CollectNeeds = {
   readonly metadata: Pick<MetadataStore, 'garbage' | 'transaction' | 'marks'>
@@ -15,6 +16,8 @@ export interface Collected {
   readonly uploads: number
   readonly blobs: number
   readonly bytes: number
+  /** Removed manifests without a tag. */
+  readonly untagged: number
   /** Removed moves of tags. */
   readonly tagMoves: number
   readonly repositories: number
@@ -68,11 +71,12 @@ export async function collectGarbage(
   shouldStop: () => boolean = () => false,
 ): Promise<Collected> {
   const uploads = await expireUploads(needs, ages, shouldStop)
+  const untagged = await removeUntagged(needs, ages, shouldStop)
   const trashed = await trashUnusedBlobs(needs, ages, shouldStop)
   const tagMoves = await removeOldTagMoves(needs, ages, shouldStop)
   const repositories = await removeEmptyRepositories(needs, ages, shouldStop)
   const { purged, ...rest } = await purgeTrash(needs, ages, shouldStop)
-  const collected = { uploads, ...trashed, tagMoves, repositories, purged }
+  const collected = { uploads, untagged, ...trashed, tagMoves, repositories, purged }
   if (rest.count > 0) throw new ObjectsUnremoved(collected, rest)
   return collected
 }

@@ -80,6 +80,7 @@ export async function pushManifest(
     for (const tag of tags.toSorted()) await tables.tags.point(repository, tag, id, change)
     if (isNew) {
       await tables.manifests.fillEntries(repository, digest, id)
+      if (tags.length === 0) await tables.untagged.add(repository, id)
       const count = await tables.repositories.changeManifestCount(repository, 1)
       if (count === 1) await tables.accounts.changeImageCount(repositoryKey.accountId, 1)
     }

@@ -5,8 +5,9 @@ import type { Reference } from '../oci/names.ts'
 import type { Actor } from '../ports/actor.ts'
 import type { Awaitable } from '../ports/awaitable.ts'
 import type { ManifestSummary, StoredManifest } from '../ports/manifests.ts'
-import type { MetadataStore } from '../ports/metadata-store.ts'
-import type { RepositoryKey } from '../ports/repositories.ts'
+import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
+import type { RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
+import type { RowId } from '../ports/row-id.ts'
 import { checkStillOpen } from './accounts.ts'
 import { getRepository } from './repositories.ts'
 import type { RegistrySettings } from './settings.ts'
@@ -46,7 +47,7 @@ async function refuseUnknown(
 }
 
 /**
- * Removes the manifest with all its tags. Its blobs get a new lease and are queued for the collector. Refuses if an
+ * Removes the manifest with all its tags. Refuses if an
  * index lists the manifest, because the index would lose one of its platforms.
  */
 export async function deleteManifest(
@@ -66,9 +67,22 @@ export async function deleteManifest(
     }
 
     await tables.tags.removeAllOf(repository, id, { actor, cause: 'manifest deleted' })
-    await tables.blobs.renewLeases(repository, await tables.manifests.listBlobs(repository, id))
-    await tables.manifests.remove(repository, id)
-    const left = await tables.repositories.changeManifestCount(repository, -1)
-    if (left === 0) await tables.accounts.changeImageCount(repositoryKey.accountId, -1)
+    await removeManifest(tables, repository, { id, digest })
   })
+}
+
+/**
+ * Inside a transaction that has locked the manifest. No tag may point to it, and no index may list it. Its blobs get a new
+ * lease, and what it led to may be untagged afterwards.
+ */
+export async function removeManifest(
+  tables: Tables,
+  repository: RepositoryRow,
+  { id, digest }: { readonly id: RowId; readonly digest: Digest },
+): Promise<void> {
+  await tables.blobs.renewLeases(repository, await tables.manifests.listBlobs(repository, id))
+  await tables.untagged.addRelated(repository, { id, digest })
+  await tables.manifests.remove(repository, id)
+  const left = await tables.repositories.changeManifestCount(repository, -1)
+  if (left === 0) await tables.accounts.changeImageCount(repository.accountId, -1)
 }

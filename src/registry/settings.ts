@@ -26,6 +26,8 @@ export interface RegistrySettings {
   readonly quarantineMs: number
   readonly uploadIdleMs: number
   readonly uploadMaxMs: number
+  /** How long untagged manifests are kept. 0: for ever. */
+  readonly untaggedMs: number
   /** How long the moves of tags are kept. */
   readonly tagHistoryMs: number
 }

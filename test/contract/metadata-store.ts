@@ -17,6 +17,7 @@ import { repositoriesContract } from './metadata-repositories.ts'
 import { tagHistoryContract } from './metadata-tag-history.ts'
 import { tagsContract } from './metadata-tags.ts'
 import { transactionsContract } from './metadata-transactions.ts'
+import { untaggedContract } from './metadata-untagged.ts'
 import { uploadsContract } from './metadata-uploads.ts'
 import { usersContract } from './users.ts'
 
@@ -32,6 +33,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('manifest entries', () => manifestEntriesContract(open))
     describe('tags', () => tagsContract(open))
     describe('tag history', () => tagHistoryContract(open))
+    describe('untagged manifests', () => untaggedContract(open))
     describe('marks', () => marksContract(open))
     describe('blobs', () => blobLinksContract(open))
     describe('uploads', () => uploadsContract(open))

@@ -122,7 +122,7 @@ describe('a schema', () => {
 
     const applied = await Promise.all(databases.map((database) => migrate(database)))
 
-    expect(applied.flat().sort()).toEqual(listAll())
+    expect(applied.flat().sort((one, other) => one - other)).toEqual(listAll())
     expect(await versionsOf(open())).toEqual(listAll())
     for (const database of databases) expect(await listMissing(database)).toEqual([])
   })

@@ -8,6 +8,7 @@ import { openUploads } from './migrations/0006-open-uploads.ts'
 import { closingUploads } from './migrations/0007-closing-uploads.ts'
 import { inlineBlobs } from './migrations/0008-inline-blobs.ts'
 import { tagHistory } from './migrations/0009-tag-history.ts'
+import { untaggedManifests } from './migrations/0010-untagged-manifests.ts'
 
 interface Migration {
   readonly version: number
@@ -31,6 +32,7 @@ const migrations: readonly Migration[] = [
   { version: 7, sql: closingUploads, oldestCode: 3 },
   { version: 8, sql: inlineBlobs, oldestCode: 3 },
   { version: 9, sql: tagHistory, oldestCode: 3 },
+  { version: 10, sql: untaggedManifests, oldestCode: 3 },
 ]
 
 const newestKnown = migrations.length

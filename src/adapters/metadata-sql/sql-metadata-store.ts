@@ -16,6 +16,7 @@ import { SqlRepositories } from './tables/repositories.ts'
 import { SqlSigningKeys } from './tables/signing-keys.ts'
 import { SqlTagHistory } from './tables/tag-history.ts'
 import { SqlTags } from './tables/tags.ts'
+import { SqlUntagged } from './tables/untagged.ts'
 import { SqlUploads } from './tables/uploads.ts'
 import { SqlUsers } from './tables/users.ts'
 
@@ -28,6 +29,7 @@ class SqlTables implements Tables {
   readonly manifests: SqlManifests
   readonly tags: SqlTags
   readonly tagHistory: SqlTagHistory
+  readonly untagged: SqlUntagged
   readonly blobs: SqlBlobs
   readonly uploads: SqlUploads
   readonly garbage: SqlGarbage
@@ -41,6 +43,7 @@ class SqlTables implements Tables {
     this.manifests = new SqlManifests(queries)
     this.tags = new SqlTags(queries)
     this.tagHistory = new SqlTagHistory(queries)
+    this.untagged = new SqlUntagged(queries)
     this.blobs = new SqlBlobs(queries, inlineBytes)
     this.uploads = new SqlUploads(queries)
     this.garbage = new SqlGarbage(queries)

@@ -37,10 +37,27 @@ const RestoreTagRequest = Type.Object(
 
 const RestoredTagResponse = Type.Object({ name, tag, digest })
 
+const UntaggedManifest = Type.Object({
+  digest,
+  mediaType: Type.String(),
+  artifactType: Type.Union([Type.String(), Type.Null()]),
+  sizeBytes: Type.Integer({ minimum: 0, description: 'Size of the manifest itself.' }),
+  since: Type.String({ format: 'date-time', description: 'Since when nothing leads to it.' }),
+  wasTagged: Type.Boolean({ description: 'Whether a tag pointed to it before.' }),
+  removedAt: Type.Union([dateTime, Type.Null()], { description: 'When the collector may remove it. Null: never.' }),
+})
+
+const UntaggedManifestsResponse = Type.Object({
+  name,
+  manifests: Type.Array(Type.Ref('#/components/schemas/UntaggedManifest')),
+})
+
 export const imageSchemas = {
   TagResponse,
   TagMove,
   TagHistoryResponse,
   RestoreTagRequest,
   RestoredTagResponse,
+  UntaggedManifest,
+  UntaggedManifestsResponse,
 } as const

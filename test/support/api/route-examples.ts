@@ -121,6 +121,7 @@ const serviceExamples: Readonly<Record<string, Example>> = {
   getStats: { status: 200 },
   getTag: { status: 200, values: onTag },
   getTagHistory: { status: 200, values: onTag },
+  getUntaggedManifests: { status: 200 },
   restoreTag: { status: 200, values: onTag, question: ({ imageDigest }) => json({ digest: imageDigest }) },
 }
 

@@ -42,6 +42,7 @@ export const ages: GarbageAges = {
   uploadIdleMs: 24 * hourMs,
   uploadMaxMs: 7 * 24 * hourMs,
   uploadDoneMs: 24 * hourMs,
+  untaggedMs: 0,
   tagHistoryMs: 24 * hourMs,
   holdMs: 300_000,
 }

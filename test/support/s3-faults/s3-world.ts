@@ -63,7 +63,15 @@ export async function openS3World(options: WorldOptions): Promise<S3World> {
     change: ({ metadata }) => ({ metadata: wrap(metadata), blobs }),
   })
   const { metadata } = http.unchanged
-  const ages = { quarantineMs: 0, uploadIdleMs: 0, uploadMaxMs: 0, uploadDoneMs: 0, tagHistoryMs: 0, holdMs: 0 }
+  const ages = {
+    quarantineMs: 0,
+    uploadIdleMs: 0,
+    uploadMaxMs: 0,
+    uploadDoneMs: 0,
+    untaggedMs: 0,
+    tagHistoryMs: 0,
+    holdMs: 0,
+  }
   const collect = async (leaseMs = hourMs): Promise<void> => {
     await collectGarbage({ metadata, blobs }, { ...ages, leaseMs })
   }

@@ -33,6 +33,8 @@ export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Prom
     }
     await metadata.accounts.changeImageCount(shelf.accountId, 1)
     await metadata.transaction(({ repositories }) => repositories.changeManifestCount(shelf.repository, 1))
+    const lone = await addManifest(shelf, `${account} untagged`)
+    await metadata.transaction(({ untagged }) => untagged.add(shelf.repository, lone.id))
     keys.push((await addBlob(shelf, `${account} unused`)).key)
     await addInlineBlob(shelf, `${account} inline`)
     await addInlineBlob(shelf, '')

@@ -31,6 +31,7 @@ function agesOf(ms: number): GarbageAges {
     uploadIdleMs: ms,
     uploadMaxMs: ms,
     uploadDoneMs: ms,
+    untaggedMs: 0,
     tagHistoryMs: ms,
     holdMs: 0,
   }

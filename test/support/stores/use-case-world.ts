@@ -35,6 +35,7 @@ export const ages: GarbageAges = {
   uploadIdleMs: hourMs,
   uploadMaxMs: 24 * hourMs,
   uploadDoneMs: hourMs,
+  untaggedMs: 0,
   tagHistoryMs: hourMs,
   holdMs: 0,
 }

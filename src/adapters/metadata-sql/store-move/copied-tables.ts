@@ -90,6 +90,11 @@ export const copiedTables: readonly CopiedTable[] = [
     isNumbered: true,
   },
   {
+    name: 'untagged_manifests',
+    columns: ['account_id', 'manifest_id', 'repository_id', 'since', 'was_tagged'],
+    key: ['account_id', 'manifest_id'],
+  },
+  {
     name: 'users',
     columns: ['id', 'name', 'password_hash', 'roles', 'account', 'is_disabled', 'created_at', 'token_epoch'],
     key: ['id'],

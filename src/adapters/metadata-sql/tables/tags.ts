@@ -3,6 +3,7 @@ import type { RepositoryKey, RepositoryRow } from '../../../ports/repositories.t
 import type { RowId } from '../../../ports/row-id.ts'
 import type { TagChange, Tags } from '../../../ports/tags.ts'
 import type { Queryable } from '../database.ts'
+import { addUntagged } from './untagged.ts'
 
 /** More rows than any table has. */
 const noLimit = Number.MAX_SAFE_INTEGER
@@ -54,6 +55,7 @@ export class SqlTags implements Tags {
     const previous = row?.previous_manifest_id ?? null
     if (previous === manifestId) return
     const { actor, cause } = change
+    if (previous !== null) await this.#queries.run(addUntagged, [accountId, previous, repositoryId, 1])
     await this.#queries.run(recordMove, [accountId, repositoryId, tag, previous, manifestId, actor.subject, cause])
   }
 
@@ -65,6 +67,9 @@ export class SqlTags implements Tags {
       [accountId, repository, tag],
     )
     await this.#recordRemoval(accountId, removed, change)
+    for (const row of removed) {
+      await this.#queries.run(addUntagged, [accountId, row.manifest_id, row.repository_id, 1])
+    }
     return removed.length > 0
   }
 
