@@ -1,5 +1,5 @@
 // HTTP by hand, for requests that no client would send: repeated header lines, odd paths, bodies that end early.
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 
 export interface RawAnswer {
   readonly status: number
@@ -93,41 +93,9 @@ export async function askRaw(port: number, requestLine: string, headers: readonl
   return parseAnswer((await sendRaw(port, request)).text)
 }
 
-function parseAnswer(text: string): RawAnswer {
+/** The answer whose head begins the text. What follows the head is its body. */
+export function parseAnswer(text: string): RawAnswer {
   const { firstLine, headers, lines, bodyStart } = parseHead(text)
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(`${firstLine} `)?.[1] ?? Number.NaN)
   return { status, headers, lines, body: text.slice(bodyStart) }
-}
-
-export interface RawConnection {
-  send(text: string): void
-  /** The first answer: when it is whole, or when the server ends the connection. */
-  answer(): Promise<RawAnswer>
-  close(): void
-}
-
-export async function openRaw(port: number): Promise<RawConnection> {
-  const socket = await new Promise<Socket>((resolve, reject) => {
-    const made = connect(port, '127.0.0.1', () => resolve(made))
-    made.once('error', reject)
-  })
-  let received = ''
-  const answered = Promise.withResolvers<void>()
-  socket.on('data', (chunk: Buffer) => {
-    received += chunk.toString('latin1')
-    const { headers, bodyStart } = parseHead(received)
-    const length = Number(headers.get('content-length') ?? Number.NaN)
-    if (received.includes('\r\n\r\n') && received.length >= bodyStart + length) answered.resolve()
-  })
-  socket.on('error', () => undefined)
-  socket.on('close', () => answered.resolve())
-  return {
-    send: (text) => void socket.write(text, 'latin1'),
-    close: () => void socket.destroy(),
-    async answer() {
-      await answered.promise
-      socket.destroy()
-      return parseAnswer(received)
-    },
-  }
 }

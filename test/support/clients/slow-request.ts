@@ -1,5 +1,6 @@
 // A request whose body the test sends piece by piece, or never ends, over a socket of its own.
 import { connect, type Socket } from 'node:net'
+import { parseAnswer, type RawAnswer } from './raw-socket.ts'
 import { authorization, type Target } from './registry-client.ts'
 
 export type BodyForm = 'content-length' | 'chunked'
@@ -9,6 +10,8 @@ export interface SlowRequest {
   send(bytes: Uint8Array): Promise<void>
   /** Ends a chunked body. */
   end(): Promise<void>
+  /** The answer when all of it has arrived, or undefined if the connection ended without one. Closes the connection. */
+  answer(): Promise<RawAnswer | undefined>
   /** The status of the answer, or 0 when the connection ended without one. */
   status(): Promise<number>
   /** Breaks the connection in the middle of whatever is going on. */
@@ -21,10 +24,17 @@ export async function beginRequest(
   path: string,
   form: BodyForm,
   announcedBytes: number,
+  contentType = 'application/octet-stream',
 ): Promise<SlowRequest> {
   const { socket, received, ended } = await openSocket(target)
+  const answer = async () => {
+    while (wholeAnswerIn(received()) === undefined && !ended()) await Bun.sleep(10)
+    socket.destroy()
+    return wholeAnswerIn(received())
+  }
   const length = form === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${announcedBytes}`
   const lines = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1', `Authorization: ${authorization}`, length]
+  lines.push(`Content-Type: ${contentType}`)
   await write(socket, `${lines.join('\r\n')}\r\n\r\n`)
   return {
     async send(bytes) {
@@ -33,12 +43,8 @@ export async function beginRequest(
       if (form === 'chunked') await write(socket, '\r\n')
     },
     end: () => write(socket, '0\r\n\r\n'),
-    async status() {
-      while (statusIn(received()) === undefined && !ended()) await Bun.sleep(10)
-      const status = statusIn(received()) ?? 0
-      socket.destroy()
-      return status
-    },
+    answer,
+    status: async () => (await answer())?.status ?? 0,
     vanish: () => void socket.destroy(),
   }
 }
@@ -52,8 +58,8 @@ export async function openKeptConnection(
     async get(path) {
       const before = received().length
       await write(socket, `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`)
-      while (statusIn(received().slice(before)) === undefined && !ended()) await Bun.sleep(10)
-      return statusIn(received().slice(before)) ?? 0
+      while (wholeAnswerIn(received().slice(before)) === undefined && !ended()) await Bun.sleep(10)
+      return wholeAnswerIn(received().slice(before))?.status ?? 0
     },
     close: () => void socket.destroy(),
   }
@@ -104,9 +110,10 @@ export async function beginDownload(target: Target, path: string, from?: LocalEn
   }
 }
 
-function statusIn(text: string): number | undefined {
-  const status = /^HTTP\/1\.1 (\d{3}) [\s\S]*?\r\n\r\n/.exec(text)?.[1]
-  return status === undefined ? undefined : Number(status)
+function wholeAnswerIn(text: string): RawAnswer | undefined {
+  if (!text.includes('\r\n\r\n')) return undefined
+  const answer = parseAnswer(text)
+  return answer.body.length >= Number(answer.headers.get('content-length') ?? 0) ? answer : undefined
 }
 
 interface SocketOptions {
