@@ -6,12 +6,14 @@ import { addAccountCommand } from './account.ts'
 import { addConfigCommand } from './config.ts'
 import { describeError } from './describe-error.ts'
 import { addGcCommand } from './gc.ts'
+import { addImageCommand } from './image.ts'
 import { addKeyCommand } from './key.ts'
 import { addMigrateCommand } from './migrate.ts'
 import { addMigrateStoreCommand } from './migrate-store.ts'
 import { withoutControls } from './printing.ts'
 import { addServeCommand } from './serve.ts'
 import { addSigningKeyCommand } from './signing-key.ts'
+import { addTagCommand } from './tag.ts'
 import { addUploadCommand } from './upload.ts'
 import { addUserCommand } from './user.ts'
 import { addWorkerCommand } from './worker.ts'
@@ -37,6 +39,8 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   addWorkerCommand(program)
   addGcCommand(program)
   addUploadCommand(program)
+  addTagCommand(program)
+  addImageCommand(program)
   addConfigCommand(program)
   addMigrateCommand(program)
   addMigrateStoreCommand(program)

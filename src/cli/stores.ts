@@ -1,6 +1,9 @@
 import { readConfig } from '../app/config.ts'
 import { openStores, type Stores } from '../app/stores.ts'
+import { RegistryRefusal } from '../oci/errors.ts'
+import { parseRepositoryName } from '../oci/names.ts'
 import { changeUnlessReadOnly } from '../registry/read-only.ts'
+import { parseAccount } from './arguments.ts'
 
 type Config = ReturnType<typeof readConfig>
 
@@ -11,6 +14,13 @@ export interface Workplace extends Stores {
 
 /** The option that every command has. */
 export const configOption = ['--config <file>', 'settings file (default: berth.yaml, if it exists)'] as const
+
+/** The option of commands for one repository. */
+export const accountOption = [
+  '--account <account>',
+  'the account of the repository (default: the account of the first user)',
+  parseAccount,
+] as const
 
 /** Commands use the clock of the system. */
 export const presentClock = { now: () => Date.now() }
@@ -34,6 +44,24 @@ export async function withStores(
 /** Work that changes something. It is refused while the registry is moved to other stores. */
 export function asChange(work: (place: Workplace) => Promise<void>): (place: Workplace) => Promise<void> {
   return (place) => changeUnlessReadOnly(place, () => work(place))
+}
+
+/** Refuses if there is no such account. */
+export async function getRepositoryKey(place: Workplace, account: string | undefined, repository: string) {
+  const name = parseRepositoryName(repository)
+  const found = await place.metadata.accounts.find(account ?? (await accountOfFirstUser(place)))
+  if (found === undefined) throw new RegistryRefusal('name-unknown', { name })
+  return { accountId: found.id, repository: name }
+}
+
+/** Another identity service uses the account `default` if it names none. */
+export async function accountOfFirstUser({ metadata, config }: Workplace): Promise<string> {
+  if (config.authUrl !== undefined) return 'default'
+  const first = await metadata.users.find(config.adminName)
+  if (first !== undefined) return first.account
+  throw new Error(
+    `the user ${config.adminName}, whose account is the default, does not exist yet: start the server once, or name an account with --account`,
+  )
 }
 
 /** As `withStores`, for commands that need the embedded identity service. */

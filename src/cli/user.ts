@@ -5,7 +5,7 @@ import { readAllPages } from '../lib/paging.ts'
 import { gather, parseAccount } from './arguments.ts'
 import { printJson, printTable, tell, warn } from './printing.ts'
 import { askPassword, readPassword } from './secret-input.ts'
-import { asChange, configOption, type Workplace, withUsers } from './stores.ts'
+import { accountOfFirstUser, asChange, configOption, type Workplace, withUsers } from './stores.ts'
 
 interface AddOptions {
   readonly config?: string
@@ -91,14 +91,6 @@ async function add(givenName: string, options: AddOptions, command: Command): Pr
 async function passwordFor(name: string, options: AddOptions): Promise<string | undefined> {
   if (options.passwordStdin) return readPassword(name)
   return options.password ? askPassword(name) : undefined
-}
-
-async function accountOfFirstUser({ metadata, config }: Workplace): Promise<string> {
-  const first = await metadata.users.find(config.adminName)
-  if (first !== undefined) return first.account
-  throw new Error(
-    `the user ${config.adminName}, whose account is the default, does not exist yet: start the server once, or name an account with --account`,
-  )
 }
 
 async function isAccountKnown({ metadata }: Workplace, account: string): Promise<boolean> {

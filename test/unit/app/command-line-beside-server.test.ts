@@ -72,6 +72,34 @@ test('an account is disabled and enabled from the next request on, and keeps its
   expect(await pull()).toBe(200)
 })
 
+test('a tag shows its history and is restored, and the manifest that lost it is listed', async () => {
+  const digests: string[] = []
+  for (const layer of ['good', 'bad']) {
+    await pushImage(server, 'moved/app', 'latest', [new TextEncoder().encode(layer)])
+    digests.push(await run('tag show moved/app latest'))
+  }
+  const [good, bad] = digests
+  expect((await readJson<{ digest: string }[]>('image untagged moved/app')).map(({ digest }) => digest)).toEqual([
+    good ?? '',
+  ])
+  expect(await run('image untagged moved/app')).toContain('never')
+
+  expect(await run('tag restore moved/app latest')).toBe(good ?? '')
+  expect(await run(`tag restore moved/app latest --digest ${bad}`)).toBe(bad ?? '')
+  const moves = await readJson<{ movedBy: string; cause: string }[]>('tag history moved/app latest')
+  expect(moves.map(({ movedBy, cause }) => `${movedBy} ${cause}`)).toEqual([
+    'operator restore',
+    'operator restore',
+    'admin push',
+    'admin push',
+  ])
+  expect(await run(`tag history moved/app latest --account ${home}`)).toContain('operator')
+  expect(await run('tag show moved/app latest --at 2000-01-01T00:00:00Z').catch(String)).toContain(
+    'the history of the tag',
+  )
+  expect(await run('tag show moved/none latest').catch(String)).toContain('repository name not known')
+})
+
 test('an unfinished upload is listed, cancelled, and removed by gc at the given age', async () => {
   for (const repository of ['idle/one', 'idle/two']) expect(await startUpload(server.apiKey, repository)).toBe(202)
   const list = (repository: string) => readJson<{ id: string }[]>(`upload list --repository ${repository}`)

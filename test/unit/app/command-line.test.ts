@@ -46,11 +46,26 @@ test.each([
 })
 
 const commands: Readonly<Record<string, readonly string[]>> = {
-  '': ['serve', 'gc', 'upload', 'config', 'migrate', 'migrate-store', 'user', 'key', 'account', 'signing-key'],
+  '': [
+    'serve',
+    'gc',
+    'upload',
+    'tag',
+    'image',
+    'config',
+    'migrate',
+    'migrate-store',
+    'user',
+    'key',
+    'account',
+    'signing-key',
+  ],
   user: ['add <name>', 'list', 'disable <name>', 'enable <name>', 'passwd <name>', 'roles <name> <role>...'],
   key: ['create <user>', 'list <user>', 'revoke <user> <key-name>'],
   account: ['list', 'show <account>', 'enable <account>', 'disable <account>', 'suspend <account>', 'resume <account>'],
   upload: ['list', 'cancel <id>'],
+  tag: ['show <repository> <tag>', 'history <repository> <tag>', 'restore <repository> <tag>'],
+  image: ['untagged <repository>'],
   'signing-key': ['list', 'rotate'],
 }
 
