@@ -1,6 +1,6 @@
 /**
  * The name of a stored object. It is random, is created once, and is never used again; it does not depend on the
- * digest. So a late or repeated removal of old bytes can never hit new ones.
+ * digest. So a removal of old bytes that comes late, or twice, can never remove new bytes.
  */
 export type StorageKey = string & { readonly __brand: 'StorageKey' }
 

@@ -47,8 +47,8 @@ export interface TagHistory {
 
   /**
    * Inside a transaction. Looks at the next `limit` moves after `after`, the oldest first, that are at least `keepMs` old,
-   * and removes the earlier moves of their tags. A deletion of a tag is then removed too. So for every moment of the last `keepMs`, the history still tells where a
-   * tag pointed. Skips disabled accounts.
+   * and removes the earlier moves of their tags. If such a move deleted its tag, it is removed too. So the history still
+   * tells where a tag pointed at every moment of the last `keepMs`. Skips disabled accounts.
    */
   removeSuperseded(keepMs: number, after: HistoryPosition | undefined, limit: number): Promise<HistoryBatch>
 }

@@ -56,8 +56,9 @@ export interface Untagged {
   addRelated(repository: RepositoryRow, manifest: { readonly id: RowId; readonly digest: string }): Promise<void>
 
   /**
-   * Looks at the next `limit` candidates of all enabled accounts, those that have waited longest first. Takes those off the
-   * list that are not untagged, unless they had a tag before; what removes the last tag, index or subject of a manifest adds it again.
+   * Looks at the next `limit` candidates of all enabled accounts, those that have waited longest first. Takes a candidate
+   * off the list if a tag points to it, or if an index or a subject leads to it and it never had a tag. The removal of
+   * its last tag, index or subject adds it again.
    */
   check(after: UntaggedPosition | undefined, limit: number): Promise<UntaggedBatch<DueManifest>>
 
