@@ -1,4 +1,5 @@
-// Reads the log of a suite and prints `passed failed skipped`, summed over every `bun test` in it.
+// Reads the log of a suite and prints `passed failed skipped`, summed over every `bun test` in it. A suite that is no
+// `bun test` closes with a line `N pass, N fail`.
 import { readFileSync } from 'node:fs'
 
 const totals = { pass: 0, fail: 0, skip: 0 }
@@ -12,8 +13,13 @@ let blocks = 0
 const escapeCodes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g')
 for (const line of readFileSync(process.argv[2], 'utf8').replace(escapeCodes, '').split(/\r?\n/)) {
   const count = /^ *(\d+) (pass|fail|errors?|skip|todo|filtered out|expect\(\) calls|snapshots?.*)$/.exec(line)
+  const closing = /^(\d+) pass, (\d+) fail$/.exec(line)
   const end = /^Ran (\d+) tests? across \d+ files?\./.exec(line)
-  if (count) {
+  if (closing) {
+    blocks += 1
+    totals.pass += Number(closing[1])
+    totals.fail += Number(closing[2])
+  } else if (count) {
     block.push([count[2], Number(count[1])])
   } else if (end && block.some(([word]) => word === 'pass')) {
     blocks += 1
@@ -35,7 +41,7 @@ function addBlock(ran) {
 }
 
 if (blocks === 0) {
-  console.error("tally: no closing lines of 'bun test' in this log")
+  console.error('tally: no closing lines in this log')
   process.exitCode = 1
 }
 console.log(totals.pass, totals.fail, totals.skip)

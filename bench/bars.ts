@@ -1,11 +1,13 @@
 // The required ratios (bars), and whether a run meets them.
+import { berthName, dockerRegistryName } from './registries.ts'
 import { ratioOfCost, ratioOfSpeed, ratioOfYield, type Samples, type Spread } from './rounds.ts'
+import { bareFileName, bareUploadName, constantName, type MeasuredRow } from './rows/row.ts'
 
 /**
  * `yield` compares work per CPU second, `speed` work per second (more is better), and `cost` CPU seconds for
  * the same work (less is better).
  */
-export type Figure = 'yield' | 'speed' | 'cost'
+export type RatioKind = 'yield' | 'speed' | 'cost'
 
 const ratioOf = { yield: ratioOfYield, speed: ratioOfSpeed, cost: ratioOfCost } as const
 
@@ -13,7 +15,7 @@ export interface Comparison {
   readonly title: string
   readonly subject: string
   readonly peer: string
-  readonly figure: Figure
+  readonly figure: RatioKind
   /** Without a bar, the figure is only printed. */
   readonly bar?: { readonly atLeast: number } | { readonly atMost: number }
 }
@@ -25,44 +27,33 @@ export interface Verdict {
   readonly outcome: 'PASS' | 'MISS' | 'note'
 }
 
-const byReference = ['by tag', 'by digest'] as const
+const subject = berthName(1)
 
-export const manifestComparisons: readonly Comparison[] = [
-  ...byReference.map((way): Comparison => {
-    const bar = { atLeast: 0.4 }
-    return { title: `manifest GET ${way}`, subject: `berth ${way}`, peer: `constant ${way}`, figure: 'yield', bar }
-  }),
-  ...byReference.map((way): Comparison => {
-    const bar = { atLeast: 20 }
-    return {
-      title: `manifest GET ${way}`,
-      subject: `berth ${way}`,
-      peer: `docker-registry ${way}`,
-      figure: 'yield',
-      bar,
-    }
-  }),
-  note('manifest GET by tag', 'berth by tag', 'docker-registry with password, by tag', 'yield'),
-  note('manifest GET by tag', 'berth by tag', 'constant (static route)', 'yield'),
+/** Each title is the title of a row. */
+export const comparisons: readonly Comparison[] = [
+  ...['manifest GET by tag', 'manifest GET by digest'].flatMap((title): Comparison[] => [
+    { title, subject, peer: constantName, figure: 'yield', bar: { atLeast: 0.4 } },
+    { title, subject, peer: dockerRegistryName, figure: 'yield', bar: { atLeast: 20 } },
+  ]),
+  { title: 'blob GET of 512 MiB', subject, peer: bareFileName, figure: 'cost', bar: { atMost: 1.3 } },
+  { title: 'upload of 512 MiB by PUT', subject, peer: bareUploadName, figure: 'cost', bar: { atMost: 1.5 } },
+  ...[
+    'blob HEAD',
+    'blob GET of 1 KiB',
+    'blob GET of 512 MiB',
+    'upload of 512 MiB by PUT',
+    'small images, POST and PUT',
+  ].map((title): Comparison => ({ title, subject, peer: dockerRegistryName, figure: 'yield' })),
 ]
 
-export const downloadComparisons: readonly Comparison[] = [
-  { title: 'blob GET', subject: 'berth', peer: 'bare Bun.file', figure: 'cost', bar: { atMost: 1.3 } },
-  note('blob GET', 'berth', 'docker-registry', 'cost'),
-]
-
-export const uploadComparisons: readonly Comparison[] = [
-  { title: 'blob upload', subject: 'berth', peer: 'bare loop', figure: 'cost', bar: { atMost: 1.5 } },
-  note('blob upload', 'berth', 'docker-registry', 'cost'),
-  note('blob upload by PATCH', 'berth by PATCH', 'bare loop', 'cost'),
-]
-
-function note(title: string, subject: string, peer: string, figure: Figure): Comparison {
-  return { title, subject, peer, figure }
+/** A bar that was not measured counts as missed. */
+export function judgeRows(measured: readonly MeasuredRow[]): Verdict[] {
+  const samples = new Map(measured.map((each) => [each.row.title, each.samples]))
+  return comparisons.flatMap((each) => judge([each], samples.get(each.title) ?? new Map()))
 }
 
-export function judge(comparisons: readonly Comparison[], samples: Samples): Verdict[] {
-  return comparisons.flatMap((comparison) => {
+export function judge(judged: readonly Comparison[], samples: Samples): Verdict[] {
+  return judged.flatMap((comparison) => {
     const ratio = ratioOf[comparison.figure](samples, comparison.subject, comparison.peer)
     // A note about an absent peer is left out. A bar that was not measured counts as missed.
     if (comparison.bar === undefined && ratio === undefined) return []

@@ -1,27 +1,31 @@
-// `npm run bench -- [--fleet] [--quick] [--control]`: compares the hot paths with other servers.
+// `npm run bench`: compares Berth with other registries. bench/README.md describes the options.
 // Exit code: 0 all bars met; 1 a bar missed; 2 could not measure; 3 the control met a bar, so the bar proves nothing.
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, release, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { downloadComparisons, judge, manifestComparisons, uploadComparisons, type Verdict } from './bars.ts'
+import { judgeRows, type Verdict } from './bars.ts'
 import { type Plan, parsePlan } from './bench-options.ts'
-import { createBlobSource } from './blob-source.ts'
+import { measureGroups, type Run } from './comparison.ts'
 import type { Contestant } from './contestants.ts'
-import { startField } from './contestants-of-run.ts'
-import { type Cores, findCores, pinProcess } from './cores.ts'
+import { findCores } from './cores.ts'
+import type { Line } from './figures.ts'
 import { measureFleet } from './fleet/fleet.ts'
 import { observeMachineLoad } from './machine-load.ts'
-import { chooseLoadGenerator } from './manifest-load.ts'
-import { measureDownloads, measureManifests, measureUploads, uploadFirstBlob } from './measured-paths.ts'
-import { canMeasureProcesses, readPeakResidentBytes } from './process-cost.ts'
-import { formatByteTable, formatMemory, formatRequestTable, formatVerdict } from './report.ts'
+import { measureMemory } from './memory.ts'
+import { formatPage } from './performance-page.ts'
+import { canMeasureProcesses } from './process-cost.ts'
+import { listRegistries } from './registries.ts'
+import { formatVerdict } from './report.ts'
+import { compareWithStored, storeRatios } from './stored-ratios.ts'
+import { measureWithZb } from './zb.ts'
 
 const tmpfsMagic = 0x01021994
+const pagePath = join(import.meta.dir, '..', 'docs', 'reference', 'performance.md')
 
 async function main(): Promise<number> {
   const plan = parsePlan(Bun.argv.slice(2))
   if (!canMeasureProcesses) throw new Error('CPU seconds are read from /proc, which only Linux has')
-  if (Bun.which('curl') === null) throw new Error('curl is needed to move the big blobs')
+  if (Bun.which('curl') === null) throw new Error('curl is needed to move the large blobs')
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'))
   const running: Contestant[] = []
   const cleanUp = async () => {
@@ -33,41 +37,45 @@ async function main(): Promise<number> {
   try {
     if (plan.fleet) return conclude(plan, await measureFleet(plan, folder, running))
     checkFolder(folder, plan)
-    return conclude(plan, await measure(plan, folder, running))
+    return await compare({ plan, folder, running, cores: findCores() })
   } finally {
     await cleanUp()
   }
 }
 
-async function measure(plan: Plan, folder: string, running: Contestant[]): Promise<Verdict[]> {
+async function compare(run: Run): Promise<number> {
+  const { plan } = run
+  console.log(describeRun(run))
   const describeOthers = observeMachineLoad()
-  const load = chooseLoadGenerator(folder)
-  const cores = findCores()
-  // Programs that start from here on inherit the core of the benchmark. The servers get another core when they run.
-  if (cores !== undefined) pinProcess(process.pid, cores.load)
-  console.log(describeRun(plan, load.name, cores))
-  const source = createBlobSource(folder, plan.blobSizeBytes)
-  const field = await startField({ plan, folder, running, cores, blobPath: source.path })
-  const digest = await uploadFirstBlob(field, source)
-  const size = `${source.sizeBytes / 2 ** 30} GiB`
+  const measured = await measureGroups(run)
+  const otherLines = plan.name === 'full' ? await measureRest(run) : []
+  const machineLoad = describeOthers()
+  console.log(`\n${machineLoad}`)
+  const verdicts = judgeRows(measured)
+  if (plan.regression) return concludeRegression(measured)
+  if (plan.name === 'full') {
+    const day = new Date().toISOString().slice(0, 10)
+    const { workers } = plan
+    writeFileSync(pagePath, formatPage({ measured, otherLines, verdicts, workers, day, machineLoad }))
+    storeRatios(measured)
+    console.log(`\n${pagePath} and the stored ratios are written`)
+  }
+  return conclude(plan, verdicts)
+}
 
-  const manifests = await measureManifests(field, load)
-  const { connections, manifestRounds, manifestSliceSeconds, downloadRounds, downloadsPerSlice, uploadRounds } = plan
-  const slices = `${manifestRounds} rounds of ${manifestSliceSeconds} s`
-  console.log(formatRequestTable(`\nManifest GET, ${connections} keep-alive connections, ${slices}`, manifests))
-  const downloads = await measureDownloads(field, digest, source.sizeBytes)
-  const times = `${downloadRounds} rounds of ${downloadsPerSlice} downloads`
-  console.log(formatByteTable(`\nBlob GET, ${size}, ${times}`, downloads))
-  const uploads = await measureUploads(field, source)
-  const freshness = 'one upload each, its content new to the registry'
-  console.log(formatByteTable(`\nBlob upload, ${size}, ${uploadRounds} rounds of ${freshness}`, uploads))
-  console.log(`\n${formatMemory(running.map(({ name, pid }) => [name, readPeakResidentBytes(pid)]))}`)
-  console.log(`\n${describeOthers()}`)
-  return [
-    ...judge(manifestComparisons, manifests),
-    ...judge(downloadComparisons, downloads),
-    ...judge(uploadComparisons, uploads),
-  ]
+async function measureRest(run: Run): Promise<Line[]> {
+  const { zb } = run.plan.programs
+  return [...(await measureMemory(run)), ...(zb === undefined ? [] : await measureWithZb(run, zb))]
+}
+
+/** Prints the counts in the form that CI reads. */
+function concludeRegression(measured: Parameters<typeof compareWithStored>[0]): number {
+  const regressions = compareWithStored(measured)
+  console.log('\nWork per CPU second, Berth divided by the peer:')
+  for (const { isGood, text } of regressions) console.log(`${isGood ? 'good' : 'BAD '}  ${text}`)
+  const failed = regressions.filter(({ isGood }) => !isGood).length
+  console.log(`${regressions.length - failed} pass, ${failed} fail`)
+  return failed === 0 ? 0 : 1
 }
 
 function conclude(plan: Plan, verdicts: readonly Verdict[]): number {
@@ -83,17 +91,17 @@ function conclude(plan: Plan, verdicts: readonly Verdict[]): number {
   return missed === 0 ? 0 : 1
 }
 
-function describeRun(plan: Plan, loadName: string, cores: Cores | undefined): string {
+function describeRun({ plan, cores }: Run): string {
+  const names = listRegistries(plan).map(({ name }) => name)
   return [
-    `Berth bench, ${plan.name}${plan.control ? '; CONTROL: "berth" below is a server that is slow on purpose' : ''}`,
+    `Berth bench, ${plan.name}${plan.control ? '; CONTROL: "Berth" below is a server that is slow on purpose' : ''}`,
     `Bun ${Bun.version}, Linux ${release()}, ${cpus().length} x ${cpus()[0]?.model}, load average ${formatLoad()}`,
     cores === undefined
-      ? 'NOT PINNED (one core, or no taskset): the figures of blob GET are rough.'
-      : `Servers on core ${cores.server}, load on core ${cores.load}: ${loadName} for manifests, curl for blobs.`,
-    'Figures are medians of CPU seconds (utime + stime) of the server alone, all contestants in turn in every round.',
-    'Berth is asked with credentials (Basic, an API key). docker-registry is asked WITHOUT any, and runs without access',
-    'log and health checks: all in its favour. "With password" is the same program behind htpasswd with bcrypt at its',
-    'lowest cost: printed, but no fair rival, so no bar is set against it.',
+      ? 'NOT PINNED (one core, or no taskset): the figures are rough.'
+      : `CPU time: servers on core ${cores.server}, load on core ${cores.load}. Speed: both on all cores.`,
+    `Registries: ${names.join('; ')}.`,
+    'Figures are medians (lowest-highest). All contestants take turns in every round. CPU time is that of the servers.',
+    'Berth checks credentials, logs each request and syncs. The others do none of this, in their favour.',
   ].join('\n')
 }
 
@@ -101,9 +109,9 @@ function checkFolder(folder: string, plan: Plan): void {
   const { bavail, bsize, type } = statfsSync(folder)
   if (type === tmpfsMagic)
     console.log(`WARNING: ${folder} is in memory, where fsync costs nothing; set TMPDIR to a disk`)
-  // The source, the one copy of the bare loop, the files that warm the memory, and the blobs of the registries.
-  const kept = 1 + plan.uploadRounds
-  const neededBytes = plan.blobSizeBytes * (5 + kept * (plan.uploadByPatchToo ? 3 : 2))
+  // The source, the files that warm the memory, and one blob for each registry and round.
+  const blobs = 5 + (listRegistries(plan).length + 1) * (1 + plan.uploadRounds)
+  const neededBytes = plan.largeBlobBytes * blobs
   if (bavail * bsize < neededBytes) throw new Error(`${folder} has less than the ${neededBytes} free bytes this needs`)
 }
 

@@ -16,7 +16,7 @@ export function createBlobSource(folder: string, sizeBytes: number): BlobSource 
   const path = join(folder, 'blob.bin')
   const file = openSync(path, 'w')
   const hasher = new Bun.CryptoHasher('sha256')
-  const block = randomBlock()
+  const block = randomBytes(blockBytes)
   const bodyBytes = sizeBytes - stampBytes
   for (let written = 0; written < bodyBytes; ) {
     block.set(Buffer.from(`${written}`.padStart(16)))
@@ -39,10 +39,9 @@ function stampFile(path: string, offset: number, hasher: Bun.CryptoHasher): stri
   return `sha256:${hasher.update(stamp).digest('hex')}`
 }
 
-function randomBlock(): Uint8Array {
-  const block = new Uint8Array(blockBytes)
+export function randomBytes(count: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(count)
   // getRandomValues takes at most 64 KiB at a time.
-  for (let offset = 0; offset < blockBytes; offset += 65_536)
-    crypto.getRandomValues(block.subarray(offset, offset + 65_536))
-  return block
+  for (let offset = 0; offset < count; offset += 65_536) crypto.getRandomValues(bytes.subarray(offset, offset + 65_536))
+  return bytes
 }

@@ -24,10 +24,18 @@ export function readMachineCpuSeconds(): number {
   return (user + nice + system + irq + softirq) / ticksPerSecond
 }
 
-/** VmHWM: the peak of the resident memory of the process. */
+/** The peak of the resident memory of each process (VmHWM), added up. */
 export function readPeakResidentBytes(pid: number): number {
+  return readMemory(pid, 'VmHWM')
+}
+
+export function readResidentBytes(pid: number): number {
+  return readMemory(pid, 'VmRSS')
+}
+
+function readMemory(pid: number, field: 'VmHWM' | 'VmRSS'): number {
   return listProcessTree(pid)
-    .map((member) => unlessGone(() => readHighWaterMark(member), 0))
+    .map((member) => unlessGone(() => readKibibytes(member, field), 0) * 1024)
     .reduce(sum)
 }
 
@@ -40,9 +48,11 @@ function readTicks(pid: number): number {
   return [11, 12, 13, 14].reduce((ticks, index) => ticks + Number(fields[index]), 0)
 }
 
-function readHighWaterMark(pid: number): number {
-  const found = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  return Number(found?.[1] ?? 0) * 1024
+function readKibibytes(pid: number, field: string): number {
+  const line = readFileSync(`/proc/${pid}/status`, 'utf8')
+    .split('\n')
+    .find((each) => each.startsWith(`${field}:`))
+  return Number(/\d+/.exec(line ?? '')?.[0] ?? 0)
 }
 
 /** The process itself comes first. */

@@ -1,21 +1,13 @@
 // Formats the results of a run.
 import type { Verdict } from './bars.ts'
+import { valuesOf } from './figures.ts'
 import { type Sample, type Samples, type Spread, spreadOf } from './rounds.ts'
+import type { Row } from './rows/row.ts'
 
 const gibibyte = 2 ** 30
 const mebibyte = 2 ** 20
 
 type Column = readonly [title: string, format: (samples: readonly Sample[]) => string]
-
-const requestColumns: readonly Column[] = [
-  ['requests a CPU second (lowest-highest)', (samples) => formatSpread(samples.map(workPerCpuSecond), count)],
-  ['side note: requests a second', (samples) => count(spreadOf(samples.map(workPerWallSecond)).median)],
-]
-
-const byteColumns: readonly Column[] = [
-  ['CPU seconds a GiB (lowest-highest)', (samples) => formatSpread(samples.map(cpuSecondsPerGibibyte), decimal)],
-  ['side note: MiB a second', (samples) => count(spreadOf(samples.map(workPerWallSecond)).median / mebibyte)],
-]
 
 const fleetRequestColumns: readonly Column[] = [
   ['requests a second (lowest-highest)', (samples) => formatSpread(samples.map(workPerWallSecond), count)],
@@ -33,12 +25,13 @@ export function formatFleetTable(title: string, samples: Samples, unit: 'request
   return formatTable(title, samples, unit === 'requests' ? fleetRequestColumns : fleetByteColumns)
 }
 
-export function formatRequestTable(title: string, samples: Samples): string {
-  return formatTable(title, samples, requestColumns)
-}
-
-export function formatByteTable(title: string, samples: Samples): string {
-  return formatTable(title, samples, byteColumns)
+/** A row with the median, the lowest and the highest figure of each contestant. */
+export function formatSamples({ title, detail, figures }: Row, samples: Samples): string {
+  const rounds = Math.max(...[...samples.values()].map((taken) => taken.length))
+  const columns = figures.map(
+    (figure): Column => [figure, (taken) => formatSpread(valuesOf(figure, taken), (value) => value.toPrecision(3))],
+  )
+  return formatTable(`${title} (${detail}; ${rounds} rounds)`, samples, columns)
 }
 
 function formatTable(title: string, samples: Samples, columns: readonly Column[]): string {
@@ -79,10 +72,6 @@ function alignRows(rows: readonly (readonly string[])[]): string[] {
 function formatSpread(values: readonly number[], format: (value: number) => string): string {
   const spread: Spread = spreadOf(values)
   return `${format(spread.median)} (${format(spread.lowest)}-${format(spread.highest)})`
-}
-
-function workPerCpuSecond(sample: Sample): number {
-  return sample.work / sample.cpuSeconds
 }
 
 function workPerWallSecond(sample: Sample): number {

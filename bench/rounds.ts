@@ -30,9 +30,19 @@ export interface Spread {
   readonly values: readonly number[]
 }
 
-export async function measureRounds(slices: readonly Slice[], rounds: number): Promise<Samples> {
+/** A median needs at least three values. */
+const roundsMin = 3
+
+/** After `secondsMax`, it ends with the next complete round. */
+export async function measureRounds(
+  slices: readonly Slice[],
+  rounds: number,
+  secondsMax = Number.POSITIVE_INFINITY,
+): Promise<Samples> {
   const samples = new Map<string, Sample[]>(slices.map((slice) => [slice.name, []]))
+  const deadline = performance.now() + secondsMax * 1000
   for (let round = 1; round <= rounds; round++) {
+    if (round > roundsMin && performance.now() > deadline) break
     for (const slice of slices) samples.get(slice.name)?.push(await measureSlice(slice))
   }
   return samples
@@ -40,22 +50,25 @@ export async function measureRounds(slices: readonly Slice[], rounds: number): P
 
 /** With fewer hundredths of a second, the quotient would be noise. */
 const cpuSecondsMin = 0.095
-const attemptsMax = 5
+const runsMax = 30
 
-/** A slice is measured again if other processes used the core of the server for most of the time. */
+/** The work is repeated until it has taken enough CPU time. On a busy machine, one run may take too little. */
 async function measureSlice(slice: Slice): Promise<Sample> {
-  for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+  const sum = { work: 0, cpuSeconds: 0, helperCpuSeconds: 0, wallSeconds: 0 }
+  for (let runs = 0; runs < runsMax && (sum.work === 0 || sum.cpuSeconds < cpuSecondsMin); runs++) {
     slice.prepare?.()
     const startedAt = performance.now()
     const before = readCosts(slice)
-    const work = await slice.run()
-    const wallSeconds = (performance.now() - startedAt) / 1000
+    sum.work += await slice.run()
     const after = readCosts(slice)
     const helperCpuSeconds = after.helper - before.helper
-    const cpuSeconds = after.server - before.server + helperCpuSeconds
-    if (cpuSeconds >= cpuSecondsMin) return { work, cpuSeconds, helperCpuSeconds, wallSeconds }
+    sum.wallSeconds += (performance.now() - startedAt) / 1000
+    sum.helperCpuSeconds += helperCpuSeconds
+    sum.cpuSeconds += after.server - before.server + helperCpuSeconds
   }
-  throw new Error(`${slice.name}: less than ${cpuSecondsMin} CPU seconds in each of ${attemptsMax} slices`)
+  if (sum.work === 0 || sum.cpuSeconds < cpuSecondsMin)
+    throw new Error(`${slice.name}: ${sum.cpuSeconds} CPU seconds for ${sum.work} units of work are too few`)
+  return sum
 }
 
 function readCosts({ pid, helperPid }: Slice) {

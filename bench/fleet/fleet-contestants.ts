@@ -27,6 +27,6 @@ export async function startOurs(plan: Plan, { folder, stores, enter }: Entering)
 export async function enterPeer({ folder, stores, enter }: Entering): Promise<Contestant[]> {
   const program = findDockerRegistry()
   if (program === undefined) return []
-  const options = { name: 'docker-registry', folder, withPassword: false, s3: stores.s3 }
+  const options = { name: 'docker-registry', folder, s3: stores.s3 }
   return [await enter(startDockerRegistry(program, options))]
 }

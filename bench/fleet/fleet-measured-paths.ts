@@ -5,7 +5,7 @@ import type { Plan } from '../bench-options.ts'
 import { type BlobSource, createBlobSource } from '../blob-source.ts'
 import type { Contestant } from '../contestants.ts'
 import { curl } from '../curl.ts'
-import type { LoadGenerator } from '../manifest-load.ts'
+import type { LoadGenerator } from '../load-generator.ts'
 import * as client from '../registry-client.ts'
 import type { Slice } from '../rounds.ts'
 

@@ -4,8 +4,8 @@ import { judge, type Verdict } from '../bars.ts'
 import type { Plan } from '../bench-options.ts'
 import type { Contestant } from '../contestants.ts'
 import { type Cores, findCores, pinProcess } from '../cores.ts'
+import { chooseLoadGenerator } from '../load-generator.ts'
 import { observeMachineLoad } from '../machine-load.ts'
-import { chooseLoadGenerator } from '../manifest-load.ts'
 import { listProcessTree, readPeakResidentBytes } from '../process-cost.ts'
 import { formatFleetTable, formatMemory } from '../report.ts'
 import { measureRounds } from '../rounds.ts'
@@ -19,7 +19,7 @@ export async function measureFleet(plan: Plan, folder: string, running: Contesta
   const cores = findCores()
   // Programs that start from here on inherit the core of the benchmark. The measured servers get another core when they
   // run.
-  if (cores !== undefined) pinProcess(process.pid, cores.load)
+  if (cores !== undefined) pinProcess(process.pid, [cores.load])
   const stores = await startFleetStores()
   try {
     const verdicts = await compare({ plan, folder, running, stores, cores })
@@ -42,9 +42,9 @@ interface Comparing {
 
 async function compare({ plan, folder, running, stores, cores }: Comparing): Promise<Verdict[]> {
   const load = chooseLoadGenerator(folder)
-  console.log(describeRun(plan, stores, load.name, cores))
+  console.log(describeRun(plan, stores, load.nameOf('GET'), cores))
   const pinTree = (pid: number) => {
-    if (cores !== undefined) for (const member of listProcessTree(pid)) pinProcess(member, cores.server)
+    if (cores !== undefined) for (const member of listProcessTree(pid)) pinProcess(member, [cores.server])
   }
   // Processes that it starts for connections inherit its core.
   pinTree(stores.postgresPid)

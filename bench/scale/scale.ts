@@ -11,6 +11,7 @@
 //     run collect 10000000 20                                             one collector, for 20 seconds
 //     run copy 10000; run copy 100000; run copy 1000000                   copies the rows from PostgreSQL to SQLite
 //     run measure-sqlite                                                  every statement on the three copies
+//     run growth                                                          a server on the copies of 1,000 to 1,000,000
 //     run hot sqlite 6000; run hot postgres 6000 [source tree]            one repository, before and after 6000 pushes
 //
 // Each command starts the server in SCALE_FOLDER and stops it. `run serve` keeps it running for the next commands.
@@ -18,6 +19,7 @@
 import { join } from 'node:path'
 import { runCollector } from './collect.ts'
 import { generate } from './generate.ts'
+import { measureGrowth } from './growth.ts'
 import { runHotDay } from './hot-repository.ts'
 import { type LoadPlan, runClient, runLoad } from './load.ts'
 import { measure, type PlanMode } from './measure.ts'
@@ -29,7 +31,8 @@ import { copyToSqlite } from './sqlite-copy.ts'
 
 const folder = process.env['SCALE_FOLDER'] ?? '/tmp/berth-scale'
 const sizes = [10_000, 1_000_000, 10_000_000]
-const sqliteSizes = [10_000, 100_000, 1_000_000]
+const sqliteSizes = [1_000, 10_000, 100_000, 1_000_000]
+const growthSizes = [1_000, 100_000, 1_000_000]
 const modes: readonly PlanMode[] = ['auto', 'force_generic_plan', 'force_custom_plan']
 const targets: readonly LoadPlan['target'][] = ['anywhere', 'one account', 'one repository']
 
@@ -92,6 +95,7 @@ if (command === 'generate') await withServer((server) => generate(server, parseS
 else if (command === 'measure') await withServer((server) => measureAll(server, parseMode(first)))
 else if (command === 'copy') await withServer((server) => copyToSqlite(server, folder, parseSize(first)))
 else if (command === 'measure-sqlite') await withServer(measureSqlite)
+else if (command === 'growth') console.log(await measureGrowth(folder, growthSizes))
 else if (command === 'plans')
   await withServer((server) => keepPlans(server, parseSize(first), words[0] ?? join(folder, 'plans')))
 else if (command === 'load')

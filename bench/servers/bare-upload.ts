@@ -1,11 +1,12 @@
-// The minimum for an upload in Bun: read, hash, write, fsync, check the digest. argv: the file to write.
+// The minimum for an upload in Bun: read, hash, write, fsync, check the digest. argv: the folder for the files.
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
 import { announce } from './listening.ts'
 
-const path = Bun.argv[2] ?? ''
+const folder = Bun.argv[2] ?? ''
 
 async function receive(request: Request): Promise<Response> {
-  const file = openSync(path, 'w')
+  const file = openSync(join(folder, crypto.randomUUID()), 'w')
   const hasher = new Bun.CryptoHasher('sha256')
   for await (const chunk of request.body ?? []) {
     hasher.update(chunk)

@@ -1,5 +1,5 @@
 // The minimum for a `Bun.serve` with a handler: it returns the same manifest as Berth, which it knows in advance.
-// argv: the answer as a JSON file; with `--static`, Bun's router answers without any JavaScript.
+// argv: the answer as a JSON file.
 import { announce } from './listening.ts'
 
 export interface ConstantAnswer {
@@ -9,10 +9,5 @@ export interface ConstantAnswer {
 
 const answer: ConstantAnswer = await Bun.file(Bun.argv[2] ?? '').json()
 const { headers, body } = answer
-const address = { hostname: '127.0.0.1', port: 0 } as const
 
-announce(
-  Bun.argv.includes('--static')
-    ? Bun.serve({ ...address, routes: { '/*': new Response(body, { headers }) } })
-    : Bun.serve({ ...address, fetch: () => new Response(body, { headers }) }),
-)
+announce(Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(body, { headers }) }))

@@ -1,0 +1,102 @@
+// A Berth on a copy of a generated SQLite database. Its administrator works in the account that has a third of
+// everything.
+import { Database as Sqlite } from 'bun:sqlite'
+import { copyFileSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { projectRoot } from '../../test/support/basics/test-project.ts'
+import { type Contestant, startBerthContestant } from '../contestants.ts'
+import { sqliteFileOf } from './sqlite-copy.ts'
+
+export interface GrownServer extends Contestant {
+  /** The repository of the account with the most manifests. */
+  readonly largest: string
+  /** Manifests of the account, drawn evenly over all repositories. */
+  readonly drawn: readonly DrawnManifest[]
+  readonly startMs: number
+  /** Starts it again, and sets `startMs`. */
+  restart(): Promise<GrownServer>
+  /** CPU seconds of one `berth gc`, which runs beside the server. */
+  collect(): Promise<number>
+}
+
+export interface DrawnManifest {
+  readonly repository: string
+  readonly tag: string
+  readonly digest: string
+  /** A blob of its repository. */
+  readonly blob: string
+}
+
+const drawnCount = 2000
+/** Jobs of the server must not run during the measurement. `berth gc` collects. */
+const settings = { BERTH_GARBAGE__EVERY: '0', BERTH_GARBAGE__SWEEP_EVERY: '0' }
+
+export async function openGrownServer(folder: string, size: number): Promise<GrownServer> {
+  const own = join(folder, 'growth', `${size}`)
+  const path = join(own, 'berth', 'metadata.sqlite')
+  mkdirSync(own, { recursive: true })
+  const name = size.toLocaleString('en-US')
+  // The first start creates the administrator.
+  mkdirSync(join(own, 'berth'))
+  copyFileSync(sqliteFileOf(folder, size), path)
+  await (await startBerthContestant(own, settings, name)).stop()
+  const facts = prepare(path)
+  return start()
+
+  async function start(): Promise<GrownServer> {
+    const startedAt = performance.now()
+    const contestant = await startBerthContestant(own, settings, name)
+    const startMs = performance.now() - startedAt
+    return {
+      ...contestant,
+      ...facts,
+      startMs,
+      async restart() {
+        await contestant.stop()
+        return start()
+      },
+      collect: () => collect(join(own, 'berth')),
+    }
+  }
+}
+
+/** Gives the large account to the administrator, and empties the queues, as a collector that keeps up does. */
+function prepare(path: string): Pick<GrownServer, 'largest' | 'drawn'> {
+  const database = new Sqlite(path)
+  database.run("UPDATE users SET account = (SELECT name FROM accounts WHERE id = 1) WHERE name = 'admin'")
+  for (const table of ['blob_queue', 'trash', 'uploads']) database.run(`DELETE FROM ${table}`)
+  const largest = database
+    .query<{ name: string }, []>(
+      'SELECT name FROM repositories WHERE account_id = 1 ORDER BY manifest_count DESC LIMIT 1',
+    )
+    .get()
+  const drawn = database
+    .query<DrawnManifest, [number]>(
+      `SELECT r.name AS repository, t.name AS tag, m.digest,
+              (SELECT e.digest FROM manifest_entries e
+               WHERE e.account_id = 1 AND e.manifest_id = m.id AND e.blob_id IS NOT NULL LIMIT 1) AS blob
+       FROM manifests m JOIN repositories r ON r.account_id = 1 AND r.id = m.repository_id
+       JOIN tags t ON t.account_id = 1 AND t.manifest_id = m.id AND t.repository_id = m.repository_id
+       WHERE m.account_id = 1 AND m.subject_digest IS NULL AND blob IS NOT NULL
+       ORDER BY m.digest LIMIT ?`,
+    )
+    .all(drawnCount)
+  database.run('PRAGMA wal_checkpoint(TRUNCATE)')
+  database.close()
+  if (largest === null || drawn.length === 0) throw new Error(`${path}: the first account is empty`)
+  return { largest: largest.name, drawn }
+}
+
+async function collect(dataDir: string): Promise<number> {
+  const child = Bun.spawn([process.execPath, 'src/main.ts', 'gc', '--lease', '0s'], {
+    cwd: projectRoot,
+    env: { ...process.env, BERTH_DATA_DIR: dataDir },
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  const [complaint, code] = await Promise.all([child.stderr.text(), child.exited])
+  if (code !== 0) throw new Error(`berth gc ended with ${code}: ${complaint}`)
+  const usage = child.resourceUsage()
+  return Number(usage?.cpuTime.total ?? 0) / 1e6
+}

@@ -1,0 +1,56 @@
+// zot's own benchmark, for Berth and zot.
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Run, startEach } from './comparison.ts'
+import { berthPassword, berthUser } from './contestants.ts'
+import { applyCores } from './cores.ts'
+import type { Line } from './figures.ts'
+import { zotName } from './registries.ts'
+
+const clients = 10
+const prefix = 'zb'
+
+export function isZbLine({ title }: Line): boolean {
+  return title.startsWith(`${prefix}: `)
+}
+
+/** One run for each server. Its figures are requests per second. */
+export async function measureWithZb(run: Run, program: string): Promise<Line[]> {
+  applyCores(run.cores, 'shared', [])
+  const lines = new Map<string, Map<string, number>>()
+  await startEach(
+    run,
+    prefix,
+    async ({ name, url, headers }) => {
+      const folder = join(run.folder, prefix, `of-${name.replaceAll(/\W+/g, '-')}`)
+      mkdirSync(folder)
+      const credentials = headers['Authorization'] === undefined ? [] : ['-A', `${berthUser}:${berthPassword}`]
+      const numbers = ['-c', `${clients}`, '-n', `${run.plan.zbRequests}`]
+      // It would also measure replication, which needs a second server.
+      const tests = ['-t', '^(Push|Pull)']
+      const child = Bun.spawn([program, ...numbers, ...credentials, ...tests, '-o', 'ci-cd', '-d', folder, url], {
+        cwd: folder,
+        stdin: 'ignore',
+        stdout: 'pipe',
+        stderr: 'pipe',
+      })
+      const [printed, complaint, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+      if (code !== 0) throw new Error(`zb ended with ${code} on ${name}: ${(printed + complaint).slice(-2000)}`)
+      for (const each of readFigures(join(folder, 'ci-cd.json'))) {
+        const title = `${prefix}: ${each.name}`
+        lines.set(title, (lines.get(title) ?? new Map()).set(name, each.value))
+      }
+    },
+    ({ isBerth, name }) => isBerth || name === zotName,
+  )
+  return [...lines].map(([title, values]) => ({ title, figure: 'per second', values }))
+}
+
+interface ZbFigure {
+  readonly name: string
+  readonly value: number
+}
+
+function readFigures(path: string): ZbFigure[] {
+  return JSON.parse(readFileSync(path, 'utf8'))
+}
