@@ -63,7 +63,7 @@ export async function damageableStores(
   const url = await (await sharedPostgres()).newDatabase()
   const sql = new Bun.SQL({ url, max: 1 })
   return {
-    settings: { ...blobSettings, BERTH_METADATA__URL: url, BERTH_METADATA__CONNECTIONS: '4' },
+    settings: { ...blobSettings, BERTH_METADATA__URL: url, BERTH_METADATA__CONNECTIONS: '6' },
     ...objects,
     ...rows((text) => sql.unsafe(text)),
     close: () => sql.close({ timeout: 0 }),

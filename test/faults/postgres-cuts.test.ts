@@ -16,6 +16,7 @@ const temporaryFolder = useTemporaryFolders('postgres-cuts')
 
 /** One connection for look-ups and one for all else, so that the statements of a push come in one order. */
 const settings = {
+  BERTH_SERVER__WORKERS: '1',
   BERTH_METADATA__CONNECTIONS: '2',
   BERTH_METADATA__STATEMENT_TIMEOUT: '2s',
   BERTH_METADATA__LOCK_TIMEOUT: '1s',

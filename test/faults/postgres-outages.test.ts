@@ -17,6 +17,7 @@ const temporaryFolder = useTemporaryFolders('postgres-outages')
 
 /** A silent PostgreSQL is given up after 2.5 s. */
 const settings = {
+  BERTH_SERVER__WORKERS: '1',
   BERTH_METADATA__CONNECTIONS: '4',
   BERTH_METADATA__STATEMENT_TIMEOUT: '500ms',
   BERTH_METADATA__LOCK_TIMEOUT: '300ms',

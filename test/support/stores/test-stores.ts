@@ -60,7 +60,7 @@ async function metadataSettings(dataDir: string): Promise<Settings> {
   if (process.env['TEST_METADATA'] !== 'postgres') return {}
   const url = await newMigratedDatabase()
   urls.set(dataDir, url)
-  return { BERTH_METADATA__URL: url, BERTH_METADATA__CONNECTIONS: '4' }
+  return { BERTH_METADATA__URL: url, BERTH_METADATA__CONNECTIONS: '6' }
 }
 
 /** The metadata of the server with this data folder, opened beside it. */
