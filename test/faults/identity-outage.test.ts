@@ -1,8 +1,5 @@
 // The identity service is down, slow, or sends invalid answers. Each row of the matrix tests what is still allowed.
 import { afterAll, describe, expect, test } from 'bun:test'
-import { Unavailable } from '../../src/oci/errors.ts'
-import type { CachingIdentity, Principal } from '../../src/ports/identity.ts'
-import { useRunning } from '../support/basics/running.ts'
 import { askRaw } from '../support/clients/raw-socket.ts'
 import { until } from '../support/clocks/until.ts'
 import { memories, operations, type Row, rows, states, tryRow } from './outage-matrix.ts'
@@ -81,89 +78,4 @@ describe('a thousand requests at once with one credential', () => {
     expect(new Set(all.map((reply) => reply.status))).toEqual(new Set([status]))
     expect(stub.calls).toEqual([{ path: '/api/2021-02-21/me', carrier: 'x-api-key', secret }])
   })
-})
-
-/** What is wrong with it -> what is other than in the right identity, and which rows must find that out. */
-const wrongIdentities: Readonly<
-  Record<string, readonly [(right: CachingIdentity) => Partial<CachingIdentity>, (row: Row) => boolean]>
-> = {
-  'admits every caller when the service is unavailable': [
-    (right) => ({ authenticate: (one) => right.authenticate(one).catch(allow) }),
-    ({ expected, memory }) => expected === 503 && memory !== 'stale',
-  ],
-  'rejects every credential when the service is unavailable': [
-    (right) => ({ authenticate: (one) => right.authenticate(one).catch(() => undefined) }),
-    ({ expected, memory }) => expected === 503 && memory !== 'stale',
-  ],
-  'does not say that it could not ask': [
-    (right) => ({
-      async authenticate(one) {
-        const found = await right.authenticate(one)
-        if (found === undefined) return undefined
-        const { isUnconfirmed: _, ...confirmed } = found
-        return confirmed
-      },
-    }),
-    ({ expected, memory }) => expected === 503 && memory === 'stale',
-  ],
-  'remembers no caller': [
-    (right) => ({
-      authenticate: (one) => right.authenticate(one).finally(() => right.clear()),
-      findCached: () => undefined,
-    }),
-    ({ expected, memory }) => expected === 'done' && memory !== 'cold',
-  ],
-  'never asks again about a confirmed caller': [
-    (right) => {
-      const known = new Map<string, Principal>()
-      return {
-        async authenticate(one) {
-          const found = known.get(one.secret) ?? (await right.authenticate(one))
-          if (found !== undefined) known.set(one.secret, found)
-          return found
-        },
-        findCached: ({ secret }) => known.get(secret),
-      }
-    },
-    ({ expected, memory }) => expected !== 'done' && memory !== 'cold',
-  ],
-}
-
-function bound(right: CachingIdentity): CachingIdentity {
-  return {
-    authenticate: (one) => right.authenticate(one),
-    findCached: (one) => right.findCached(one),
-    findByHeader: () => undefined,
-    isUnguessable: (one) => right.isUnguessable(one),
-    clear: () => right.clear(),
-  }
-}
-
-function allow(error: unknown): Principal {
-  if (!(error instanceof Unavailable)) throw error
-  return {
-    account: 'anybody',
-    subject: 'anybody',
-    roles: [],
-    grants: [{ rights: new Set(['pull', 'push', 'delete', 'operate']) }],
-    fingerprint: '',
-  }
-}
-
-describe('the matrix finds out an identity that', () => {
-  const sample = rows.filter(
-    (row) => row.carrier === outageCarriers[0] && ['down', '401', '503', 'html'].includes(row.state),
-  )
-
-  for (const [what, [wrap, isFoundBy]] of Object.entries(wrongIdentities)) {
-    const world = useRunning(() => OutageWorld.open({ wrap: (right) => ({ ...bound(right), ...wrap(right) }) }))
-
-    test(what, async () => {
-      const found: Row[] = []
-      for (const row of sample) if ((await tryRow(world, row)).length > 0) found.push(row)
-
-      expect(found).toEqual(sample.filter(isFoundBy))
-      expect(found.length).toBeGreaterThan(3)
-    })
-  }
 })

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Log } from '../../src/lib/log.ts'
 import { ociManifest } from '../../src/oci/media-types.ts'
-import type { CachingIdentity } from '../../src/ports/identity.ts'
 import { type Carried, type Carrier, carriers } from '../support/api/carriers.ts'
 import { manifestOfBlobs } from '../support/clients/registry-client.ts'
 import { IdentityStub } from '../support/identity/identity-stub.ts'
@@ -22,8 +21,6 @@ export interface WorldOptions {
   /** How long the service may take, in real time. */
   readonly timeoutMs?: number
   readonly settings?: Readonly<Record<string, string>>
-  /** Another identity around or in place of the right one, for controls. */
-  readonly wrap?: (identity: CachingIdentity) => CachingIdentity
 }
 
 export interface OutageRequest {
@@ -51,7 +48,7 @@ export class OutageWorld {
   port = 0
   #people = 0
 
-  private constructor(stub: IdentityStub, { timeoutMs = 3_000, settings = {}, wrap = (one) => one }: WorldOptions) {
+  private constructor(stub: IdentityStub, { timeoutMs = 3_000, settings = {} }: WorldOptions) {
     this.stub = stub
     const own = {
       BERTH_AUTH__URL: stub.url,
@@ -64,12 +61,7 @@ export class OutageWorld {
       flush: () => undefined,
       close: async () => undefined,
     }
-    const change = ({ identity }: { identity: CachingIdentity }) => ({ identity: wrap(identity) })
-    this.#server = assembleServer(
-      this.#dataDir,
-      { settings: { ...own, ...settings }, change, log },
-      () => this.clock.now,
-    )
+    this.#server = assembleServer(this.#dataDir, { settings: { ...own, ...settings }, log }, () => this.clock.now)
   }
 
   static async open(options: WorldOptions = {}): Promise<OutageWorld> {
