@@ -111,12 +111,15 @@ export interface Garbage {
    */
   keep(candidate: BlobCandidate): Promise<void>
 
-  /** Removes the blob and its links, and puts its key into the trash. Rejects if the blob is in use. */
+  /**
+   * Removes the blob and its links, and puts its key into the trash unless the blob is inline. Rejects if the blob is in
+   * use.
+   */
   moveToTrash(candidate: BlobCandidate): Promise<void>
 
   /**
-   * Removes at most `limit` upload sessions: open ones that are idle or too old, whose keys go to the trash, and
-   * committed ones that are old enough. Skips sessions whose turn a request has, sessions of disabled accounts, and
+   * Removes at most `limit` upload sessions: open ones that are idle or too old, whose keys go to the trash
+   * unless they are unclaimed, and committed ones that are old enough. Skips sessions whose turn a request has, sessions of disabled accounts, and
    * rows that other transactions hold. Returns the number of removed sessions.
    */
   expireUploads(ages: GarbageAges, limit: number): Promise<number>

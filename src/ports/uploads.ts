@@ -10,14 +10,16 @@ export interface Upload {
   readonly id: UploadId
   readonly repository: RepositoryRow
   readonly storageKey: StorageKey
-  /** The durable bytes. After a crash, the upload continues behind them. `find` leaves inline bytes out. */
+  /** The durable bytes. After a crash, the upload continues behind them. `find` leaves out inline bytes of a claimed session. */
   readonly object: UnfinishedObject
   /**
    * The SHA-256 digest of these bytes, if an unbroken chain of writers computed it. Then they need not be read again.
    */
   readonly receivedDigest: Digest | undefined
-  /** The fencing token. It increases with each claim. */
+  /** The fencing token. It increases with each claim, and with each `recordUnclaimed`. */
   readonly epoch: number
+  /** No request has ever claimed the turn. So no object was opened under the storage key, and all bytes are inline. */
+  readonly isUnclaimed: boolean
 }
 
 /**
@@ -66,6 +68,9 @@ export interface ListedUpload {
  * `releaseTurn`, `commit` and `holdsTurn` compare the epoch of the given `Upload` with the row, so a writer that has
  * lost its turn changes nothing. They do not compare the time: an expired turn that no other request has claimed is
  * still held.
+ *
+ * A request whose bytes stay inline needs no turn as long as the session is unclaimed. It passes the `Upload` that it
+ * has read to `recordUnclaimed` or `commit`. These change the row only if the session is unchanged since then.
  */
 export interface Uploads {
   /** Creates an open session. With `turnMs` above 0 the caller has the first turn. */
@@ -91,6 +96,12 @@ export interface Uploads {
    */
   releaseTurn(upload: Upload, object: UnfinishedObject, receivedDigest: Digest | undefined): Promise<boolean>
 
+  /**
+   * Records inline bytes in an unclaimed session. `object` has all bytes, those before and the new ones. False, without a
+   * change, if the session has changed since `upload` was read.
+   */
+  recordUnclaimed(upload: Upload, object: UnfinishedObject, receivedDigest: Digest): Promise<boolean>
+
   /** Ends all turns. For a server that has just started, and is the only one of its stores: all writers are dead. */
   releaseAllTurns(): Promise<void>
 
@@ -110,12 +121,15 @@ export interface Uploads {
 
   /**
    * Ends the session as committed with `digest`. The row stays for a while, so that a repeated closing request gets the
-   * same answer. It no longer names the storage key. False, without a change, if the turn is lost or the session is not
-   * open.
+   * same answer. It no longer names the storage key. False, without a change, if the turn is lost, if the session is not
+   * open, or if `upload` is unclaimed and the session has changed.
    */
   commit(upload: Upload, digest: Digest): Promise<boolean>
 
-  /** Removes an open session, also while a request writes to it. Its key goes to the trash. False if there is none. */
+  /**
+   * Removes an open session, also while a request writes to it. Its key goes to the trash unless the session is unclaimed.
+   * False if there is none.
+   */
   remove(owner: UploadOwner, id: UploadId): Promise<boolean>
 
   /** For operators: as `remove`, for any owner. */

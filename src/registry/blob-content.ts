@@ -11,6 +11,7 @@ import type {
   UnfinishedObject,
 } from '../ports/blob-store.ts'
 import type { BlobRow, LinkedBlob } from '../ports/blobs.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Upload } from '../ports/uploads.ts'
@@ -46,6 +47,7 @@ export async function hasContent(
 
 export interface WriteNeeds {
   readonly blobs: Pick<BlobStore, 'openWriter'>
+  readonly clock: Pick<Clock, 'freshId'>
   readonly disk: Pick<DiskSpace, 'isLow'>
   readonly settings: Pick<RegistrySettings, 'inlineBytesMax'>
 }
@@ -115,9 +117,12 @@ class InlineWriter implements BlobWriter {
     return { sizeBytes: this.#sizeBytes, notes: undefined, inlineBytes: this.#inlineBytes() }
   }
 
+  /** Inline, under a new key: an earlier writer that was rolled back may have left an object under the old one. */
   async complete(): Promise<CompleteObject> {
     if (this.#object !== undefined) return this.#object.complete()
-    return { key: this.#key, isCertain: true, leftovers: [], inlineBytes: this.#inlineBytes() }
+    const key = this.#needs.clock.freshId() as StorageKey
+    const leftovers = [{ storageKey: this.#key, notes: undefined }]
+    return { key, isCertain: true, leftovers, inlineBytes: this.#inlineBytes() }
   }
 
   async rollBack(): Promise<void> {

@@ -120,8 +120,7 @@ async function writeRows(
   }
   if (added === undefined) {
     if (!blob.isInline && blob.storageKey !== presentKey) throw new UncheckedBlob(blob)
-    // Without a session, no object was ever opened under the key.
-    if (upload !== undefined) await tables.garbage.trash({ storageKey: object.key, notes: undefined })
+    if (object.inlineBytes === undefined) await tables.garbage.trash({ storageKey: object.key, notes: undefined })
   }
   for (const leftover of object.leftovers) await tables.garbage.trash(leftover)
   await tables.blobs.link(repository, blob.id, digest)

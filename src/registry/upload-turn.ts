@@ -15,7 +15,7 @@ import type { UploadWriters, WriterHandle } from './upload-writers.ts'
 export interface TurnNeeds extends WriteNeeds {
   readonly blobs: Pick<BlobStore, 'openWriter' | 'read' | 'has'>
   readonly metadata: Pick<MetadataStore, 'uploads' | 'blobs' | 'transaction'>
-  readonly clock: Pick<Clock, 'every'>
+  readonly clock: Pick<Clock, 'every' | 'freshId'>
   readonly writers: UploadWriters
   readonly settings: Pick<RegistrySettings, 'blobBytesMax' | 'inlineBytesMax'>
   /** Called when stored bytes are found lost, to write a line to the log. */
@@ -70,31 +70,28 @@ export class UploadTurn implements AsyncDisposable {
   }
 
   /**
-   * Claims the turn at an open session; undefined if another writer has it. Most chunks that are out of order are
-   * refused before the claim. `closing`: the digest with which this request will commit the upload.
+   * Claims the turn at an open session; undefined if another writer has it, or if the session has changed since it was
+   * `seen`. `closing`: the digest with which this request will commit the upload.
    */
   static async claim(
     needs: TurnNeeds,
     owner: UploadOwner,
     seen: Upload,
-    chunk: IncomingChunk,
+    handle: WriterHandle,
     closing?: Digest,
   ): Promise<UploadTurn | undefined> {
-    checkOrder(seen, chunk)
-    const abort = (reason: string) => chunk.body.cancel(new RegistryRefusal('body-incomplete', { reason }))
-    const handle = await needs.writers.enter(seen.id, abort, closing)
-    if (handle === undefined) return undefined
     const release = (turn: Upload) => needs.metadata.uploads.renewTurn(turn, 0).catch(() => handle.keepUnreleased(turn))
     const claim = () =>
       needs.metadata.uploads.claimTurn(owner, seen.id, turnMs, closing).catch(async (error: unknown) => {
         // The claim may have succeeded although its answer was lost. If another writer has this epoch, it renews its turn.
         await release({ ...seen, epoch: seen.epoch + 1 })
-        handle.release()
         throw error
       })
     const upload = await needs.writers.claimAlone(seen.id, claim, release)
-    if (upload === undefined) handle.release()
-    return upload && new UploadTurn(needs, owner, upload, handle)
+    if (upload === undefined || upload.object.sizeBytes === seen.object.sizeBytes)
+      return upload && new UploadTurn(needs, owner, upload, handle)
+    await release(upload)
+    return undefined
   }
 
   /**
@@ -165,13 +162,9 @@ export class UploadTurn implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    try {
-      await this.#heartbeat.stop()
-      // `flush` or `complete` made durable what was acknowledged, so a failing `close` changes nothing in the answer.
-      await this.#writer?.close().catch(() => undefined)
-    } finally {
-      this.#handle?.release()
-    }
+    await this.#heartbeat.stop()
+    // `flush` or `complete` made durable what was acknowledged, so a failing `close` changes nothing in the answer.
+    await this.#writer?.close().catch(() => undefined)
   }
 
   /** A single request is in one state from its beginning to its end. */
@@ -186,6 +179,11 @@ export class UploadTurn implements AsyncDisposable {
     const kept = this.#needs.writers.takeHash(upload)
     const isEmpty = upload.object.sizeBytes === 0
     this.#hash = isEmpty && kept?.algorithm !== algorithm ? startHash(algorithm) : kept
+    const { inlineBytes } = upload.object
+    if (this.#hash === undefined && inlineBytes !== undefined) {
+      this.#hash = startHash(algorithm)
+      this.#hash.update(inlineBytes)
+    }
     this.#chunk = chunk
     this.#writer = await openContentWriter(this.#needs, upload)
     return this.#writer
@@ -252,7 +250,7 @@ export class UploadTurn implements AsyncDisposable {
 }
 
 /** distribution-spec, "Pushing a blob in chunks": "Chunks MUST be uploaded in order". */
-function checkOrder(upload: Upload, { first }: IncomingChunk): void {
+export function checkOrder(upload: Upload, { first }: IncomingChunk): void {
   if (first === undefined || first === upload.object.sizeBytes) return
   throw new RegistryRefusal('upload-out-of-order', { received: upload.object.sizeBytes })
 }

@@ -1,5 +1,4 @@
-import { hashHex } from '../lib/hashing.ts'
-import { algorithmOf, type Digest } from '../oci/digest.ts'
+import type { Digest } from '../oci/digest.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import type { StorageKey } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -16,13 +15,14 @@ import type {
 } from '../ports/uploads.ts'
 import { becomesInline } from './blob-content.ts'
 import type { RegistrySettings } from './settings.ts'
+import { appendShort, commitShort, receiveIfShort, type StartedBody, uploadShort } from './short-uploads.ts'
 import { turnMs } from './turn-heartbeat.ts'
-import { commitUpload } from './upload-commit.ts'
-import { type IncomingChunk, type TurnNeeds, UploadTurn } from './upload-turn.ts'
-import type { WaitingSlot } from './upload-writers.ts'
+import { checkOrder, type IncomingChunk, type TurnNeeds, UploadTurn } from './upload-turn.ts'
+import type { WaitingSlot, WriterHandle } from './upload-writers.ts'
 
 // Upload sessions, as docs/design/uploads.md describes them:
 // - This file contains the use cases.
+// - `short-uploads.ts` receives short bodies, which need no turn.
 // - `upload-turn.ts` implements the turn, which is the right to write, as a state machine.
 // - `turn-heartbeat.ts` renews a turn while the request runs.
 // - `upload-endings.ts` contains the table of that state machine.
@@ -137,9 +137,30 @@ export async function appendToUpload(
 ): Promise<number> {
   await releaseFormerTurn(needs, id)
   const { open } = requireOpen(await needs.metadata.uploads.find(owner, id), id)
-  await using turn = await UploadTurn.claim(needs, owner, open, chunk)
-  if (turn === undefined) throw await refusalOfBusy(needs, owner, id)
-  return await turn.append(chunk)
+  const writer = await enterAsWriter(needs, open, chunk)
+  if (writer === undefined) throw await refusalOfBusy(needs, owner, id)
+  try {
+    using started = await receiveIfShort(needs, open, chunk)
+    const sizeBytes = started.bytes && (await appendShort(needs, open, started.bytes))
+    if (sizeBytes !== undefined) return sizeBytes
+    await using turn = await UploadTurn.claim(needs, owner, open, writer)
+    if (turn === undefined) throw await refusalOfBusy(needs, owner, id)
+    return await turn.append(started.chunk)
+  } finally {
+    writer.release()
+  }
+}
+
+/** Undefined if another request of this process writes to the upload. Most chunks that are out of order are refused here. */
+async function enterAsWriter(
+  { writers }: UploadNeeds,
+  upload: Upload,
+  chunk: IncomingChunk,
+  closing?: Digest,
+): Promise<WriterHandle | undefined> {
+  checkOrder(upload, chunk)
+  const abort = (reason: string) => chunk.body.cancel(new RegistryRefusal('body-incomplete', { reason }))
+  return writers.enter(upload.id, abort, closing)
 }
 
 /** A blob in one request. If the blob is not inline, the request creates a session, writes to it and commits it. */
@@ -150,34 +171,10 @@ export async function uploadAtOnce(
   chunk: IncomingChunk,
 ): Promise<void> {
   if (chunk.first !== undefined && chunk.first !== 0) throw new RegistryRefusal('upload-out-of-order', { received: 0 })
-  if (becomesInline(needs.settings, chunk.lengthBytes)) return uploadInline(needs, owner, digest, chunk)
+  if (becomesInline(needs.settings, chunk.lengthBytes)) return uploadShort(needs, owner, digest, chunk)
   const upload = await startUpload(needs, owner, 'ours')
   await using turn = UploadTurn.ofNewUpload(needs, owner, upload)
   await turn.commit(digest, chunk)
-}
-
-/** Few bytes in one request need no session: they are received, verified, and stored with the blob in one transaction. */
-async function uploadInline(
-  needs: UploadNeeds,
-  owner: UploadOwner,
-  digest: Digest,
-  { body, lengthBytes = 0 }: IncomingChunk,
-): Promise<void> {
-  if (needs.disk.isLow()) throw new RegistryRefusal('disk-low')
-  const inlineBytes = new Uint8Array(lengthBytes)
-  let received = 0
-  for await (const bytes of body) {
-    if (received + bytes.length <= lengthBytes) inlineBytes.set(bytes, received)
-    received += bytes.length
-  }
-  if (received !== lengthBytes) {
-    throw new RegistryRefusal('content-length-mismatch', { announced: lengthBytes, received })
-  }
-  const algorithm = algorithmOf(digest)
-  const actual = `${algorithm}:${hashHex(algorithm, inlineBytes)}`
-  if (actual !== digest) throw new RegistryRefusal('digest-mismatch', { digest, actual })
-  const object = { key: needs.clock.freshId() as StorageKey, isCertain: true, leftovers: [], inlineBytes }
-  await commitUpload(needs, { owner, upload: undefined, digest, object, sizeBytes: lengthBytes })
 }
 
 /** How long a repeated closing request waits for the request that it repeats. */
@@ -198,6 +195,7 @@ export async function finishUpload(
   const { clock, metadata, writers } = needs
   const deadline = clock.steadyNow() + repeatWaitMs
   let slot: WaitingSlot | undefined
+  let started: StartedBody | undefined
   try {
     for (;;) {
       await releaseFormerTurn(needs, id)
@@ -208,8 +206,18 @@ export async function finishUpload(
       if ((writer === undefined ? closing : writer.closing) !== digest) {
         slot?.[Symbol.dispose]()
         slot = undefined
-        await using turn = await UploadTurn.claim(needs, owner, open, chunk, digest)
-        if (turn !== undefined) return await turn.commit(digest, chunk)
+        const handle = await enterAsWriter(needs, open, chunk, digest)
+        try {
+          if (handle !== undefined) {
+            started ??= await receiveIfShort(needs, open, chunk)
+            const { bytes } = started
+            if (bytes !== undefined && (await commitShort(needs, owner, open, digest, bytes))) return
+            await using turn = await UploadTurn.claim(needs, owner, open, handle, digest)
+            if (turn !== undefined) return await turn.commit(digest, started.chunk)
+          }
+        } finally {
+          handle?.release()
+        }
         if (!(await isClosedAs(needs, owner, id, digest))) throw await refusalOfBusy(needs, owner, id)
       }
       slot ??= writers.waitFor(id, digest, chunk.signal)
@@ -218,6 +226,7 @@ export async function finishUpload(
     }
   } finally {
     slot?.[Symbol.dispose]()
+    started?.[Symbol.dispose]()
   }
 }
 

@@ -34,7 +34,7 @@ export const uploadStep = fc.oneof(
       hasDigest: fc.boolean(),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ act: fc.constant('commit' as const), at, isLong }) },
+  { weight: 2, arbitrary: fc.record({ act: fc.constantFrom('commit' as const, 'record' as const), at, isLong }) },
   { weight: 1, arbitrary: fc.record({ act: fc.constantFrom('remove' as const, 'remove any' as const), at, asker }) },
   {
     weight: 2,
@@ -65,7 +65,7 @@ export class UploadWalk {
   readonly #metadata: MetadataStore
   readonly #shelves: readonly Shelf[]
   readonly #sessions: Session[] = []
-  /** Of sessions as they were created or claimed. */
+  /** Of sessions as they were created, claimed or recorded. */
   readonly #writers: { readonly session: Session; readonly upload: Upload }[] = []
   readonly #trash: { readonly storageKey: StorageKey; readonly notes: string | undefined }[] = []
 
@@ -102,30 +102,53 @@ export class UploadWalk {
     // The last ones, because most of the sessions of the first ones have ended.
     const { session, upload } = this.#one(this.#writers.slice(-6), one.at)
     const isHeld = !session.isGone && session.done === undefined && session.upload.epoch === upload.epoch
+    const isUnchanged = isHeld && session.upload.isUnclaimed
+    if (one.act === 'record') {
+      const inlineBytes = new Uint8Array(upload.epoch + 1).fill(7)
+      const object: UnfinishedObject = { sizeBytes: inlineBytes.length, notes: undefined, inlineBytes }
+      const receivedDigest = digestOf(inlineBytes)
+      if (isUnchanged) {
+        session.upload = { ...session.upload, object, receivedDigest, epoch: upload.epoch + 1 }
+        this.#writers.push({ session, upload: session.upload })
+      }
+      return [isUnchanged, await uploads.recordUnclaimed(upload, object, receivedDigest)]
+    }
     if (one.act === 'release') {
       const object: UnfinishedObject = { sizeBytes: one.sizeBytes, notes: one.notes }
       const receivedDigest = one.hasDigest ? digestOf('received') : undefined
       if (isHeld) {
-        session.upload = { ...session.upload, object, receivedDigest }
+        session.upload = { ...session.upload, object, receivedDigest, isUnclaimed: false }
         session.hasTurn = false
       }
       return [isHeld, await uploads.releaseTurn(upload, object, receivedDigest)]
     }
     if (one.act === 'hold') return [isHeld, await uploads.holdsTurn(upload)]
     if (one.act === 'renew') {
-      if (isHeld) session.hasTurn = one.isLong
+      if (isHeld) {
+        session.upload = { ...session.upload, isUnclaimed: false }
+        session.hasTurn = one.isLong
+      }
       return [isHeld, await uploads.renewTurn(upload, one.isLong ? hourMs : 0)]
     }
     const digest = digestOf(upload.id)
-    if (isHeld) session.done = digest
-    return [isHeld, await this.#metadata.transaction((tables) => tables.uploads.commit(upload, digest))]
+    const isCommitted = upload.isUnclaimed ? isUnchanged : isHeld
+    if (isCommitted) session.done = digest
+    return [isCommitted, await this.#metadata.transaction((tables) => tables.uploads.commit(upload, digest))]
   }
 
   async #begin(shelf: Shelf, hasTurn: boolean) {
     const [id, storageKey] = [freshUploadId(), freshKey()]
     const { repository, owner } = shelf
     const object = { sizeBytes: 0, notes: undefined }
-    const upload: Upload = { id, repository, storageKey, object, receivedDigest: undefined, epoch: 0 }
+    const upload: Upload = {
+      id,
+      repository,
+      storageKey,
+      object,
+      receivedDigest: undefined,
+      epoch: 0,
+      isUnclaimed: !hasTurn,
+    }
     const session = { shelf, upload, hasTurn, closing: undefined, done: undefined, isGone: false }
     this.#sessions.push(session)
     this.#writers.push({ session, upload })
@@ -149,7 +172,7 @@ export class UploadWalk {
     const closing = one.isClosing ? digestOf('closing') : undefined
     const claimed = this.#metadata.uploads.claimTurn(owner, id, one.isLong ? hourMs : 0, closing)
     if (!mayTouch || session.hasTurn) return [undefined, await claimed] as const
-    session.upload = { ...session.upload, epoch: session.upload.epoch + 1 }
+    session.upload = { ...session.upload, epoch: session.upload.epoch + 1, isUnclaimed: false }
     session.hasTurn = one.isLong
     session.closing = closing
     this.#writers.push({ session, upload: session.upload })
@@ -158,8 +181,8 @@ export class UploadWalk {
 
   #remove(session: Session): void {
     session.isGone = true
-    const { storageKey, object } = session.upload
-    if (session.done === undefined) this.#trash.push({ storageKey, notes: object.notes })
+    const { storageKey, object, isUnclaimed } = session.upload
+    if (session.done === undefined && !isUnclaimed) this.#trash.push({ storageKey, notes: object.notes })
   }
 
   async #expire(isDone: boolean) {
@@ -184,7 +207,9 @@ export class UploadWalk {
         expect(await this.#metadata.transaction((tables) => tables.uploads.removeAny(upload.id))).toBe(false)
       }
       for (const { owner } of this.#shelves) {
-        const open: UploadState = { open: upload, closing: hasTurn ? closing : undefined }
+        const { inlineBytes: _, ...object } = upload.object
+        const shown = upload.isUnclaimed ? upload : { ...upload, object }
+        const open: UploadState = { open: shown, closing: hasTurn ? closing : undefined }
         const expected = isGone || owner !== shelf.owner ? undefined : done === undefined ? open : { done }
         expect(await uploads.find(owner, upload.id)).toEqual(expected)
       }

@@ -53,7 +53,15 @@ describe('a kept hash', () => {
   const uploadAt = (epoch: number, sizeBytes: number, of = id): Upload => {
     const object = { sizeBytes, notes: undefined }
     const repository = { accountId: 1, id: 1 }
-    return { id: of, repository, storageKey: 'a key' as StorageKey, object, receivedDigest: undefined, epoch }
+    return {
+      id: of,
+      repository,
+      storageKey: 'a key' as StorageKey,
+      object,
+      receivedDigest: undefined,
+      epoch,
+      isUnclaimed: false,
+    }
   }
 
   test.each([

@@ -64,10 +64,13 @@ DELETE FROM blob_queue WHERE account_id = $1 AND blob_id = $2
 
 export const requeueKept = 'UPDATE blob_queue SET queued_at = {now} WHERE account_id = $1 AND blob_id = $2'
 
+export const removeBlob = `
+DELETE FROM blobs WHERE account_id = $1 AND id = $2 RETURNING CASE WHEN content IS NULL THEN 1 ELSE 0 END AS is_object`
+
 // A session whose writer has the turn is alive, however old it is. Each of the three statements has an index: in order,
 // uploads_open_by_touch, uploads_open_by_age and uploads_done_by_age.
 const lockExpired = (condition: string, age: string) => `
-SELECT u.account_id, u.id, u.storage_key, u.notes FROM uploads u JOIN accounts a ON a.id = u.account_id
+SELECT u.account_id, u.id, u.storage_key, u.notes, u.turn_until FROM uploads u JOIN accounts a ON a.id = u.account_id
 WHERE ${condition} AND ${age} <= {now} - $1 AND u.turn_until <= {now} AND a.state = 'enabled'
 ORDER BY ${age} LIMIT $2 {for update u skip locked}`
 

@@ -41,6 +41,7 @@ interface ExpiredRow {
   readonly id: string
   readonly storage_key: string | null
   readonly notes: string | null
+  readonly turn_until: number
 }
 
 interface TrashRow {
@@ -114,8 +115,8 @@ export class SqlGarbage implements Garbage {
   async moveToTrash(candidate: BlobCandidate): Promise<void> {
     const { accountId, blobId, storageKey } = candidate
     await this.#queries.run('DELETE FROM blob_links WHERE account_id = $1 AND blob_id = $2', [accountId, blobId])
-    await this.#queries.run('DELETE FROM blobs WHERE account_id = $1 AND id = $2', [accountId, blobId])
-    await this.trash({ storageKey, notes: undefined })
+    const removed = await this.#queries.returning<{ is_object: number }>(statements.removeBlob, [accountId, blobId])
+    if (removed[0]?.is_object !== 0) await this.trash({ storageKey, notes: undefined })
   }
 
   async expireUploads(ages: GarbageAges, limit: number): Promise<number> {
@@ -133,9 +134,10 @@ export class SqlGarbage implements Garbage {
     return expired
   }
 
-  async #expire({ account_id: accountId, id, storage_key: key, notes }: ExpiredRow): Promise<void> {
+  async #expire({ account_id: accountId, id, storage_key: key, notes, turn_until }: ExpiredRow): Promise<void> {
     await this.#queries.run(statements.removeUpload, [accountId, id])
-    if (key !== null) await this.trash({ storageKey: key as StorageKey, notes: notes ?? undefined })
+    // Below 0: no request has claimed the session, so there is no object.
+    if (key !== null && turn_until >= 0) await this.trash({ storageKey: key as StorageKey, notes: notes ?? undefined })
   }
 
   async trash({ storageKey, notes }: RemovableObject): Promise<void> {

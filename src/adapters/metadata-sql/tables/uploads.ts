@@ -22,8 +22,10 @@ interface UploadRow {
   /** How many bytes `received_digest` covers. A server of an older version continues without updating either. */
   readonly digested_bytes: number | null
   readonly notes: string | null
-  /** The bytes themselves, if they are few. Only `claimTurn` reads it. */
+  /** The bytes themselves, if they are few. */
   readonly content?: Uint8Array | null
+  /** Negative until the first claim. */
+  readonly turn_until: number
   readonly epoch: number
   readonly done_digest: string | null
 }
@@ -39,7 +41,8 @@ interface ListedRow {
   readonly is_written: number
 }
 
-const columns = 'repository_id, storage_key, received_bytes, received_digest, digested_bytes, notes, epoch, done_digest'
+const columns =
+  'repository_id, storage_key, received_bytes, received_digest, digested_bytes, notes, epoch, done_digest, turn_until'
 
 // A session belongs to one repository and one principal; for others it does not exist. It is found by its primary key. The plus
 // keeps PostgreSQL from searching by the repository, which would read all sessions of the repository.
@@ -47,13 +50,19 @@ const ownedBy = `account_id = $1 AND id = $4 AND subject = $3
   AND +repository_id = (SELECT r.id FROM repositories r WHERE r.account_id = $1 AND r.name = $2)`
 
 const findOwned = `
-SELECT ${columns}, CASE WHEN turn_until > {now} THEN closing_digest END AS closing
+SELECT ${columns}, CASE WHEN turn_until < 0 THEN content END AS content,
+  CASE WHEN turn_until > {now} THEN closing_digest END AS closing
 FROM uploads WHERE ${ownedBy}`
 
 // The compare-and-set of a turn: it succeeds only if no writer has the turn, and the new epoch is its fencing token.
 const claimOwned = `
 UPDATE uploads SET epoch = epoch + 1, turn_until = {now} + $5, touched_at = {now}, closing_digest = $6
 WHERE ${ownedBy} AND done_digest IS NULL AND turn_until <= {now} RETURNING ${columns}, content`
+
+const recordUnclaimed = `
+UPDATE uploads SET epoch = epoch + 1, received_bytes = $4, received_digest = $5, digested_bytes = $4, content = $6,
+  touched_at = {now}
+WHERE account_id = $1 AND id = $2 AND epoch = $3 AND turn_until < 0 AND done_digest IS NULL`
 
 const removeOwned = `
 DELETE FROM uploads WHERE ${ownedBy} AND done_digest IS NULL RETURNING ${columns}`
@@ -89,11 +98,11 @@ export class SqlUploads implements Uploads {
   ): Promise<Upload> {
     await this.#queries.run(
       `INSERT INTO uploads (account_id, repository_id, subject, id, storage_key, turn_until, created_at, touched_at)
-       VALUES ($1, $2, $3, $4, $5, {now} + $6, {now}, {now})`,
+       VALUES ($1, $2, $3, $4, $5, CASE WHEN $6 > 0 THEN {now} + $6 ELSE -1 END, {now}, {now})`,
       [repository.accountId, repository.id, subject, id, storageKey, turnMs],
     )
     const object = { sizeBytes: 0, notes: undefined }
-    return { id, repository, storageKey, object, receivedDigest: undefined, epoch: 0 }
+    return { id, repository, storageKey, object, receivedDigest: undefined, epoch: 0, isUnclaimed: turnMs === 0 }
   }
 
   async find(owner: UploadOwner, id: UploadId): Promise<UploadState | undefined> {
@@ -137,6 +146,12 @@ export class SqlUploads implements Uploads {
     return changed > 0
   }
 
+  async recordUnclaimed(upload: Upload, object: UnfinishedObject, receivedDigest: Digest): Promise<boolean> {
+    const { repository, id, epoch } = upload
+    const bytes = [object.sizeBytes, receivedDigest, object.inlineBytes ?? null]
+    return (await this.#queries.run(recordUnclaimed, [repository.accountId, id, epoch, ...bytes])) > 0
+  }
+
   async holdsTurn(upload: Upload): Promise<boolean> {
     const row = await this.#queries.first(
       `SELECT 1 AS found FROM uploads u
@@ -159,12 +174,12 @@ export class SqlUploads implements Uploads {
     return { ofRepository: row?.of_repository ?? 0, ofSubject: row?.of_subject ?? 0 }
   }
 
-  async commit(upload: Upload, digest: Digest): Promise<boolean> {
+  async commit({ repository, id, epoch, isUnclaimed }: Upload, digest: Digest): Promise<boolean> {
     const changed = await this.#queries.run(
       `UPDATE uploads SET done_digest = $4, storage_key = NULL, notes = NULL, received_digest = NULL, content = NULL,
          turn_until = 0, touched_at = {now}
-       WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL`,
-      [upload.repository.accountId, upload.id, upload.epoch, digest],
+       WHERE account_id = $1 AND id = $2 AND epoch = $3 AND done_digest IS NULL AND ($5 = 0 OR turn_until < 0)`,
+      [repository.accountId, id, epoch, digest, isUnclaimed ? 1 : 0],
     )
     return changed > 0
   }
@@ -193,7 +208,8 @@ export class SqlUploads implements Uploads {
 
   async #trashFirst([row]: readonly UploadRow[]): Promise<boolean> {
     if (row === undefined) return false
-    if (row.storage_key !== null) await putIntoTrash(this.#queries, row.storage_key, row.notes)
+    const mayHaveObject = row.storage_key !== null && row.turn_until >= 0
+    if (mayHaveObject) await putIntoTrash(this.#queries, row.storage_key, row.notes)
     return true
   }
 }
@@ -215,5 +231,6 @@ function toUpload(owner: UploadOwner, id: UploadId, row: UploadRow): Upload {
     receivedDigest:
       row.digested_bytes === row.received_bytes ? ((row.received_digest ?? undefined) as Digest) : undefined,
     epoch: row.epoch,
+    isUnclaimed: row.turn_until < 0,
   }
 }
