@@ -18,7 +18,12 @@ const dialect: Dialect = {
   lockTable: () => 'SELECT 1',
 }
 
-const logBytesMax = 16 * 1024 * 1024
+/**
+ * A COMMIT that makes the log longer than this copies it into the database file, which needs two syncs. A page that was
+ * written often is copied once, so a longer log costs less. It is not longer than one block of SQLite's index of the log.
+ */
+const logPagesMax = 4_000
+const logBytesMax = logPagesMax * 4096
 
 /** How long a statement waits for another process (`berth gc` beside a server). */
 const busyTimeoutMs = 5_000
@@ -44,6 +49,7 @@ export class SqliteConnection implements Queryable {
     this.#sqlite.run(`PRAGMA synchronous = ${syncedBy === 'commit' ? 'FULL' : 'NORMAL'}`)
     this.#sqlite.run('PRAGMA foreign_keys = ON')
     this.#sqlite.run('PRAGMA cache_size = -65536')
+    this.#sqlite.run(`PRAGMA wal_autocheckpoint = ${logPagesMax}`)
     // The log grows while another process reads for a long time. This makes it small again.
     this.#sqlite.run(`PRAGMA journal_size_limit = ${logBytesMax}`)
     const settings = ['journal_mode', 'synchronous', 'foreign_keys'].map((name) => this.#pragma(name))

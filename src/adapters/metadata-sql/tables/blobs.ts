@@ -174,20 +174,24 @@ export class SqlBlobs implements Blobs {
   }
 
   async link(repository: RepositoryRow, blobId: RowId, digest: Digest): Promise<void> {
-    await this.renewLeases(repository, [blobId])
-    await this.#queries.run(
-      `UPDATE manifest_entries SET blob_id = $4
-       WHERE account_id = $1 AND repository_id = $2 AND digest = $3 AND blob_id IS NULL AND child_id IS NULL`,
-      [repository.accountId, repository.id, digest, blobId],
-    )
+    await Promise.all([
+      this.renewLeases(repository, [blobId]),
+      this.#queries.run(
+        `UPDATE manifest_entries SET blob_id = $4
+         WHERE account_id = $1 AND repository_id = $2 AND digest = $3 AND blob_id IS NULL AND child_id IS NULL`,
+        [repository.accountId, repository.id, digest, blobId],
+      ),
+    ])
   }
 
   async renewLeases(repository: RepositoryRow, blobIds: readonly RowId[]): Promise<void> {
     if (blobIds.length === 0) return
     // Sorted, so that two transactions lock rows in the same order and cannot deadlock.
     const ids = JSON.stringify(blobIds.toSorted((one, other) => one - other))
-    await this.#queries.run(upsertLinks, [repository.accountId, repository.id, ids])
-    await this.#queries.run(enqueue, [repository.accountId, ids])
+    await Promise.all([
+      this.#queries.run(upsertLinks, [repository.accountId, repository.id, ids]),
+      this.#queries.run(enqueue, [repository.accountId, ids]),
+    ])
   }
 
   async isUsed(repository: RepositoryRow, blobId: RowId): Promise<boolean> {
