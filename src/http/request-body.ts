@@ -57,7 +57,7 @@ async function gather(source: ByteSource, max: number, tooLarge: () => Error): P
   for await (const chunk of source) {
     bytes += chunk.length
     if (bytes > max) throw tooLarge()
-    chunks.push(chunk.slice())
+    chunks.push(chunk)
   }
   const whole = new Uint8Array(bytes)
   let at = 0

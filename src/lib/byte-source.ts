@@ -15,11 +15,10 @@ export interface Pace {
 const samplesPerWindow = 10
 
 /**
- * The bytes of one sender, in chunks. They can be read once. A chunk is valid until the next one is requested. Its
- * memory then serves later chunks; if it waited for the garbage collector, each chunk of a large body would need new
- * memory. The reading ends with an error if the sender sends too little within a window. Only the time in which the
- * source waits for the sender counts, so a slow store never makes a sender too slow. A timer samples
- * `samplesPerWindow` times in a window whether the source waits; this costs nothing per chunk.
+ * The bytes of one sender, in chunks. They can be read once. The reading ends with an error if the sender sends too
+ * little within a window. Only the time in which the source waits for the sender counts, so a slow store never makes a
+ * sender too slow. A timer samples `samplesPerWindow` times in a window whether the source waits; this costs nothing
+ * per chunk.
  */
 export class ByteSource implements AsyncIterable<Uint8Array> {
   readonly #reader: StreamReader | undefined
@@ -61,7 +60,6 @@ export class ByteSource implements AsyncIterable<Uint8Array> {
         const chunk = await this.#next(this.#reader)
         if (chunk === undefined) return
         yield chunk
-        freeMemory(chunk)
       }
     } finally {
       clearInterval(watch)
@@ -98,7 +96,10 @@ export class ByteSource implements AsyncIterable<Uint8Array> {
   }
 }
 
-/** Does nothing if the chunk is a part of a larger buffer. */
-function freeMemory({ buffer, length }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0)
+/**
+ * Frees a chunk that nothing needs any more, unless it is a part of a larger buffer. Otherwise the garbage collector would
+ * free it much later, and each chunk of a large body would need new memory.
+ */
+export function freeChunk({ buffer, length }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === length && length > 0) buffer.transfer(0)
 }

@@ -119,8 +119,9 @@ export interface BlobStore {
  */
 export interface BlobWriter {
   /**
-   * Appends a chunk, which the caller must not change afterwards. The promise gives backpressure: memory is bounded if
-   * the caller awaits it. Rejects with the refusal `disk-low`, and appends nothing of the chunk, if the chunk would use
+   * Appends a chunk. The chunk belongs to the writer, which may free its memory: the caller must not change it, and can
+   * read it only until it calls the writer again. The promise gives backpressure: memory is bounded if the caller
+   * awaits it. Rejects with the refusal `disk-low`, and appends nothing of the chunk, if the chunk would use
    * the reserve of a local disk. Earlier chunks can still be flushed then.
    */
   write(chunk: Uint8Array): Promise<void>

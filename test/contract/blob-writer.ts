@@ -107,7 +107,7 @@ export function writing(open: Open, walks: number): void {
     const { store } = await open()
     const [key, head] = [freshKey(), generatedBytes(700_000)]
     const writer = await store.openWriter(key, emptyObject)
-    await writer.write(head)
+    await writer.write(head.slice())
     const state = await writer.flush()
     await writer.write(generatedBytes(30_000))
     await writer.close()

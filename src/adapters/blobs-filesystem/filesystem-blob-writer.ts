@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { BoundedBuffer } from '../../lib/bounded-buffer.ts'
+import { freeChunk } from '../../lib/byte-source.ts'
 import { syncFolder } from '../../lib/durable-files.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { BlobWriter, CompleteObject, StorageKey, UnfinishedObject } from '../../ports/blob-store.ts'
@@ -12,11 +12,11 @@ export class TooShort extends Error {
   override readonly name = 'TooShort'
 }
 
-/** Chunks are gathered into batches of this size, because each write has the cost of a thread switch. */
+/** Chunks are gathered up to this size, because each write has the cost of a thread switch. */
 const batchBytes = 512 * 1024
 
 /**
- * Appends to one file by position. One batch of bytes is written while the next one is gathered, so at most two batches are in
+ * Appends to one file by position. One batch of chunks is written while the next one is gathered, so at most two batches are in
  * memory.
  *
  * After a failed write or sync the writer fails forever: after a failed fsync the kernel may have dropped the pages, so a second
@@ -32,12 +32,11 @@ export class FilesystemBlobWriter implements BlobWriter {
   #flushed: number
   /** The entry of the file in its folder is durable. */
   #isNameSynced: boolean
-  #gathered = new BoundedBuffer(batchBytes)
-  /** The batch that is being written, or was written last. */
-  #written = new BoundedBuffer(batchBytes)
+  #gathered: Uint8Array[] = []
+  #gatheredBytes = 0
+  /** The batch that is being written, or was written last and is not freed yet. */
+  #batch: Uint8Array[] = []
   #writing: Promise<void> = Promise.resolve()
-  /** Reserved on the disk, and not yet in a batch that is being written. */
-  #reservedBytes = 0
   #fault: unknown
   #isClosed = false
 
@@ -80,33 +79,33 @@ export class FilesystemBlobWriter implements BlobWriter {
   async write(chunk: Uint8Array): Promise<void> {
     if (chunk.length === 0) return
     this.#disk?.reserve(chunk.length)
-    this.#reservedBytes += chunk.length
-    let rest = chunk
-    while (rest.length > 0) {
-      rest = this.#gathered.fill(rest)
-      if (this.#gathered.isFull) await this.#writeGathered()
-    }
+    this.#gathered.push(chunk)
+    this.#gatheredBytes += chunk.length
+    if (this.#gatheredBytes >= batchBytes) await this.#writeGathered()
   }
 
   /** Waits for the previous batch, then starts to write this one and returns, so that the caller can gather the next. */
   async #writeGathered(): Promise<void> {
     await this.#waitForBatch()
     const batch = this.#gathered
-    const { sizeBytes } = batch
-    this.#gathered = this.#written
-    this.#gathered.clear()
-    this.#written = batch
-    this.#writing = writeFully(this.#file, batch.bytes, this.#position)
+    const batchSize = this.#gatheredBytes
+    const position = this.#position
+    this.#batch = batch
+    this.#gathered = []
+    this.#position += batchSize
+    this.#gatheredBytes = 0
+    this.#writing = writeFully(this.#file, batch, position)
       .catch((error: unknown) => {
         this.#fault = error
       })
-      .finally(() => this.#disk?.release(sizeBytes))
-    this.#position += sizeBytes
-    this.#reservedBytes -= sizeBytes
+      .finally(() => this.#disk?.release(batchSize))
   }
 
+  /** The caller may have read the chunks of the batch until now. */
   async #waitForBatch(): Promise<void> {
     await this.#writing
+    for (const chunk of this.#batch) freeChunk(chunk)
+    this.#batch = []
     if (this.#fault !== undefined) throw new Unavailable('blob-store', { cause: this.#fault })
   }
 
@@ -142,9 +141,9 @@ export class FilesystemBlobWriter implements BlobWriter {
   }
 
   #dropGathered(): void {
-    this.#disk?.release(this.#reservedBytes)
-    this.#reservedBytes = 0
-    this.#gathered.clear()
+    this.#disk?.release(this.#gatheredBytes)
+    this.#gathered = []
+    this.#gatheredBytes = 0
   }
 
   async #sync(act: () => Promise<unknown>): Promise<void> {
@@ -161,17 +160,27 @@ export class FilesystemBlobWriter implements BlobWriter {
     this.#isClosed = true
     await this.#writing
     this.#dropGathered()
-    this.#gathered.free()
-    this.#written.free()
     await this.#file.close()
   }
 }
 
 /** The kernel may accept fewer bytes than were offered. The rest is offered again. */
-async function writeFully(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done)
+async function writeFully(file: FileHandle, chunks: Uint8Array[], position: number): Promise<void> {
+  let rest = chunks
+  let at = position
+  while (rest.length > 0) {
+    const { bytesWritten } = await file.writev(rest, at)
     if (bytesWritten === 0) throw new Error('the disk accepted no bytes')
-    done += bytesWritten
+    at += bytesWritten
+    rest = dropBytes(rest, bytesWritten)
   }
+}
+
+function dropBytes(chunks: Uint8Array[], count: number): Uint8Array[] {
+  let left = count
+  for (const [index, chunk] of chunks.entries()) {
+    if (left < chunk.length) return [chunk.subarray(left), ...chunks.slice(index + 1)]
+    left -= chunk.length
+  }
+  return []
 }

@@ -37,7 +37,8 @@ export async function append(
 ): Promise<UnfinishedObject> {
   const writer = await store.openWriter(key, from)
   try {
-    await writer.write(bytes)
+    // A copy, because a writer may free the memory of what it gets.
+    await writer.write(bytes.slice())
     return await writer.flush()
   } finally {
     await writer.close()
@@ -53,7 +54,7 @@ export async function complete(
 ): Promise<CompleteObject> {
   const writer = await store.openWriter(key, from)
   try {
-    await writer.write(last)
+    await writer.write(last.slice())
     return await writer.complete()
   } finally {
     await writer.close()

@@ -93,8 +93,9 @@ export function bodyOf(...pieces: Uint8Array[]): IncomingChunk {
   return { body, first: undefined, lengthBytes }
 }
 
+/** Copies, because a store may free the memory of what it gets. */
 async function* iterate(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
-  yield* pieces
+  for (const piece of pieces) yield piece.slice()
 }
 
 export async function upload(world: World, scope: RepositoryKey, text: string): Promise<Digest> {

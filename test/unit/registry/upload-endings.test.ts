@@ -72,7 +72,7 @@ async function openFailingUpload({ state, event }: Cell, failsToCleanUp: boolean
   }
   const chunk = { ...bodyOf(), lengthBytes: 15 - stoodAt, body: Object.assign(pieces(), { cancel: () => undefined }) }
   async function* pieces(): AsyncGenerator<Uint8Array> {
-    yield whole.subarray(stoodAt)
+    yield whole.slice(stoodAt)
     await meet('body')
   }
   return { world, owner, id, needs, chunk, fault, seen, stoodAt }
