@@ -43,6 +43,15 @@ export class Slots {
   /** Takes a slot until the returned function is called, which is idempotent. Rejects as `run` does. */
   async take(): Promise<() => void> {
     if (!this.#begin()) await this.#wait()
+    return this.#releaseOnce()
+  }
+
+  /** As `take`, but undefined if no slot is free. */
+  tryTake(): (() => void) | undefined {
+    return this.#begin() ? this.#releaseOnce() : undefined
+  }
+
+  #releaseOnce(): () => void {
     let isHeld = true
     return () => {
       if (isHeld) this.#end()

@@ -15,7 +15,7 @@ import { FilesystemBlobStore } from '../../src/adapters/blobs-filesystem/filesys
 import { Spoiled, Unavailable } from '../../src/oci/errors.ts'
 import type { StorageKey } from '../../src/ports/blob-store.ts'
 import { generatedBytes } from '../support/basics/generated-bytes.ts'
-import { errorOf } from '../support/basics/outcomes.ts'
+import { errorOf, outcomeOf } from '../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
 import { projectRoot } from '../support/basics/test-project.ts'
 import { MemoryBlobStore } from '../support/stores/memory-blob-store.ts'
@@ -111,16 +111,16 @@ describe('blob store, filesystem: when the disk fails', () => {
     await writer.close()
   })
 
-  test('a failed write is told at the latest two batches later, so that a long body is not read in vain', async () => {
-    const writer = await writerOn('/dev/full')
-    const write = async (): Promise<number> => {
-      for (let count = 1; count < 100; count += 1) {
-        if (await writer.write(generatedBytes(524_288)).catch(() => 'failed')) return count
-      }
-      return 100
-    }
+  test.each([
+    ['write', '/dev/full', 2],
+    ['early sync', '/dev/null', 80],
+  ])('a failed %s is told before the end, so that a long body is not read in vain', async (_, device, batchesMax) => {
+    const writer = await writerOn(device)
+    let batches = 1
+    while (batches < 100 && (await outcomeOf(writer.write(generatedBytes(524_288)))) === 'done') batches += 1
 
-    expect(await write()).toBeLessThanOrEqual(2)
+    expect(batches).toBeLessThanOrEqual(batchesMax)
+    expect(await errorOf(writer.complete())).toBeInstanceOf(Unavailable)
     await writer.close()
   })
 

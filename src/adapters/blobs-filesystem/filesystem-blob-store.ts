@@ -2,6 +2,7 @@ import { constants, existsSync, statSync } from 'node:fs'
 import { access, mkdir, open, readdir, readFile, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasErrorCode, syncFolder, writeDurably } from '../../lib/durable-files.ts'
+import { Slots } from '../../lib/slots.ts'
 import { Spoiled, Unavailable } from '../../oci/errors.ts'
 import type {
   BlobStore,
@@ -13,8 +14,11 @@ import type {
   UnfinishedObject,
 } from '../../ports/blob-store.ts'
 import type { DiskSpace } from '../../ports/disk-space.ts'
-import { FilesystemBlobWriter, TooShort } from './filesystem-blob-writer.ts'
+import { FilesystemBlobWriter, TooShort, type WriterNeeds } from './filesystem-blob-writer.ts'
 import { fanOut, folderOf, isStorageKey, ownerFile, pathOf } from './paths.ts'
+
+/** Bun has one thread for each core for writes and syncs. Half of them stay free for writes. */
+const earlySyncsMax = Math.max(1, Math.floor(navigator.hardwareConcurrency / 2))
 
 /**
  * Objects as files; `paths.ts` shows the folders. Downloads are a `BunFile`, which the kernel sends by sendfile.
@@ -26,13 +30,13 @@ import { fanOut, folderOf, isStorageKey, ownerFile, pathOf } from './paths.ts'
  */
 export class FilesystemBlobStore implements BlobStore {
   readonly #root: string
-  readonly #disk: DiskSpace | undefined
+  readonly #writers: WriterNeeds
   /** The content of the file `owner` when the store was claimed. */
   #owner: string | undefined
 
   private constructor(root: string, disk: DiskSpace | undefined) {
     this.#root = root
-    this.#disk = disk
+    this.#writers = { root, disk, earlySyncs: new Slots(earlySyncsMax, 0) }
   }
 
   /**
@@ -66,13 +70,13 @@ export class FilesystemBlobStore implements BlobStore {
       // The folder is lost. Its lost objects will be found when they are read.
       await mkdir(folderOf(this.#root, key), { mode: 0o700 }).catch(ignoreExisting)
       await syncFolder(this.#root)
-      return FilesystemBlobWriter.open(this.#root, key, 0, this.#disk)
+      return FilesystemBlobWriter.open(this.#writers, key, 0)
     })
   }
 
   async #openWriter(key: StorageKey, position: number): Promise<BlobWriter | undefined> {
     try {
-      return await FilesystemBlobWriter.open(this.#root, key, position, this.#disk)
+      return await FilesystemBlobWriter.open(this.#writers, key, position)
     } catch (error) {
       if (isMissing(error) || error instanceof TooShort) return undefined
       throw error

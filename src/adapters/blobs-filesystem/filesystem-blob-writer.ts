@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { freeChunk } from '../../lib/byte-source.ts'
 import { syncFolder } from '../../lib/durable-files.ts'
+import type { Slots } from '../../lib/slots.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { BlobWriter, CompleteObject, StorageKey, UnfinishedObject } from '../../ports/blob-store.ts'
 import type { DiskSpace } from '../../ports/disk-space.ts'
@@ -16,6 +17,20 @@ export class TooShort extends Error {
 const batchBytes = 512 * 1024
 
 /**
+ * After this many bytes, the disk begins to write them while the next ones arrive. Otherwise it would be idle until the
+ * upload ends, and the client would wait for it then.
+ */
+const earlySyncBytes = 16 * 1024 * 1024
+
+/** The store that a writer belongs to. */
+export interface WriterNeeds {
+  readonly root: string
+  readonly disk: DiskSpace | undefined
+  /** Limits the writers that sync before their end, because each occupies a thread that other writers need. */
+  readonly earlySyncs: Slots
+}
+
+/**
  * Appends to one file by position. One batch of chunks is written while the next one is gathered, so at most two batches are in
  * memory.
  *
@@ -25,8 +40,7 @@ const batchBytes = 512 * 1024
 export class FilesystemBlobWriter implements BlobWriter {
   readonly #key: StorageKey
   readonly #file: FileHandle
-  readonly #folder: string
-  readonly #disk: DiskSpace | undefined
+  readonly #needs: WriterNeeds
   #position: number
   /** All bytes before this position are durable. */
   #flushed: number
@@ -37,33 +51,25 @@ export class FilesystemBlobWriter implements BlobWriter {
   /** The batch that is being written, or was written last and is not freed yet. */
   #batch: Uint8Array[] = []
   #writing: Promise<void> = Promise.resolve()
+  /** The bytes since the last sync began. */
+  #unsyncedBytes = 0
+  /** The early sync, while it runs. */
+  #syncing: Promise<void> | undefined
   #fault: unknown
   #isClosed = false
 
-  private constructor(
-    key: StorageKey,
-    file: FileHandle,
-    folder: string,
-    position: number,
-    disk: DiskSpace | undefined,
-  ) {
+  private constructor(key: StorageKey, file: FileHandle, position: number, needs: WriterNeeds) {
     this.#key = key
     this.#file = file
-    this.#folder = folder
-    this.#disk = disk
+    this.#needs = needs
     this.#position = position
     this.#flushed = position
     this.#isNameSynced = position > 0
   }
 
-  static async open(
-    root: string,
-    key: StorageKey,
-    position: number,
-    disk: DiskSpace | undefined,
-  ): Promise<FilesystemBlobWriter> {
+  static async open(needs: WriterNeeds, key: StorageKey, position: number): Promise<FilesystemBlobWriter> {
     const creating = position === 0 ? constants.O_CREAT : 0
-    const file = await open(pathOf(root, key), constants.O_RDWR | creating, 0o600)
+    const file = await open(pathOf(needs.root, key), constants.O_RDWR | creating, 0o600)
     try {
       // Bytes after the acknowledged end are from a writer that crashed or was aborted.
       const { size } = await file.stat()
@@ -73,15 +79,17 @@ export class FilesystemBlobWriter implements BlobWriter {
       await file.close()
       throw error
     }
-    return new FilesystemBlobWriter(key, file, folderOf(root, key), position, disk)
+    return new FilesystemBlobWriter(key, file, position, needs)
   }
 
   async write(chunk: Uint8Array): Promise<void> {
     if (chunk.length === 0) return
-    this.#disk?.reserve(chunk.length)
+    this.#needs.disk?.reserve(chunk.length)
     this.#gathered.push(chunk)
     this.#gatheredBytes += chunk.length
-    if (this.#gatheredBytes >= batchBytes) await this.#writeGathered()
+    if (this.#gatheredBytes < batchBytes) return
+    await this.#writeGathered()
+    if (this.#unsyncedBytes >= earlySyncBytes) this.#syncEarly()
   }
 
   /** Waits for the previous batch, then starts to write this one and returns, so that the caller can gather the next. */
@@ -98,7 +106,24 @@ export class FilesystemBlobWriter implements BlobWriter {
       .catch((error: unknown) => {
         this.#fault = error
       })
-      .finally(() => this.#disk?.release(batchSize))
+      .finally(() => this.#needs.disk?.release(batchSize))
+    this.#unsyncedBytes += batchSize
+  }
+
+  /** Later bytes are written at the same time. Does nothing while enough writers sync. */
+  #syncEarly(): void {
+    const release = this.#syncing === undefined ? this.#needs.earlySyncs.tryTake() : undefined
+    if (release === undefined) return
+    this.#unsyncedBytes = 0
+    this.#syncing = this.#writing
+      .then(() => this.#file.datasync())
+      .catch((error: unknown) => {
+        this.#fault = error
+      })
+      .finally(() => {
+        this.#syncing = undefined
+        release()
+      })
   }
 
   /** The caller may have read the chunks of the batch until now. */
@@ -110,8 +135,7 @@ export class FilesystemBlobWriter implements BlobWriter {
   }
 
   async flush(): Promise<UnfinishedObject> {
-    await this.#writeGathered()
-    await this.#waitForBatch()
+    await this.#writeAll()
     await this.#sync(() => this.#file.datasync())
     await this.#syncName()
     this.#flushed = this.#position
@@ -119,21 +143,29 @@ export class FilesystemBlobWriter implements BlobWriter {
   }
 
   async complete(): Promise<CompleteObject> {
-    await this.#writeGathered()
-    await this.#waitForBatch()
+    await this.#writeAll()
     await this.#sync(() => this.#file.sync())
     await this.#syncName()
     return { key: this.#key, isCertain: true, leftovers: [] }
   }
 
+  /** The kernel reports a failed write to one sync only, so the result of the early sync counts too. */
+  async #writeAll(): Promise<void> {
+    await this.#writeGathered()
+    await this.#syncing
+    await this.#waitForBatch()
+    this.#unsyncedBytes = 0
+  }
+
   async #syncName(): Promise<void> {
     if (this.#isNameSynced) return
-    await this.#sync(() => syncFolder(this.#folder))
+    await this.#sync(() => syncFolder(folderOf(this.#needs.root, this.#key)))
     this.#isNameSynced = true
   }
 
   async rollBack(): Promise<void> {
     await this.#writing
+    await this.#syncing
     this.#dropGathered()
     this.#position = this.#flushed
     // If this fails, the next writer drops the bytes when it opens the file.
@@ -141,7 +173,7 @@ export class FilesystemBlobWriter implements BlobWriter {
   }
 
   #dropGathered(): void {
-    this.#disk?.release(this.#gatheredBytes)
+    this.#needs.disk?.release(this.#gatheredBytes)
     this.#gathered = []
     this.#gatheredBytes = 0
   }
@@ -159,6 +191,7 @@ export class FilesystemBlobWriter implements BlobWriter {
     if (this.#isClosed) return
     this.#isClosed = true
     await this.#writing
+    await this.#syncing
     this.#dropGathered()
     await this.#file.close()
   }

@@ -39,7 +39,7 @@ async function follow(atOnceMax: number, waitingMax: number, steps: readonly Ste
       return promise
     }
     const hold = async () => {
-      const release = await slots.take()
+      const release = slots.tryTake() ?? (await slots.take())
       const result = await begin().catch(({ message }: Error) => message)
       release()
       release()
