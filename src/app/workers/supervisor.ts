@@ -146,13 +146,24 @@ export class Supervisor {
     }, delayMs)
   }
 
-  /**
-   * A worker that does not answer in time is not waited for: by then the entries of its cache are old, and it checks the
-   * credentials again.
-   */
   async #clearIdentities(caller: WorkerProcess): Promise<void> {
-    const cleared = this.#others(caller).map(({ calls }) => calls.call('clearIdentities', undefined))
-    await within(answerMaxMs, Promise.allSettled(cleared))
+    await Promise.all(this.#others(caller).map((worker) => this.#clearIdentitiesOf(worker)))
+  }
+
+  /** A worker that does not answer in time is killed. When it goes on, it would accept revoked credentials from its cache. */
+  async #clearIdentitiesOf(worker: WorkerProcess): Promise<void> {
+    let hasAnswered = false
+    const answer = worker.calls.call('clearIdentities', undefined).then(() => {
+      hasAnswered = true
+    })
+    // Rejected: the worker has ended.
+    await within(
+      answerMaxMs,
+      answer.catch(() => undefined),
+    )
+    if (hasAnswered) return
+    worker.kill()
+    await worker.ended
   }
 
   /** False if a worker has a writer that is alive, or does not answer. A worker that has ended has no writer. */

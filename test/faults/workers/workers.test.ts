@@ -238,6 +238,19 @@ describe('callers', () => {
     }
   })
 
+  test('cannot use a revoked key at a worker that hung meanwhile', async () => {
+    const berth = await startWorkers()
+    const [a, b] = await twoClients(berth)
+    const path = '/api/2021-02-21/users/admin/keys'
+    const headers = { 'content-type': 'application/json' }
+    await a.ask('POST', path, { headers, body: JSON.stringify({ name: 'k' }) })
+    const hanging = b.findWorker() ?? 0
+    process.kill(hanging, 'SIGSTOP')
+
+    await expectReply(204, a.ask('DELETE', `${path}/k`))
+    expect(isAlive(hanging)).toBe(false)
+  }, 60_000)
+
   test('have one limit for failed logins at all workers together', async () => {
     const burst = 6
     const berth = await startWorkers({ BERTH_AUTH__FAILURE_BURST: String(burst), BERTH_AUTH__FAILURES_PER_MINUTE: '1' })
