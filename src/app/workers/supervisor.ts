@@ -1,6 +1,7 @@
 import { systemClock } from '../../adapters/clock-system/system-clock.ts'
 import { type ReservedPort, reservePort } from '../../http/server.ts'
 import type { Log } from '../../lib/log.ts'
+import { Disconnected } from '../../lib/remote-calls.ts'
 import { type Built, buildApplication } from '../build.ts'
 import type { Welcome } from '../identity.ts'
 import { Jobs } from '../jobs.ts'
@@ -171,7 +172,9 @@ export class Supervisor {
     let hasEnded = false
     const answers = this.#others(caller).map(({ calls }) => calls.call('endWriter', writer))
     const all = Promise.allSettled(answers).then((results) => {
-      hasEnded = results.every((result) => result.status === 'rejected' || result.value)
+      hasEnded = results.every((result) =>
+        result.status === 'fulfilled' ? result.value : result.reason instanceof Disconnected,
+      )
     })
     await within(answerMaxMs, all)
     return hasEnded
