@@ -28,6 +28,8 @@ const settings = {
   BERTH_LIMITS__BODY_WINDOW: '60s',
   BERTH_SERVER__IDLE: '120s',
   BERTH_LIMITS__TAGS_PER_PUSH: '64',
+  // 32 MiB are too little memory for several workers and such manifests.
+  BERTH_SERVER__WORKERS: '1',
   BERTH_LIMITS__MANIFEST_BYTES: '8MiB',
 }
 

@@ -11,7 +11,8 @@ const password = 'a password of somebody'
 const longest = 'ü'.repeat(1_024)
 
 beforeAll(async () => {
-  server = await startApi({ BERTH_AUTH__FAILURE_BURST: '1000' })
+  // One process, because a test occupies its password checks.
+  server = await startApi({ BERTH_SERVER__WORKERS: '1', BERTH_AUTH__FAILURE_BURST: '1000' })
   for (const name of ['ann', 'disabled']) await makeUser(server, name, { password })
   await makeUser(server, 'without-password')
   await makeUser(server, 'long', { password: longest })

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** The servers of the tests are one process each. `TEST_WORKERS=2` runs them with two workers. */
-export function workerSettings(): Readonly<Record<string, string>> {
+export function workerSettings(): { readonly BERTH_SERVER__WORKERS: string } {
   return { BERTH_SERVER__WORKERS: process.env['TEST_WORKERS'] ?? '1' }
 }
 
