@@ -15,6 +15,8 @@ const tools = ['containerd', 'ctr', 'tar'] as const
 const attemptsMax = 3
 /** Of the connection between the two on this machine: a registry speaks no gRPC. */
 const lostContainerd = 'rpc error: code = Internal desc = unexpected EOF'
+/** containerd 1.6 panics if a part of the push fails while another one begins, and then does not say what failed. */
+const panic = 'panic: send on closed channel'
 
 /** One containerd with an image and an index in it, and a server that it reaches through `hosts.toml`. */
 export class ContainerdRun {
@@ -68,9 +70,20 @@ export class ContainerdRun {
     const argv = this.argv('images', 'push', ...access, image, name)
     for (let attempt = 1; ; attempt += 1) {
       const result = await this.workspace.run(argv, { mayFail: true })
+      if (result.output.includes(panic)) return { ...result, output: result.output + (await this.#refusals(image)) }
       if (attempt === attemptsMax || !result.output.includes(lostContainerd)) return result
       console.warn(`ctr lost its containerd while it pushed ${image}; attempt ${attempt} of ${attemptsMax}`)
     }
+  }
+
+  /** The requests of a push that the server refused. None: ctr lost its containerd, or the proxy refused one. */
+  async #refusals(image: string): Promise<string> {
+    // The log is written in batches.
+    await Bun.sleep(500)
+    const path = `/v2/${image.slice(image.indexOf('/') + 1, image.lastIndexOf(':'))}/`
+    const lines = this.berth.output().split('\n')
+    const refused = lines.filter((line) => line.includes(path) && /"status":(?!401|404)[45]/.test(line))
+    return `\nrefused by the server:\n${refused.join('\n')}`
   }
 
   argv(...args: string[]): string[] {
