@@ -14,26 +14,25 @@ interface SqliteOptions {
 }
 
 /**
- * SQLite in this process, over two connections. One writes (`SqliteWriter`). The other one reads, so it never sees rows that are
- * not committed, although a transaction here lasts for several iterations of the event loop.
+ * SQLite in this process, over two connections: one writes (`SqliteWriter`), the other one reads. So a read never sees rows
+ * that are not committed, although a transaction lasts for several iterations of the event loop.
  *
- * Reads. All reads of one iteration of the event loop share one snapshot, because taking and releasing the locks of the
- * database costs more than a look-up. The snapshot ends with the iteration, or earlier with the next commit of this server.
- * So a read that begins after a write of this server was acknowledged always sees the write. A commit of another process is
- * seen from the next iteration on. The workers of one server see the commits of each other at once (`SqliteLogIndex`): Bun reads
- * a request from a new connection in the iteration that accepts it, and the answer that the client waited for may have been
- * sent by another worker after the iteration began.
+ * Snapshots. All reads of one iteration share a snapshot, because taking and releasing the locks of the database costs
+ * more than a look-up. The snapshot ends with the iteration, or earlier, before the next commit of this process. At a
+ * commit, SQLite copies its log into the database as far as no reader needs the log, and begins the log again once all of
+ * it is copied. With a reader at every commit, the log would grow forever.
  *
- * The snapshot ends before the commit, not after it. At a commit, SQLite copies its log into the database as far as no reader
- * needs the log, and begins the log again once all of it is copied. With a reader at every commit the log would grow forever.
+ * Durability. Changes of one iteration share a transaction. COMMIT makes their rows visible. They are acknowledged when
+ * `SqliteLogFile` has synced the write-ahead log; meanwhile the next transactions run. Whatever they commit is behind the
+ * earlier rows in the log, so no durable row depends on one that is not.
  *
- * Commits. Changes of one iteration of the event loop share a transaction. COMMIT makes rows visible, and a change is acknowledged when they are also durable. In between, `SqliteLogFile`
- * syncs the write-ahead log, and the next transactions go on. Whatever they commit is behind the earlier rows in the log, so
- * no durable row depends on one that is not.
+ * Cached rows. `lookUp` keeps rows until another connection has committed: the writer of this process or another process.
+ * A server with one process asks SQLite for its counter of commits once in each iteration. It sees the commits of
+ * commands, such as `berth gc`, from the next iteration on.
  *
- * Look-ups. Their rows stay in a cache until SQLite's counter of commits by other connections changes (other connections are
- * our writer and other processes). The counter is read once in each iteration of the event loop, so a request whose rows are
- * all in the cache costs one statement. In a worker, it costs none.
+ * Workers. Each worker compares `SqliteLogIndex` before each read, so it sees the commits of the others at once. Once in
+ * each iteration is not enough: Bun reads a request from a new connection in the iteration that accepts it, and the
+ * answer that the client waited for may have been sent by another worker after this iteration began.
  */
 export class SqliteDatabase implements Database {
   readonly engine = 'sqlite'
