@@ -112,7 +112,7 @@ function join({ object }: Upload, bytes: Uint8Array): Uint8Array {
   return object.inlineBytes === undefined ? bytes : Buffer.concat([object.inlineBytes, bytes])
 }
 
-/** A body that keeps in memory what `receive` has read, and begins with it when it is read. */
+/** A body that begins with what `receive` has read. If that was all of it, it can be read repeatedly. */
 class RepeatableBody implements AsyncIterable<Uint8Array> {
   readonly #body: IncomingChunk['body']
   readonly #rest: AsyncIterator<Uint8Array>
@@ -143,10 +143,11 @@ class RepeatableBody implements AsyncIterable<Uint8Array> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    if (this.#hasEnded) return yield* this.#pieces
     try {
-      yield* this.#pieces
+      // Not kept: this may be the beginning of a large upload.
       for (;;) {
-        const piece = this.#take(await this.#read())
+        const piece = this.#pieces.shift() ?? this.#take(await this.#read())
         if (piece === undefined) return
         yield piece
       }

@@ -53,11 +53,16 @@ const step = fc.record({
 
 describe('short requests', () => {
   test('get the answers, and leave the bytes, of requests that take a turn', async () => {
+    const settings = { inlineBytesMax, blobBytesMax: 170 }
+    const worlds = [await openUpload(settings), await openUpload(settings)] as const
+    let runs = 0
     const run = async (
       steps: readonly (typeof step extends fc.Arbitrary<infer T> ? T : never)[],
       takesTurn: boolean,
     ) => {
-      const { world, owner, id, count } = await openUpload({ inlineBytesMax, blobBytesMax: 170 })
+      const { world } = worlds[takesTurn ? 1 : 0]
+      const owner = { ...(await scopeOf(world, `r${runs}`)), subject: 'alice' }
+      const { id } = await startUpload(world, owner, 'free')
       if (takesTurn) damageMetadata(world.dataDir, 'UPDATE uploads SET turn_until = 0')
       let at = 0
       const seen: unknown[] = []
@@ -83,16 +88,17 @@ describe('short requests', () => {
           : appendToUpload(needs, owner, id, chunk)
         ).catch(({ refusal, details }: RegistryRefusal) => JSON.stringify([refusal, details]).replace(id, 'id'))
         at = await describeUpload(world, owner, id).catch(() => at)
-        seen.push(answer, at, count('done_digest IS NULL'), isClosing && (await pull(world, owner, digest)))
+        const isOpen = countRows(world.dataDir, 'uploads', `id = '${id}' AND done_digest IS NULL`)
+        seen.push(answer, at, isOpen, isClosing && (await pull(world, owner, digest)))
       }
-      await world.metadata.close()
       return seen
     }
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), async (steps) => {
+        runs += 1
         expect(await run(steps, false)).toEqual(await run(steps, true))
       }),
-      { numRuns: 30 },
+      { numRuns: 100 },
     )
   })
 
