@@ -10,7 +10,10 @@ export interface ByteRange {
   readonly last: number
 }
 
-/** Bytes for a client. A `Blob` if the kernel can send them (a file), otherwise a stream. */
+/**
+ * Bytes for a client. A `Blob` if the kernel can send them (a file), otherwise a stream. A chunk of the stream is valid until
+ * the next one is requested.
+ */
 export type OutgoingBytes = Blob | ReadableStream<Uint8Array>
 
 /** What a store needs to continue an unfinished object on any machine. */

@@ -206,10 +206,11 @@ function removing(open: () => Promise<OpenedBlobStore>): void {
     const opened = await store.open(key, bytes.length)
     if (opened === undefined) throw new Error('nothing was opened')
     const reader = (opened instanceof Blob ? opened.stream() : opened).getReader()
-    const chunks = [(await reader.read()).value ?? new Uint8Array()]
+    // A chunk is valid until the next one is requested.
+    const chunks = [new Uint8Array((await reader.read()).value ?? [])]
 
     await store.remove(key, undefined)
-    for (let next = await reader.read(); !next.done; next = await reader.read()) chunks.push(next.value)
+    for (let next = await reader.read(); !next.done; next = await reader.read()) chunks.push(new Uint8Array(next.value))
 
     expect(new Uint8Array(Buffer.concat(chunks))).toEqual(bytes)
   })

@@ -1,3 +1,4 @@
+import { freeChunk } from '../../lib/byte-source.ts'
 import { Slots } from '../../lib/slots.ts'
 import type { ByteRange } from '../../ports/blob-store.ts'
 import { parseSize, S3Error, type S3Response } from './s3-response.ts'
@@ -176,6 +177,8 @@ export class Download {
   #response: S3Response | undefined
   #interruptions = 0
   #isCancelled = false
+  /** The chunk that a client's reader has used up when it requests the next one. */
+  #used: Uint8Array | undefined
 
   constructor(response: S3Response, range: ByteRange, needs: DownloadNeeds) {
     this.#response = response
@@ -197,10 +200,12 @@ export class Download {
 
   async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     this.#needs.slot?.requested()
+    if (this.#used !== undefined) freeChunk(this.#used)
     try {
       const chunk = await this.#next()
       if (chunk === undefined) return
       controller.enqueue(chunk)
+      if (this.#needs.slot !== undefined) this.#used = chunk
       this.#needs.slot?.delivered(chunk.length)
       if (this.#at <= this.#last) return
       controller.close()

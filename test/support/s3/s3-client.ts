@@ -69,5 +69,8 @@ export async function s3ErrorOf(promise: Promise<unknown>): Promise<S3Error> {
 
 export async function readAll(stream: ReadableStream<Uint8Array> | undefined): Promise<Buffer> {
   if (stream === undefined) throw new Error('there is nothing to read')
-  return Buffer.from(await new Response(stream).arrayBuffer())
+  const chunks: Uint8Array[] = []
+  // A chunk is valid until the next one is requested.
+  for await (const chunk of stream) chunks.push(new Uint8Array(chunk))
+  return Buffer.concat(chunks)
 }

@@ -24,7 +24,7 @@ export async function readAll(
 ): Promise<Uint8Array | undefined> {
   if (bytes === undefined || bytes instanceof Uint8Array) return bytes
   const chunks: Uint8Array[] = []
-  for await (const chunk of bytes instanceof Blob ? bytes.stream() : bytes) chunks.push(chunk)
+  for await (const chunk of bytes instanceof Blob ? bytes.stream() : bytes) chunks.push(new Uint8Array(chunk))
   return new Uint8Array(Buffer.concat(chunks))
 }
 
