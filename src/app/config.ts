@@ -62,6 +62,13 @@ export function isStartedByNpm(environment: Environment = process.env): boolean 
   return Boolean(environment['npm_execpath'])
 }
 
+const proxyVariables = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy']
+
+/** Whether `fetch` may use an HTTP proxy. */
+export function namesProxy(environment: Environment = process.env): boolean {
+  return proxyVariables.some((name) => (environment[name] ?? '') !== '')
+}
+
 /**
  * The settings of the two registries of a move. In the environment, settings of the target begin with `BERTH_TO_` instead
  * of `BERTH_`. Variables of other programs, such as AWS_REGION, apply to both.

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { chooseCredentials } from '../adapters/blobs-s3/credentials.ts'
 import { S3BlobStore } from '../adapters/blobs-s3/s3-blob-store.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
+import { namesProxy } from './config.ts'
 import type { Config } from './settings.ts'
 
 /** Loaded only where S3 is configured, with the adapter that it imports. */
@@ -22,6 +23,7 @@ export function openS3BlobStore(config: Config, bucket: string, disk: DiskSpace 
     triesMax: config.s3Tries,
     requestsMax: config.s3Requests,
     queueMax: config.s3Queue,
+    usesProxy: namesProxy(),
     readerPace: { bytesPerSecondMin: config.bodyBytesPerSecond, windowMs: config.bodyWindowMs },
     memoryBuffersMax: config.s3Buffers,
     spoolFolder: join(config.dataDir, 'spool'),

@@ -4,7 +4,7 @@ import { type RunningHash, startHash } from '../../lib/hashing.ts'
 import { NoSlot, Slots } from '../../lib/slots.ts'
 import { Unavailable } from '../../oci/errors.ts'
 import type { DiskSpace } from '../../ports/disk-space.ts'
-import { type Checksum, formatCrc32, type S3Body } from './s3-response.ts'
+import { type Checksum, formatCrc32, type S3Body } from './s3-request.ts'
 
 /** How large the parts of an object are. S3 accepts 10,000 parts of up to 5 GiB. */
 export interface PartPlan {

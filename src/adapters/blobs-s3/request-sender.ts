@@ -1,5 +1,7 @@
+import { HttpDownloads } from '../../lib/http-downloads.ts'
 import { Slots } from '../../lib/slots.ts'
-import { type S3Body, S3Error, S3Response, sizeOfBody, unexplained } from './s3-response.ts'
+import { type HttpClients, type S3Body, sizeOfBody } from './s3-request.ts'
+import { S3Error, S3Response, unexplained } from './s3-response.ts'
 import {
   emptyPayloadHash,
   encodeQuery,
@@ -28,6 +30,8 @@ export interface SenderSettings extends S3AddressSettings {
   readonly triesMax: number
   readonly requestsMax: number
   readonly queueMax: number
+  /** The environment names an HTTP proxy. Only `fetch` can use it. */
+  readonly usesProxy?: boolean
 }
 
 /** The clock and the random numbers of the sender. Tests replace them. */
@@ -68,6 +72,9 @@ const backoffMaxMs = 10_000
 /** If the server asks for a longer pause, the request fails at once. */
 const retryAfterMaxMs = 30_000
 
+/** Idle connections are closed after this time, before most servers close them. */
+const idleSeconds = 12
+
 const skewCodes: ReadonlySet<string> = new Set(['RequestTimeTooSkewed', 'RequestInTheFuture'])
 const expiryCodes: ReadonlySet<string> = new Set([
   'ExpiredToken',
@@ -97,8 +104,11 @@ export class RequestSender {
   readonly #address: S3Address
   readonly #signature: SignatureV4
   readonly #slots: Slots
-  // A session of its own, so that `close` affects no other client. Idle connections are closed before most servers do it.
-  readonly #session = new Bun.FetchSession({ keepAlive: { idleTimeout: 12 } })
+  // A session of its own, so that `close` affects no other client.
+  readonly #clients: HttpClients = {
+    session: new Bun.FetchSession({ keepAlive: { idleTimeout: idleSeconds } }),
+    downloads: new HttpDownloads(idleSeconds * 1000),
+  }
   /** Time of the server minus our time; known once the server has rejected a request for its time. */
   #clockOffsetMs = 0
 
@@ -127,7 +137,7 @@ export class RequestSender {
 
   /** Sends a request whose response the caller reads. The caller must hold a slot (`takeSlot`) until it has done so. */
   open(request: S3Request): Promise<S3Response> {
-    return this.#repeat(request, (attempt) => this.#fetch(request, attempt))
+    return this.#repeat(request, (attempt) => this.#fetch(request, attempt, true))
   }
 
   /** Takes one of the requests that may run at once; gives the function that releases it. */
@@ -145,7 +155,8 @@ export class RequestSender {
   }
 
   close(): void {
-    this.#session.close()
+    this.#clients.session.close()
+    this.#clients.downloads.close()
   }
 
   async #repeat<T>(request: S3Request, send: (attempt: Attempt) => Promise<T>): Promise<T> {
@@ -190,7 +201,7 @@ export class RequestSender {
     return Math.abs(serverTimeMs - attempt.at) >= wrongMs
   }
 
-  #fetch(request: S3Request, attempt: Attempt): Promise<S3Response> {
+  #fetch(request: S3Request, attempt: Attempt, isLong = false): Promise<S3Response> {
     const { operation, method, body, extraTimeMs = 0 } = request
     const { url, host, path } = this.#address.urlOf(request.name)
     const query = encodeQuery(request.query ?? [])
@@ -206,7 +217,8 @@ export class RequestSender {
       body,
       timeoutMs: this.#settings.attemptTimeoutMs + bodyTimeMs + extraTimeMs,
       isOnFreshConnection: request.isOnceOnly ?? false,
+      isDownload: isLong && this.#settings.usesProxy !== true,
     }
-    return S3Response.fetch(signed, this.#session, () => this.now())
+    return S3Response.fetch(signed, this.#clients, () => this.now())
   }
 }

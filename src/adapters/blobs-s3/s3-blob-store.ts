@@ -14,7 +14,8 @@ import { isUploadKey, ownerObject, parseObjectName, toObjectName, uploadKeyOf } 
 import { PartBufferPool, type PartPlan, usualPlan } from './part-buffers.ts'
 import { S3BlobWriter } from './s3-blob-writer.ts'
 import { S3Client, type S3ClientSettings } from './s3-client.ts'
-import { S3Error, toBody } from './s3-response.ts'
+import { toBody } from './s3-request.ts'
+import { S3Error } from './s3-response.ts'
 import { formatNotes, parseNotes, totalBytes } from './upload-state.ts'
 
 export interface S3BlobStoreSettings extends S3ClientSettings {

@@ -14,16 +14,8 @@ import {
   parseUploadId,
   uploadList,
 } from './s3-documents.ts'
-import {
-  type Checksum,
-  malformed,
-  parseSize,
-  parseTime,
-  type S3Body,
-  S3Error,
-  type S3Response,
-  toBody,
-} from './s3-response.ts'
+import { type Checksum, type S3Body, toBody } from './s3-request.ts'
+import { malformed, parseSize, parseTime, S3Error, type S3Response } from './s3-response.ts'
 import { type QueryParameters, S3Address, SignatureV4 } from './signature-v4.ts'
 
 export interface S3ClientSettings extends SenderSettings {

@@ -1,39 +1,4 @@
-/** What proves the bytes of a body to S3. */
-export type Checksum = 'sha256' | 'crc32' | 'none'
-
-/** The body of a request: an object, a part of one, or a document. */
-export interface S3Body {
-  readonly bytes: Uint8Array | Blob
-  /** SHA-256 of the bytes in hex. It is signed; without it, the payload is unsigned. */
-  readonly sha256: string | undefined
-  /** CRC-32 of the bytes as S3 writes it: four bytes in base64. */
-  readonly crc32: string | undefined
-}
-
-export function formatCrc32(crc: number): string {
-  const bytes = Buffer.alloc(4)
-  bytes.writeUInt32BE(crc)
-  return bytes.toString('base64')
-}
-
-/** A small body, such as a document. Part buffers compute both values while they are filled. */
-export function toBody(bytes: Uint8Array): S3Body {
-  const sha256 = Bun.CryptoHasher.hash('sha256', bytes, 'hex')
-  return { bytes, sha256, crc32: formatCrc32(Bun.hash.crc32(bytes)) }
-}
-
-/** A request that is signed and ready to be sent. */
-export interface SignedRequest {
-  readonly operation: string
-  readonly method: string
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: S3Body | undefined
-  /** How long to wait for the headers of the response. */
-  readonly timeoutMs: number
-  /** An idle connection may be closed already. The client then cannot know whether the request was carried out. */
-  readonly isOnFreshConnection: boolean
-}
+import { type HttpClients, type IncomingResponse, type SignedRequest, send } from './s3-request.ts'
 
 interface S3ErrorDetail {
   readonly status?: number | undefined
@@ -149,31 +114,6 @@ function plainText(text: string | null): string | undefined {
   return text !== null && /^[\w.-]{1,64}$/.test(text) ? text : undefined
 }
 
-/** The HTTP client copies a body that it gets as an array. Larger bodies are streamed in pieces of this size. */
-const streamedAboveBytes = 256 * 1024
-
-export function sizeOfBody({ bytes }: S3Body): number {
-  return bytes instanceof Blob ? bytes.size : bytes.length
-}
-
-/** A file is streamed too: on an encrypted connection it would otherwise be read into memory as a whole. */
-export function toRequestBody({ bytes }: S3Body): Uint8Array | ReadableStream<Uint8Array> {
-  if (bytes instanceof Blob) return bytes.stream()
-  if (bytes.length <= streamedAboveBytes) return bytes
-  let at = 0
-  return new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        // The array of a discarded part buffer is empty: the body ends early.
-        if (at < bytes.length) controller.enqueue(bytes.subarray(at, at + streamedAboveBytes))
-        at += streamedAboveBytes
-        if (at >= bytes.length) controller.close()
-      },
-    },
-    { highWaterMark: 0 },
-  )
-}
-
 const errorBytesMax = 64 * 1024
 /** The longest wait for the next bytes of an error document. The timeout of the request ends it, too. */
 const errorBodyMs = 5_000
@@ -188,19 +128,19 @@ export class S3Response {
   readonly headers: Headers
   readonly #operation: string
   readonly #controller: AbortController
-  readonly #reader: Pick<ReadableStreamDefaultReader<Uint8Array>, 'read'> | undefined
+  readonly #incoming: IncomingResponse
   #isTimedOut = false
 
-  private constructor(operation: string, response: Response, controller: AbortController) {
-    this.status = response.status
-    this.headers = response.headers
+  private constructor(operation: string, incoming: IncomingResponse, controller: AbortController) {
+    this.status = incoming.status
+    this.headers = incoming.headers
     this.#operation = operation
     this.#controller = controller
-    this.#reader = response.body?.getReader()
+    this.#incoming = incoming
   }
 
   /** Sends the request, and resolves when the headers of a successful response have arrived. */
-  static async fetch(request: SignedRequest, session: Bun.FetchSession, nowMs: () => number): Promise<S3Response> {
+  static async fetch(request: SignedRequest, clients: HttpClients, nowMs: () => number): Promise<S3Response> {
     const { operation } = request
     const controller = new AbortController()
     let isTimedOut = false
@@ -209,11 +149,7 @@ export class S3Response {
       controller.abort()
     }, request.timeoutMs)
     try {
-      const response = new S3Response(
-        operation,
-        await session.fetch(request.url, toInit(request, controller.signal)),
-        controller,
-      )
+      const response = new S3Response(operation, await send(request, clients, controller.signal), controller)
       if (response.status >= 200 && response.status < 300) return response
       throw await response.#toError(nowMs())
     } catch (error) {
@@ -232,7 +168,7 @@ export class S3Response {
       this.#controller.abort()
     }, waitMs)
     try {
-      return (await this.#reader?.read())?.value
+      return (await this.#incoming.read()).value
     } catch (error) {
       if (this.#isTimedOut) throw new S3Error(this.#operation, { code: 'timeout' })
       throw connectionError(this.#operation, error)
@@ -277,20 +213,5 @@ export class S3Response {
     const region = plainText(headers.get('x-amz-bucket-region'))
     const where = region === undefined ? 'at another endpoint' : `in region ${region}`
     return new S3Error(this.#operation, { ...detail, code: 'redirect', text: `the bucket is ${where}` })
-  }
-}
-
-function toInit(request: SignedRequest, signal: AbortSignal): BunFetchRequestInit {
-  const { method, headers, body } = request
-  // No redirects: another server must not get the signature. No decompression: bytes are served as they are stored. No
-  // idle timeout of the HTTP client: this adapter has its own.
-  const init = { method, redirect: 'manual', decompress: false, timeout: false, signal } as const
-  const keepalive = !request.isOnFreshConnection
-  if (body === undefined) return { ...init, keepalive, headers }
-  return {
-    ...init,
-    keepalive,
-    headers: { ...headers, 'content-length': String(sizeOfBody(body)) },
-    body: toRequestBody(body) as Bun.BodyInit,
   }
 }

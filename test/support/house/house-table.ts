@@ -84,7 +84,7 @@ export const globalHomes: Readonly<Record<string, Places>> = {
   'Bun.file': ['src/adapters/'],
   'Bun.write': ['src/adapters/'],
   'Bun.spawn': ['src/app/workers/worker-process.ts'],
-  'Bun.connect': [],
+  'Bun.connect': ['src/lib/http-downloads.ts'],
   'Bun.listen': [],
   'Bun.password': ['src/identity/passwords.ts'],
   'Bun.YAML': ['src/app/config.ts'],

@@ -2,7 +2,8 @@
 import { FixedCredentials } from '../../../src/adapters/blobs-s3/credentials.ts'
 import type { S3Time } from '../../../src/adapters/blobs-s3/request-sender.ts'
 import { S3Client, type S3ClientSettings } from '../../../src/adapters/blobs-s3/s3-client.ts'
-import { type S3Body, S3Error, toBody } from '../../../src/adapters/blobs-s3/s3-response.ts'
+import { type S3Body, toBody } from '../../../src/adapters/blobs-s3/s3-request.ts'
+import { S3Error } from '../../../src/adapters/blobs-s3/s3-response.ts'
 import { errorOf } from '../basics/outcomes.ts'
 
 /** Writes down how long it was to sleep, and goes on. */

@@ -10,7 +10,7 @@ import {
   PartBufferPool,
   type PartBufferSettings,
 } from '../../../../src/adapters/blobs-s3/part-buffers.ts'
-import { type Checksum, sizeOfBody, toRequestBody } from '../../../../src/adapters/blobs-s3/s3-response.ts'
+import { type Checksum, sizeOfBody, toRequestBody } from '../../../../src/adapters/blobs-s3/s3-request.ts'
 import { RegistryRefusal, Unavailable } from '../../../../src/oci/errors.ts'
 import type { DiskSpace } from '../../../../src/ports/disk-space.ts'
 import { generatedBytes } from '../../../support/basics/generated-bytes.ts'

@@ -44,6 +44,17 @@ test('encryption is requested for each object and each upload, but not for parts
   await strict.stop()
 })
 
+test('downloads use `fetch` where there is an HTTP proxy, because their own connections cannot pass through it', async () => {
+  const agents: (string | undefined)[] = []
+  for (const usesProxy of [false, true]) {
+    const client = open({ usesProxy })
+    await client.put('behind', bodyOf('bytes'))
+    expect((await readAll(await client.open('behind', 5))).toString()).toBe('bytes')
+    agents.push(stub.requests().at(-1)?.headers['user-agent'])
+  }
+  expect(agents).toEqual([undefined, expect.stringContaining('Bun')])
+})
+
 describe('a presigned address', () => {
   test('works without credentials and for every range, until it expires, and only for that object', async () => {
     const content = crypto.getRandomValues(Buffer.alloc(50_000))
