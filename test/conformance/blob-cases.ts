@@ -126,7 +126,7 @@ function rangeCase(algorithm: Algorithm, [what, range, first = 0, last]: (typeof
     official: `${algorithm} blobs/range requests/range ${range}`,
     async check(repository) {
       const blob = contentOf(freshBytes(2048), algorithm)
-      await pushByPut(repository, blob)
+      expectAnswer(await pushByPut(repository, blob), 201)
       const reply = await ask(repository, 'GET', `blobs/${blob.digest}`, { headers: { range: `bytes=${range}` } })
       if (last === undefined) {
         expectRefusal(reply, 416)

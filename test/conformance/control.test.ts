@@ -37,6 +37,23 @@ for (const { what, spoil, noticedBy, reason } of faults) {
   })
 }
 
+test('a registry that gives one answer of a case another status does not pass the case', async () => {
+  const passed: string[] = []
+  for (const [number, one] of cases.entries()) {
+    let answers = 0
+    const count = () => {
+      answers += 1
+      return undefined
+    }
+    expect(await problemOf(one, count)).toBe('')
+    const at = number % answers
+    let seen = 0
+    const spoil = () => (seen++ === at ? { status: 299 } : undefined)
+    if ((await problemOf(one, spoil)) === '') passed.push(`${one.official}: answer ${at + 1} of ${answers}`)
+  }
+  expect(passed).toEqual([])
+})
+
 test('a registry that says yes to everything passes no case but the check itself', async () => {
   const passed: string[] = []
   for (const one of cases) {

@@ -1,6 +1,6 @@
-// What a registry may get wrong: each fault spoils one kind of answer, and the cases that it names must notice it.
+// What a registry may get wrong in headers and bodies: each fault spoils one kind of answer, and the cases that it names must
+// notice it.
 import type { Asked, Change, Reply } from './case.ts'
-import { mediaTypes } from './data-set.ts'
 
 export interface Fault {
   /** Completes "a registry that ...". */
@@ -16,7 +16,6 @@ const wanted = (text: string) => `-   "${text}`
 const jsonOf = ({ bytes }: Reply) => JSON.parse(new TextDecoder().decode(bytes))
 const isReferrers = ({ path }: Asked, { status }: Reply) => path.includes('/referrers/') && status === 200
 const [start, part] = ['to start with', 'blobs/range requests/range']
-const badDigests = ['post only', 'post+put', 'chunked', 'chunked and put chunk', 'stream']
 
 /** [what, a header, its other value in each answer that has it, who notices, why] */
 const headerFaults: readonly (readonly [string, string, (value: string) => string, readonly string[], string?])[] = [
@@ -45,37 +44,6 @@ const headerFaults: readonly (readonly [string, string, (value: string) => strin
   ['does not know subjects', 'oci-subject', () => '', ['artifacts-with-subject', 'missing-subject']],
   ['does not know tag parameters', 'oci-tag', () => '', ['tag-param-sha256', 'tag-param-sha512'], wanted('tag-param')],
   ['does not say that it filtered', 'oci-filters-applied', () => '', ['artifacts-with-subject', 'index-with-subject']],
-]
-
-type IsSpoiled = (asked: Asked, answer: Reply) => boolean
-const has =
-  (status: number, method?: string): IsSpoiled =>
-  (asked, answer) =>
-    answer.status === status && (method === undefined || asked.method === method)
-
-/** [what, the other status, of which answers, who notices, the status that is wanted] */
-const statusFaults: readonly (readonly [string, number, IsSpoiled, readonly string[], number])[] = [
-  ['accepts anonymous callers', 200, has(401), ['ping'], 401],
-  ['accepts chunks out of order', 202, has(416, 'PATCH'), ['sha256 blobs/chunked out-of-order'], 416],
-  ['accepts a last chunk out of order', 201, has(416, 'PUT'), ['sha256 blobs/chunked out-of-order and put chunk'], 416],
-  ['wants a PUT after the single POST', 202, has(201, 'POST'), ['sha256 blobs/post only', 'sha512 blobs/mount'], 201],
-  ['mounts blobs that do not exist', 201, ({ path }) => path.includes('mount='), ['sha256 blobs/mount missing'], 202],
-  ['cannot cancel an upload', 405, has(204, 'DELETE'), ['sha256 blobs/post cancel'], 204],
-  ['believes every digest', 201, has(400), badDigests.map((how) => `sha256 blobs/bad digest ${how}`), 400],
-  ['believes every manifest', 201, has(400), ['bad-digest-image/push', 'invalid-digest-format/manifest-put'], 400],
-  ['wants to know the length', 411, ({ isStreamed }) => isStreamed, ['sha256 blobs/stream'], 202],
-  ['gives the whole for a part', 200, has(206), [`sha256 ${part} 500-1499`, `sha512 ${part} -500`], 206],
-  ['ignores bad ranges', 200, has(416, 'GET'), [`sha256 ${part} 500-0`, `sha256 ${part} 5000-10000`], 416],
-  [
-    'refuses images',
-    413,
-    ({ headers }, { status }) => headers['content-type'] === mediaTypes.image && status === 201,
-    ['large-manifest', 'no-layers', 'sparse'],
-    201,
-  ],
-  ['keeps deleted content for a while', 200, has(404, 'HEAD'), ['sha256 blobs/post+put', 'image', 'sha512'], 404],
-  ['deletes nothing', 405, has(202, 'DELETE'), ['sha512 blobs/emptyJSON', 'index', 'artifact'], 202],
-  ['has no referrers for an unknown repository', 404, isReferrers, ['empty/referrers'], 200],
 ]
 
 const contentFaults: readonly Fault[] = [
@@ -141,10 +109,6 @@ export const faults: readonly Fault[] = [
       return value === null ? undefined : { headers: { [name]: change(value) } }
     }
     return { what, spoil, noticedBy, reason }
-  }),
-  ...statusFaults.map(([what, status, isSpoiled, noticedBy, right]): Fault => {
-    const spoil: Fault['spoil'] = (asked, answer) => (isSpoiled(asked, answer) ? { status } : undefined)
-    return { what, spoil, noticedBy, reason: wanted(`status": ${right}`) }
   }),
   ...contentFaults,
 ]
