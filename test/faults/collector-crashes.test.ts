@@ -8,7 +8,7 @@ import { appendToUpload, describeUpload, finishUpload, startUpload } from '../..
 import { digestOf } from '../support/basics/generated-bytes.ts'
 import { errorOf } from '../support/basics/outcomes.ts'
 import { useTemporaryFolders } from '../support/basics/temporary-folders.ts'
-import { after, afterCommit, before, crash, SimulatedCrash } from '../support/clocks/gates.ts'
+import { after, afterCommit, before, beforeCall, crash, SimulatedCrash } from '../support/clocks/gates.ts'
 import { hourMs } from '../support/stores/metadata-rows.ts'
 import { auditStores, countRows, listFiles } from '../support/stores/store-audit.ts'
 import {
@@ -121,6 +121,9 @@ describe('I26: the commit of an upload crashes', () => {
     expect(await errorOf(finishUpload(dying, owner, id, digest, bodyOf()))).toBeInstanceOf(SimulatedCrash)
     expect(await auditStores(world.dataDir)).toEqual([])
     await finishUpload(world, owner, id, digest, bodyOf())
+    // A repeated request only reads what was committed. It waits until that is durable.
+    const unsynced = { ...world, metadata: beforeCall(world.metadata, 'flush', crash) }
+    expect(await errorOf(finishUpload(unsynced, owner, id, digest, bodyOf()))).toBeInstanceOf(SimulatedCrash)
 
     expect(await pull(world, scope, digest)).toBe('all of it')
     grow(world)

@@ -49,21 +49,51 @@ describe('a writer', () => {
   })
 })
 
-describe('a kept hash', () => {
-  const uploadAt = (epoch: number, sizeBytes: number, of = id): Upload => {
-    const object = { sizeBytes, notes: undefined }
-    const repository = { accountId: 1, id: 1 }
-    return {
-      id: of,
-      repository,
-      storageKey: 'a key' as StorageKey,
-      object,
-      receivedDigest: undefined,
-      epoch,
-      isUnclaimed: false,
-    }
-  }
+function uploadAt(epoch: number, sizeBytes: number, of = id): Upload {
+  const object = { sizeBytes, notes: undefined }
+  const repository = { accountId: 1, id: 1 }
+  const storageKey = 'a key' as StorageKey
+  return { id: of, repository, storageKey, object, receivedDigest: undefined, epoch, isUnclaimed: false }
+}
 
+/** The turns that the first and the second claim get, whether the other processes end a writer, and what comes of it. */
+const claims: readonly (readonly [string, readonly (number | undefined)[], boolean, string[]])[] = [
+  ['the first turn is claimed, and no other process is asked', [1], false, ['claimed 1']],
+  ['the turn after an own one is claimed, and no other process is asked', [4], false, ['claimed 4']],
+  ['a turn after another process is claimed once its writer has ended', [7], true, ['end', 'claimed 7']],
+  [
+    'a turn after another process is released if its writer has not ended',
+    [7],
+    false,
+    ['end', 'released 7', 'refused'],
+  ],
+  [
+    'a writer that looks dead is ended, and the turn is claimed',
+    [undefined, 7],
+    true,
+    ['end dead', 'end', 'claimed 7'],
+  ],
+  ['a writer that is alive is left alone', [undefined, 7], false, ['end dead', 'refused']],
+]
+
+test.each(claims)('beside other processes, %s', async (_, epochs, isEnded, expected) => {
+  const told: string[] = []
+  const turns = [...epochs]
+  const writers = new UploadWriters(systemClock, async (_id, onlyIfDead) => {
+    told.push(onlyIfDead ? 'end dead' : 'end')
+    return isEnded
+  })
+  writers.keepHash(uploadAt(3, 0), 100, startHash('sha256'))
+  const claim = async () => {
+    const epoch = turns.shift()
+    return epoch === undefined ? undefined : uploadAt(epoch, 100)
+  }
+  const claimed = await writers.claimAlone(id, claim, async ({ epoch }) => void told.push(`released ${epoch}`))
+
+  expect([...told, claimed === undefined ? 'refused' : `claimed ${claimed.epoch}`]).toEqual(expected)
+})
+
+describe('a kept hash', () => {
   test.each([
     ['the next turn takes it', 4, 100, true],
     ['another writer came between', 5, 100, false],
