@@ -62,13 +62,13 @@ const quick = {
 
 const full = {
   name: 'full',
-  readRounds: 7,
-  readSliceSeconds: 0.5,
-  downloadRounds: 7,
-  uploadRounds: 5,
+  readRounds: 5,
+  readSliceSeconds: 0.4,
+  downloadRounds: 5,
+  uploadRounds: 3,
   pushRounds: 5,
-  pushSliceSeconds: 1.2,
-  rowSecondsMax: 45,
+  pushSliceSeconds: 1,
+  rowSecondsMax: 40,
   fleetRounds: 9,
   fleetSliceSeconds: 2,
 } as const
@@ -77,7 +77,7 @@ const sameInBoth = {
   connections: 32,
   largeBlobBytes: 512 * mebibyte,
   downloadsPerSlice: 4,
-  zbRequests: 20,
+  zbRequests: 10,
   fleetUploadRounds: 5,
   fleetBlobSizeBytes: 64 * mebibyte,
   fleetBlobClients: 4,

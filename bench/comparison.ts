@@ -54,7 +54,7 @@ async function withField<T>(run: Run, group: RowGroup, work: (field: Field) => P
   return withFolder(run, group.name, async (folder, enter) => {
     const registries: Contestant[] = []
     for (const registry of listRegistries(run.plan)) {
-      if (registry.onlyUploads && !group.hasLargeUploads) continue
+      if (registry.isSyncing && !group.withSyncingPeers) continue
       registries.push(await enter(startIn(folder, registry)))
     }
     const [berth] = registries
@@ -68,7 +68,7 @@ export async function startEach(
   run: Run,
   name: string,
   work: (contestant: Contestant) => Promise<void>,
-  takesPart: (registry: Registry) => boolean = ({ onlyUploads }) => onlyUploads !== true,
+  takesPart: (registry: Registry) => boolean = ({ isSyncing }) => isSyncing !== true,
 ): Promise<void> {
   for (const registry of listRegistries(run.plan).filter(takesPart))
     await withFolder(run, name, async (folder, enter) => work(await enter(startIn(folder, registry))))

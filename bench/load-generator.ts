@@ -32,7 +32,7 @@ async function runWrk(wrk: string, folder: string, load: Load): Promise<number> 
   writeFileSync(script, wrkScript(load.headers))
   const numbers = ['--threads', '1', '--connections', `${load.connections}`]
   // wrk accepts whole seconds only. `SIGINT` ends it earlier; its own limit applies if this process is killed.
-  const limit = ['--duration', `${Math.ceil(load.seconds) + 1}s`]
+  const limit = ['--duration', `${Math.ceil(load.seconds) + 1}s`, '--timeout', '60s']
   const printed = await runUntil(load.seconds, [wrk, ...numbers, ...limit, '--script', script, load.url])
   const found = /^BENCH (\d+) (\d+)$/m.exec(printed)
   return expectGood(load, found?.[1], found?.[2], printed)

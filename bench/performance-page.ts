@@ -33,7 +33,7 @@ This page is the output of \`npm run bench\` of ${results.day}. Every figure is 
 - Berth runs with its defaults: it checks credentials, writes an access log, and syncs uploads to the disk. It is measured with
   ${berths.map((name) => name.replace('Berth, ', '')).join(' and with ')}, on its embedded stores.
 - The other registries run **without** credentials, access log and fsync, which is in their favour. \`zot with fsync\` is an
-  exception, and is measured with large uploads only.
+  exception, and is measured with uploads at once only.
 - The machine has ${availableParallelism()} cores, which the servers and the load share. ${results.machineLoad}
 - A figure is the median of several rounds. In each round, all contestants do the same work, one after the other.
 - CPU time is the user and system time of all processes of a contestant.

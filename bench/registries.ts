@@ -8,8 +8,8 @@ import { findDockerRegistry, startDockerRegistry } from './docker-registry.ts'
 export interface Registry {
   readonly name: string
   readonly isBerth: boolean
-  /** Measured in the rows of large uploads only. */
-  readonly onlyUploads?: true
+  /** Syncs uploads to the disk. It takes part in few rows, to save time. */
+  readonly isSyncing?: true
   /** The folder is empty and stays its own. */
   start(folder: string): Promise<Contestant>
 }
@@ -48,7 +48,7 @@ export function listRegistries({ control, workers, programs }: Plan): Registry[]
     ...peer(zotName, zot, (program, folder) => startZot(program, folder, false)),
     ...peer(syncingZotName, zot, (program, folder) => startZot(program, folder, true)).map((syncing) => ({
       ...syncing,
-      onlyUploads: true as const,
+      isSyncing: true as const,
     })),
     ...peer('olareg', olareg, startOlareg),
   ]

@@ -23,12 +23,14 @@ export async function measureWithZb(run: Run, program: string): Promise<Line[]> 
     prefix,
     async ({ name, url, headers }) => {
       const folder = join(run.folder, prefix, `of-${name.replaceAll(/\W+/g, '-')}`)
-      mkdirSync(folder)
+      // It removes its folder for data at the end, and keeps its results in the current folder.
+      const data = join(folder, 'data')
+      mkdirSync(data, { recursive: true })
       const credentials = headers['Authorization'] === undefined ? [] : ['-A', `${berthUser}:${berthPassword}`]
       const numbers = ['-c', `${clients}`, '-n', `${run.plan.zbRequests}`]
       // It would also measure replication, which needs a second server.
       const tests = ['-t', '^(Push|Pull)']
-      const child = Bun.spawn([program, ...numbers, ...credentials, ...tests, '-o', 'ci-cd', '-d', folder, url], {
+      const child = Bun.spawn([program, ...numbers, ...credentials, ...tests, '-o', 'ci-cd', '-d', data, url], {
         cwd: folder,
         stdin: 'ignore',
         stdout: 'pipe',

@@ -15,7 +15,7 @@ const uploadsAtOnce = 8
 export const downloadRows: RowGroup = {
   name: 'downloads',
   isQuick: true,
-  hasLargeUploads: false,
+  withSyncingPeers: false,
   async prepare({ plan, folder, registries, enter }) {
     const source = createBlobSource(folder, plan.largeBlobBytes)
     const digest = source.stamp()
@@ -49,7 +49,7 @@ export function uploadRow(form: Form): RowGroup {
   return {
     name: `upload by ${form}`,
     isQuick: form === 'PUT',
-    hasLargeUploads: true,
+    withSyncingPeers: false,
     async prepare(field) {
       const { largeBlobBytes, uploadRounds } = field.plan
       const source = createBlobSource(field.folder, largeBlobBytes)
@@ -70,7 +70,7 @@ export function uploadRow(form: Form): RowGroup {
 export const uploadsAtOnceRow: RowGroup = {
   name: 'uploads at once',
   isQuick: false,
-  hasLargeUploads: true,
+  withSyncingPeers: true,
   async prepare(field): Promise<readonly Row[]> {
     const sources = Array.from({ length: uploadsAtOnce }, (_, index) => {
       const folder = join(field.folder, `source-${index}`)

@@ -9,7 +9,7 @@ const clients = 12
 export const pushRows: RowGroup = {
   name: 'pushes',
   isQuick: true,
-  hasLargeUploads: false,
+  withSyncingPeers: false,
   async prepare(field): Promise<readonly Row[]> {
     const images = (title: string, push: client.BlobPush): Row =>
       rowOf(field, title, (contestant, repository) => pushSmallImage(contestant, repository, push))

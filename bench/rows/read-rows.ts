@@ -17,7 +17,7 @@ const cpuOnly: readonly Figure[] = ['CPU ms']
 const ownHeaders = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding'])
 
 export function readRows(load: LoadGenerator): RowGroup {
-  return { name: 'reads', isQuick: true, hasLargeUploads: false, prepare: (field) => prepareReads(field, load) }
+  return { name: 'reads', isQuick: true, withSyncingPeers: false, prepare: (field) => prepareReads(field, load) }
 }
 
 async function prepareReads(field: Field, load: LoadGenerator): Promise<readonly Row[]> {

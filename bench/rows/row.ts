@@ -28,7 +28,8 @@ export interface RowGroup {
   readonly name: string
   /** Whether the group is part of `--quick`. */
   readonly isQuick: boolean
-  readonly hasLargeUploads: boolean
+  /** Whether peers take part that sync uploads, as Berth does. */
+  readonly withSyncingPeers: boolean
   prepare(field: Field): Promise<readonly Row[]>
 }
 

@@ -5,6 +5,7 @@ import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { projectRoot } from '../../test/support/basics/test-project.ts'
 import { type Contestant, startBerthContestant } from '../contestants.ts'
+import { shuffler } from './registry-shape.ts'
 import { sqliteFileOf } from './sqlite-copy.ts'
 
 export interface GrownServer extends Contestant {
@@ -40,7 +41,7 @@ export async function openGrownServer(folder: string, size: number): Promise<Gro
   mkdirSync(join(own, 'berth'))
   copyFileSync(sqliteFileOf(folder, size), path)
   await (await startBerthContestant(own, settings, name)).stop()
-  const facts = prepare(path)
+  const facts = prepare(path, size)
   return start()
 
   async function start(): Promise<GrownServer> {
@@ -61,7 +62,7 @@ export async function openGrownServer(folder: string, size: number): Promise<Gro
 }
 
 /** Gives the large account to the administrator, and empties the queues, as a collector that keeps up does. */
-function prepare(path: string): Pick<GrownServer, 'largest' | 'drawn'> {
+function prepare(path: string, size: number): Pick<GrownServer, 'largest' | 'drawn'> {
   const database = new Sqlite(path)
   database.run("UPDATE users SET account = (SELECT name FROM accounts WHERE id = 1) WHERE name = 'admin'")
   for (const table of ['blob_queue', 'trash', 'uploads']) database.run(`DELETE FROM ${table}`)
@@ -70,21 +71,29 @@ function prepare(path: string): Pick<GrownServer, 'largest' | 'drawn'> {
       'SELECT name FROM repositories WHERE account_id = 1 ORDER BY manifest_count DESC LIMIT 1',
     )
     .get()
-  const drawn = database
-    .query<DrawnManifest, [number]>(
-      `SELECT r.name AS repository, t.name AS tag, m.digest,
-              (SELECT e.digest FROM manifest_entries e
-               WHERE e.account_id = 1 AND e.manifest_id = m.id AND e.blob_id IS NOT NULL LIMIT 1) AS blob
-       FROM manifests m JOIN repositories r ON r.account_id = 1 AND r.id = m.repository_id
-       JOIN tags t ON t.account_id = 1 AND t.manifest_id = m.id AND t.repository_id = m.repository_id
-       WHERE m.account_id = 1 AND m.subject_digest IS NULL AND blob IS NOT NULL
-       ORDER BY m.digest LIMIT ?`,
-    )
-    .all(drawnCount)
+  const drawn = drawManifests(database, size)
   database.run('PRAGMA wal_checkpoint(TRUNCATE)')
   database.close()
   if (largest === null || drawn.length === 0) throw new Error(`${path}: the first account is empty`)
   return { largest: largest.name, drawn }
+}
+
+function drawManifests(database: Sqlite, size: number): DrawnManifest[] {
+  // A condition on `+blob_id` cannot use an index of all blobs of the account.
+  const statement = database.query<DrawnManifest, [number]>(
+    `SELECT r.name AS repository, t.name AS tag, m.digest, e.digest AS blob
+     FROM manifests m
+     CROSS JOIN manifest_entries e ON e.account_id = 1 AND e.manifest_id = m.id AND +e.blob_id IS NOT NULL
+     CROSS JOIN tags t ON t.account_id = 1 AND t.manifest_id = m.id
+     CROSS JOIN repositories r ON r.id = m.repository_id
+     WHERE m.id = ? AND m.account_id = 1 AND m.subject_digest IS NULL LIMIT 1`,
+  )
+  const drawn: DrawnManifest[] = []
+  for (let number = 0; number < size && drawn.length < drawnCount; number++) {
+    const found = statement.get(((number * shuffler) % size) + 1)
+    if (found !== null) drawn.push(found)
+  }
+  return drawn
 }
 
 async function collect(dataDir: string): Promise<number> {

@@ -191,5 +191,6 @@ async function measureStarts(scenes: Scene[]): Promise<GrowthRow> {
 }
 
 function rowOf(title: string, values: readonly number[]): GrowthRow {
+  console.log(`${title}: ${values.map((value) => value.toPrecision(3)).join(', ')}`)
   return { title, values }
 }
