@@ -38,7 +38,7 @@ async function measureGroup(run: Run, group: RowGroup): Promise<MeasuredRow[]> {
       applyCores(cores, row.cores, row.slices)
       // The first round warms compilers and caches, and does not count.
       for (const slice of row.slices) {
-        slice.prepare?.()
+        await slice.prepare?.()
         await slice.run()
       }
       const samples = await measureRounds(row.slices, row.rounds, plan.rowSecondsMax)

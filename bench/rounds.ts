@@ -8,7 +8,7 @@ export interface Slice {
   /** A server that the contestant uses. Its CPU time is counted for the contestant. */
   readonly helperPid?: number | undefined
   /** Prepares the work before the measurement begins. */
-  prepare?(): void
+  prepare?(): void | Promise<void>
   /** Does the work, and returns its amount: requests or bytes. */
   run(): Promise<number>
 }
@@ -50,13 +50,13 @@ export async function measureRounds(
 
 /** With fewer hundredths of a second, the quotient would be noise. */
 const cpuSecondsMin = 0.095
-const runsMax = 30
+const runsMax = 100
 
 /** The work is repeated until it has taken enough CPU time. On a busy machine, one run may take too little. */
 async function measureSlice(slice: Slice): Promise<Sample> {
   const sum = { work: 0, cpuSeconds: 0, helperCpuSeconds: 0, wallSeconds: 0 }
   for (let runs = 0; runs < runsMax && (sum.work === 0 || sum.cpuSeconds < cpuSecondsMin); runs++) {
-    slice.prepare?.()
+    await slice.prepare?.()
     const startedAt = performance.now()
     const before = readCosts(slice)
     sum.work += await slice.run()

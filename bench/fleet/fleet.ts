@@ -63,7 +63,7 @@ async function compare({ plan, folder, running, stores, cores }: Comparing): Pro
   for (const { title, unit, detail, isManifest, rounds, slices } of phases) {
     // One round warms compilers, caches and connections, and does not count.
     for (const warmUp of slices) {
-      warmUp.prepare?.()
+      await warmUp.prepare?.()
       await warmUp.run()
     }
     const samples = await measureRounds(slices, rounds)

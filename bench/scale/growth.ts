@@ -32,6 +32,10 @@ interface Scene {
 
 interface Operation {
   readonly title: string
+  /** How many different manifests must have been drawn. */
+  readonly count?: number
+  /** Runs before each `run`, and is not measured. */
+  prepare?(scene: Scene): Promise<void>
   run(scene: Scene): Promise<void>
 }
 
@@ -73,26 +77,41 @@ async function pushReferrer(server: GrownServer, image: client.Image, digest: st
   await client.pushManifest(server, referrer, `referrer-${number}`, server.largest)
 }
 
-/** Requests of a registry client. Manifests are drawn from the whole account, so most are not in a cache. */
+/**
+ * How many different manifests and blobs are read. The few are the same number at all sizes, and are answered from
+ * memory. Most of the many are read from the database; the smallest registry does not have so many.
+ */
+const few = 100
+const many = 2000
+
+const drawnReads = [few, many].flatMap((count) => [
+  read(`manifest GET by tag, ${count} different`, (_, { repository, tag }) => `${repository}/manifests/${tag}`, count),
+  read(
+    `manifest GET by digest, ${count} different`,
+    (_, { repository, digest }) => `${repository}/manifests/${digest}`,
+    count,
+  ),
+  read(
+    `manifest HEAD, ${count} different`,
+    (_, { repository, tag }) => `${repository}/manifests/${tag}`,
+    count,
+    'HEAD',
+  ),
+  read(`blob HEAD, ${count} different`, (_, { repository, blob }) => `${repository}/blobs/${blob}`, count, 'HEAD'),
+])
+
+/** Requests of a registry client. */
 const operations: readonly Operation[] = [
-  read('manifest GET by tag', (_, { repository, tag }) => `${repository}/manifests/${tag}`),
-  read('manifest GET by digest', (_, { repository, digest }) => `${repository}/manifests/${digest}`),
-  read('manifest HEAD', (_, { repository, tag }) => `${repository}/manifests/${tag}`, 'HEAD'),
-  read('blob HEAD', (_, { repository, blob }) => `${repository}/blobs/${blob}`, 'HEAD'),
+  ...drawnReads,
   read('blob GET of 1 KiB', ({ server, blob }) => `${server.largest}/blobs/${blob}`),
   read('tag list, n=100, largest repository', ({ server }) => `${server.largest}/tags/list?n=100&last=v1.1`),
   read('catalog, n=100', () => '_catalog?n=100&last=team-1'),
   read('referrers of one subject', ({ server, subject }) => `${server.largest}/referrers/${subject}`),
   { title: '/stats', run: ({ server }) => get(server, `${apiPrefix}/stats`) },
-  {
-    title: 'push of an image into the largest repository',
-    async run({ server, images }) {
-      const image = await client.pushSmallBlobs(server, server.largest)
-      images.push((await client.pushManifest(server, image, `pushed-${crypto.randomUUID()}`, server.largest)).digest)
-    },
-  },
+  { title: 'push of an image into the largest repository', run: pushImage },
   {
     title: 'deletion of a manifest from the largest repository',
+    prepare: pushImage,
     async run({ server, images }) {
       const digest = images.pop()
       if (digest === undefined) throw new Error('more deletions than pushes')
@@ -101,17 +120,23 @@ const operations: readonly Operation[] = [
   },
 ]
 
+async function pushImage({ server, images }: Scene): Promise<void> {
+  const image = await client.pushSmallBlobs(server, server.largest)
+  images.push((await client.pushManifest(server, image, `pushed-${crypto.randomUUID()}`, server.largest)).digest)
+}
+
 function read(
   title: string,
   pathOf: (scene: Scene, drawn: DrawnManifest) => string,
+  count = few,
   method: 'GET' | 'HEAD' = 'GET',
 ): Operation {
   return {
     title,
+    count,
     run(scene) {
-      const { drawn } = scene.server
-      const chosen = drawn[scene.next++ % drawn.length]
-      if (chosen === undefined) throw new Error('no manifest was drawn')
+      const chosen = scene.server.drawn[scene.next++ % count]
+      if (chosen === undefined) throw new Error('too few manifests were drawn')
       return get(scene.server, `/v2/${pathOf(scene, chosen)}`, method)
     },
   }
@@ -123,29 +148,38 @@ async function get(server: GrownServer, path: string, method: 'GET' | 'HEAD' = '
   if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status}`)
 }
 
-async function measureOperation({ title, run }: Operation, scenes: readonly Scene[]): Promise<GrowthRow> {
-  const slices = scenes.map(
+async function measureOperation(operation: Operation, scenes: readonly Scene[]): Promise<GrowthRow> {
+  const { title, count = 0, prepare, run } = operation
+  const taking = scenes.filter(({ server }) => server.drawn.length >= count)
+  const slices = taking.map(
     (scene): Slice => ({
       name: scene.server.name,
       pid: scene.server.pid,
+      prepare: () => (prepare === undefined ? undefined : repeat(() => prepare(scene), repeats)),
       async run() {
-        let left = repeats
-        const work = async () => {
-          while (left-- > 0) await run(scene)
-        }
-        await Promise.all(Array.from({ length: atOnce }, work))
+        await repeat(() => run(scene), repeats)
         return repeats
       },
     }),
   )
-  for (const slice of slices) await slice.run()
+  // Each manifest is read once before.
+  if (prepare === undefined) for (const scene of taking) await repeat(() => run(scene), Math.max(repeats / 4, count))
   const samples = await measureRounds(slices, rounds, secondsMax)
   return rowOf(
     `${title}, CPU ms`,
-    slices.map(
-      ({ name }) => spreadOf((samples.get(name) ?? []).map((each) => (each.cpuSeconds / each.work) * 1000)).median,
-    ),
+    scenes.map(({ server: { name } }) => {
+      const taken = samples.get(name)
+      return taken && spreadOf(taken.map(({ cpuSeconds, work }) => (cpuSeconds / work) * 1000)).median
+    }),
   )
+}
+
+async function repeat(work: () => Promise<void>, times: number): Promise<void> {
+  let left = times
+  const worker = async () => {
+    while (left-- > 0) await work()
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
 }
 
 /** The command without work is measured first, and subtracted. */
@@ -190,7 +224,7 @@ async function measureStarts(scenes: Scene[]): Promise<GrowthRow> {
   }
 }
 
-function rowOf(title: string, values: readonly number[]): GrowthRow {
-  console.log(`${title}: ${values.map((value) => value.toPrecision(3)).join(', ')}`)
+function rowOf(title: string, values: readonly (number | undefined)[]): GrowthRow {
+  console.log(`${title}: ${values.map((value) => value?.toPrecision(3)).join(', ')}`)
   return { title, values }
 }
