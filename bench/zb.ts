@@ -37,7 +37,13 @@ export async function measureWithZb(run: Run, program: string): Promise<Line[]> 
         stderr: 'pipe',
       })
       const [printed, complaint, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-      if (code !== 0) throw new Error(`zb ended with ${code} on ${name}: ${(printed + complaint).slice(-2000)}`)
+      if (code !== 0) {
+        // Its figures would count failed requests. The other rows of the run are still good.
+        console.log(
+          `\nzb ended with ${code} on ${name}, so its figures are left out:\n${errorsIn(printed + complaint)}`,
+        )
+        return
+      }
       for (const each of readFigures(join(folder, 'ci-cd.json'))) {
         const title = `${prefix}: ${each.name}`
         lines.set(title, (lines.get(title) ?? new Map()).set(name, each.value))
@@ -46,6 +52,12 @@ export async function measureWithZb(run: Run, program: string): Promise<Line[]> 
     ({ isBerth, name }) => isBerth || name === zotName,
   )
   return [...lines].map(([title, values]) => ({ title, figure: 'per second', values }))
+}
+
+/** The names of the tests, their failed requests, and the messages, without the warnings of its HTTP client. */
+function errorsIn(output: string): string {
+  const lines = output.split('\n').filter((line) => /Test name|Failed requests:\s+[1-9]|rror|panic/.test(line))
+  return lines.join('\n').slice(-4000)
 }
 
 interface ZbFigure {
