@@ -81,7 +81,11 @@ describe('berth gc beside a server', () => {
     await pushImage(berth, 'dry/app', 'kept', [generatedBytes(2_000, 20)])
     await pushBlob(berth, 'dry/app', generatedBytes(3_000, 21))
     await patch(berth, await openSession(berth, 'dry/app'), generatedBytes(100, 22))
+    // An upload without an object leaves nothing to purge.
     await ask(berth, 'DELETE', await openSession(berth, 'dry/app'))
+    const cancelled = await openSession(berth, 'dry/app')
+    await patch(berth, cancelled, generatedBytes(20_000, 23))
+    await ask(berth, 'DELETE', cancelled)
     const before = everything()
 
     const output = await gc('--dry-run', '--lease', '0s', '--quarantine', '0s')
