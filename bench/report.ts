@@ -44,7 +44,7 @@ export function formatMemory(peaks: readonly (readonly [name: string, bytes: num
   return ['Peak resident memory over the whole run', ...alignRows(rows)].join('\n')
 }
 
-const units = { yield: 'requests a CPU second', speed: 'speed', cost: 'CPU' } as const
+const units = { yield: 'work per CPU second', speed: 'speed', cost: 'CPU' } as const
 
 export function formatVerdict({ comparison, ratio, outcome }: Verdict): string {
   const { title, subject, peer, figure, bar } = comparison

@@ -9,9 +9,9 @@
 //     run plans 10000000 [folder]                                         all plans as files, and a table of them
 //     run load 10000000 60 5 anywhere                                     seconds, percentage of pushes, their target
 //     run collect 10000000 20                                             one collector, for 20 seconds
-//     run copy 10000; run copy 100000; run copy 1000000                   copies the rows from PostgreSQL to SQLite
-//     run measure-sqlite                                                  every statement on the three copies
-//     run growth                                                          a server on the copies of 1,000 to 1,000,000
+//     run copy 1000; run copy 10000; run copy 100000; run copy 1000000    copies the rows from PostgreSQL to SQLite
+//     run measure-sqlite                                                  every statement on the four copies
+//     run growth                                                          servers on three of the copies
 //     run hot sqlite 6000; run hot postgres 6000 [source tree]            one repository, before and after 6000 pushes
 //
 // Each command starts the server in SCALE_FOLDER and stops it. `run serve` keeps it running for the next commands.
