@@ -102,8 +102,8 @@ class InlineWriter implements BlobWriter {
   async #openObject(): Promise<BlobWriter> {
     const object = await this.#needs.blobs.openWriter(this.#key, { sizeBytes: 0, notes: undefined })
     try {
-      // A copy, because the object may keep the chunk until its end.
-      await object.write(this.#inlineBytes().slice())
+      // A copy, because the writer may free the chunk. `slice` of a Buffer, which PostgreSQL returns, would not copy.
+      await object.write(new Uint8Array(this.#inlineBytes()))
       return object
     } catch (error) {
       await object.rollBack().catch(() => undefined)

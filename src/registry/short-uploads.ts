@@ -1,6 +1,6 @@
 import { hashHex } from '../lib/hashing.ts'
 import { algorithmOf, type Digest } from '../oci/digest.ts'
-import { RegistryRefusal } from '../oci/errors.ts'
+import { RegistryRefusal, Unavailable } from '../oci/errors.ts'
 import type { StorageKey } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Upload, UploadOwner } from '../ports/uploads.ts'
@@ -44,14 +44,25 @@ function limitOf({ inlineBytesMax, blobBytesMax }: TurnNeeds['settings']): numbe
 
 /** Records the bytes; returns the new size. Undefined if the session has changed. */
 export async function appendShort(
-  { metadata }: TurnNeeds,
+  { metadata: { uploads } }: TurnNeeds,
+  owner: UploadOwner,
   upload: Upload,
   bytes: Uint8Array,
 ): Promise<number | undefined> {
   const inlineBytes = join(upload, bytes)
   const object = { sizeBytes: inlineBytes.length, notes: undefined, inlineBytes }
   const digest = `sha256:${hashHex('sha256', inlineBytes)}` as Digest
-  return (await metadata.uploads.recordUnclaimed(upload, object, digest)) ? object.sizeBytes : undefined
+  const record = () => uploads.recordUnclaimed(upload, object, digest)
+  const isRecorded = await record().catch(async (error: unknown) => {
+    if (!(error instanceof Unavailable)) throw error
+    // The statement may have succeeded although its answer was lost. Then a client that sends the bytes again would add
+    // them twice. If it has succeeded, this one changes nothing, and the row has the epoch and the bytes of this request.
+    if (await record()) return true
+    const state = await uploads.find(owner, upload.id)
+    const found = state !== undefined && 'open' in state ? state.open : undefined
+    return found?.epoch === upload.epoch + 1 && found.receivedDigest === digest
+  })
+  return isRecorded ? object.sizeBytes : undefined
 }
 
 /**
@@ -135,7 +146,7 @@ class RepeatableBody implements AsyncIterable<Uint8Array> {
       const piece = step && this.#take(step)
       if (piece === undefined) break
       // A copy, because the source may free a chunk when the next one is requested.
-      this.#pieces.push(piece.slice())
+      this.#pieces.push(new Uint8Array(piece))
       sizeBytes += piece.length
     }
     if (!this.#hasEnded) return undefined

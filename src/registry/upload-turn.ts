@@ -70,8 +70,8 @@ export class UploadTurn implements AsyncDisposable {
   }
 
   /**
-   * Claims the turn at an open session; undefined if another writer has it, or if the session has changed since it was
-   * `seen`. `closing`: the digest with which this request will commit the upload.
+   * Claims the turn at an open session; undefined if another writer has it, or if another request has recorded a short body
+   * since the session was `seen`. `closing`: the digest with which this request will commit the upload.
    */
   static async claim(
     needs: TurnNeeds,
@@ -88,8 +88,8 @@ export class UploadTurn implements AsyncDisposable {
         throw error
       })
     const upload = await needs.writers.claimAlone(seen.id, claim, release)
-    if (upload === undefined || upload.object.sizeBytes === seen.object.sizeBytes)
-      return upload && new UploadTurn(needs, owner, upload, handle)
+    const hasChanged = seen.isUnclaimed && upload?.object.sizeBytes !== seen.object.sizeBytes
+    if (upload === undefined || !hasChanged) return upload && new UploadTurn(needs, owner, upload, handle)
     await release(upload)
     return undefined
   }

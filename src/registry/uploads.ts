@@ -141,7 +141,7 @@ export async function appendToUpload(
   if (writer === undefined) throw await refusalOfBusy(needs, owner, id)
   try {
     using started = await receiveIfShort(needs, open, chunk)
-    const sizeBytes = started.bytes && (await appendShort(needs, open, started.bytes))
+    const sizeBytes = started.bytes && (await appendShort(needs, owner, open, started.bytes))
     if (sizeBytes !== undefined) return sizeBytes
     await using turn = await UploadTurn.claim(needs, owner, open, writer)
     if (turn === undefined) throw await refusalOfBusy(needs, owner, id)

@@ -23,7 +23,13 @@ const hourMs = 3_600_000
 const encode = (text: string) => new TextEncoder().encode(text)
 
 /** Half an hour: shorter than the clock is wrong, and longer than the test lasts. */
-const soon = { BERTH_GARBAGE__LEASE: '30m', BERTH_GARBAGE__UPLOAD_IDLE: '30m', BERTH_GARBAGE__QUARANTINE: '30m' }
+const soon = {
+  BERTH_GARBAGE__LEASE: '30m',
+  BERTH_GARBAGE__UPLOAD_IDLE: '30m',
+  BERTH_GARBAGE__QUARANTINE: '30m',
+  // The bytes of an inline blob have no quarantine.
+  BERTH_STORAGE__INLINE_BYTES: '0',
+}
 
 type Settings = Readonly<Record<string, string>>
 

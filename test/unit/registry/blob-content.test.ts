@@ -1,6 +1,7 @@
 // Where the bytes of an upload go: into its row while they are few, and into an object from then on.
 import { describe, expect, test } from 'bun:test'
 import { systemClock } from '../../../src/adapters/clock-system/system-clock.ts'
+import { freeChunk } from '../../../src/lib/byte-source.ts'
 import { RegistryRefusal, Unavailable } from '../../../src/oci/errors.ts'
 import type { BlobStore, StorageKey, UnfinishedObject } from '../../../src/ports/blob-store.ts'
 import type { Upload } from '../../../src/ports/uploads.ts'
@@ -187,3 +188,33 @@ describe('where an upload continues', () => {
     })
   })
 })
+
+test.each([
+  ['a Buffer, as PostgreSQL returns it', Buffer.from(whole.slice(0, 90))],
+  ['a Uint8Array', whole.slice(0, 90)],
+])(
+  'the bytes of the row stay when they are copied to an object whose writer frees them: %s',
+  async (_, inlineBytes) => {
+    const world = openWorld()
+    const openWriter: BlobStore['openWriter'] = async (...where) => {
+      const writer = await world.blobs.openWriter(...where)
+      const write = async (chunk: Uint8Array) => {
+        await writer.write(chunk.slice())
+        freeChunk(chunk)
+      }
+      return {
+        write,
+        flush: () => writer.flush(),
+        complete: () => writer.complete(),
+        rollBack: () => writer.rollBack(),
+        close: () => writer.close(),
+      }
+    }
+    const upload = uploadAt({ sizeBytes: 90, notes: undefined, inlineBytes })
+
+    await append({ ...world, blobs: { ...world.blobs, openWriter } }, upload, whole.slice(90, 200))
+
+    expect(upload.object.inlineBytes).toHaveLength(90)
+    expect(await objectAt(world, upload.storageKey, 200)).toEqual(whole.slice(0, 200))
+  },
+)

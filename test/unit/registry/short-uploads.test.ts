@@ -209,3 +209,25 @@ test('a store that fails leaves the session as it was', async () => {
     expect(await describeUpload(world, owner, id)).toBe(0)
   }
 })
+
+test('a PATCH is recorded once, and succeeds, if the store is told of it but its answer is lost', async () => {
+  const { world, owner, id } = await openUpload()
+  const { metadata } = world
+  let answers = 0
+  const recordUnclaimed: typeof metadata.uploads.recordUnclaimed = async (...call) => {
+    const isRecorded = await metadata.uploads.recordUnclaimed(...call)
+    answers += 1
+    if (answers === 1) throw new Unavailable('metadata-store', { cause: new Error('a test') })
+    return isRecorded
+  }
+  const uploads = {
+    recordUnclaimed,
+    find: (...call: Parameters<typeof metadata.uploads.find>) => metadata.uploads.find(...call),
+  }
+  const needs = { ...world, metadata: { ...metadata, uploads } } as unknown as World
+  const bytes = whole.subarray(0, 60)
+
+  expect(await appendToUpload(needs, owner, id, bodyOf(bytes))).toBe(60)
+  expect([answers, await describeUpload(world, owner, id)]).toEqual([2, 60])
+  await finishUpload(world, owner, id, digestOf(bytes), bodyOf())
+})
