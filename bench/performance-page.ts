@@ -87,7 +87,9 @@ function formatRatios(lines: readonly Line[], berth: string, peers: readonly str
     const own = values.get(berth)
     const ratios = peers.map((peer) => {
       const other = values.get(peer)
-      return own === undefined || other === undefined ? '' : `${advantageOf(figure, own, other).toPrecision(2)}x`
+      return own === undefined || other === undefined
+        ? ''
+        : `${Number(advantageOf(figure, own, other).toPrecision(2))}x`
     })
     return [`${title}, ${figure}`, ...ratios]
   })
