@@ -193,8 +193,13 @@ export class UploadWriters {
     return waitsSince !== undefined && this.#clock.steadyNow() - waitsSince >= deadAfterMs
   }
 
-  /** Aborts the writer of the upload, if there is one, and waits for its end. */
+  /** Aborts the writer of the upload, if there is one in any process of this server, and waits for its end. */
   async abort(id: UploadId, reason: string): Promise<void> {
+    await this.#abortHere(id, reason)
+    await this.#endElsewhere?.(id, false)
+  }
+
+  async #abortHere(id: UploadId, reason: string): Promise<void> {
     const writer = this.#writers.get(id)
     writer?.abort(reason)
     await writer?.ended
@@ -209,7 +214,7 @@ export class UploadWriters {
 
   /** The server stops: aborts all writers. The bytes that they received are kept. */
   async abortAll(): Promise<void> {
-    await Promise.all([...this.#writers.keys()].map((id) => this.abort(id, 'the server is stopping')))
+    await Promise.all([...this.#writers.keys()].map((id) => this.#abortHere(id, 'the server is stopping')))
   }
 
   keepHash(upload: Upload, sizeBytes: number, hash: RunningHash): void {
