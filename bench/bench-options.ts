@@ -49,13 +49,13 @@ const mebibyte = 2 ** 20
 
 const quick = {
   name: 'quick',
-  readRounds: 9,
+  readRounds: 21,
   readSliceSeconds: 0.4,
   downloadRounds: 7,
   uploadRounds: 3,
   pushRounds: 5,
   pushSliceSeconds: 1,
-  rowSecondsMax: 20,
+  rowSecondsMax: 40,
   fleetRounds: 5,
   fleetSliceSeconds: 1,
 } as const

@@ -11,7 +11,7 @@ import { measureRounds } from './rounds.ts'
 import { downloadRows, uploadRow, uploadsAtOnceRow } from './rows/large-rows.ts'
 import { pushRows } from './rows/push-rows.ts'
 import { readRows } from './rows/read-rows.ts'
-import type { Field, MeasuredRow, RowGroup } from './rows/row.ts'
+import type { Field, MeasuredRow, Row, RowGroup } from './rows/row.ts'
 
 export interface Run {
   readonly plan: Plan
@@ -36,17 +36,22 @@ async function measureGroup(run: Run, group: RowGroup): Promise<MeasuredRow[]> {
     const measured: MeasuredRow[] = []
     for (const row of await group.prepare(field)) {
       applyCores(cores, row.cores, row.slices)
-      // The first round warms compilers and caches, and does not count.
-      for (const slice of row.slices) {
-        await slice.prepare?.()
-        await slice.run()
-      }
+      await warmUp(row)
       const samples = await measureRounds(row.slices, row.rounds, plan.rowSecondsMax)
       console.log(`\n${formatSamples(row, samples)}`)
       measured.push({ row, samples })
     }
     return measured
   })
+}
+
+/** The first rounds warm compilers and caches, and do not count. The rounds of large rows are long, so one is enough. */
+async function warmUp({ rounds, slices }: Row): Promise<void> {
+  for (let round = 0; round < Math.max(1, rounds / 5); round++)
+    for (const slice of slices) {
+      await slice.prepare?.()
+      await slice.run()
+    }
 }
 
 /** Starts the registries of a group, and stops them at the end. */

@@ -18,48 +18,58 @@ const checks = [
 ]
 
 /**
- * So many processes of `bun test` run at once. Many tests mostly wait, so there are two more than there are cores. CI runs one
+ * So many processes of `bun test` run at once. Many tests mostly wait, so there are three more than there are cores. CI runs one
  * for each core: its disk is slower, and tests with short time limits need room.
  */
-const processesMax = process.env.CI ? Math.max(2, availableParallelism()) : availableParallelism() + 2
+const processesMax = process.env.CI ? Math.max(2, availableParallelism()) : availableParallelism() + 3
 
 /** These need other programs. `.ci/run` starts them. */
 const foldersOfOtherPrograms = ['clients', 'servers']
 
 /** About how many seconds the slow files take. A wrong number costs time, and nothing else. */
 const slowFiles = {
-  'api/carrier-matrix': 6,
-  'api/errors': 8,
+  'api/accounts/nothing-to-guess': 10,
+  'api/carrier-matrix': 5,
+  'api/errors': 9,
   'api/failure-limits': 10,
-  'contract/blob-store-s3': 10,
-  'contract/metadata-store-postgres': 25,
-  'contract/rows-move': 6,
-  'faults/canary': 20,
-  'faults/connections': 12,
-  'faults/crash': 8,
-  'faults/idle-time': 18,
-  'faults/interrupted-bodies': 8,
+  'api/log-lines': 8,
+  'contract/blob-store': 8,
+  'contract/blob-store-s3': 15,
+  'contract/metadata-store': 7,
+  'contract/metadata-store-postgres': 40,
+  'contract/rows-move': 10,
+  'faults/canary': 21,
+  'faults/connections': 13,
+  'faults/crash': 7,
+  'faults/idle-time': 46,
+  'faults/interrupted-bodies': 44,
   'faults/large-blob': 5,
-  'faults/lost-bytes': 8,
-  'faults/memory-total': 20,
-  'faults/move-steps': 28,
-  'faults/move-stores': 14,
-  'faults/postgres-cuts': 20,
-  'faults/postgres-failover': 18,
-  'faults/postgres-outages': 27,
-  'faults/postgres-sessions': 10,
-  'faults/s3-doubt': 11,
-  'faults/s3-faults': 20,
+  'faults/lost-bytes': 5,
+  'faults/memory-total': 40,
+  'faults/move-steps': 22,
+  'faults/move-stores': 13,
+  'faults/postgres-cuts': 19,
+  'faults/postgres-failover': 21,
+  'faults/postgres-limits': 7,
+  'faults/postgres-outages': 31,
+  'faults/postgres-sessions': 11,
+  'faults/s3-doubt': 13,
+  'faults/s3-downloads': 6,
+  'faults/s3-faults': 29,
   'faults/s3-slow-readers': 12,
+  'faults/s3-upload-memory': 7,
   'faults/shutdown': 24,
-  'replicas/clocks': 22,
-  'replicas/collector-crashes': 8,
+  'faults/start-errors': 6,
+  'faults/workers/workers': 57,
+  'replicas/clocks': 21,
+  'replicas/collector-crashes': 5,
   'replicas/identity': 16,
   'replicas/killed-replicas': 8,
-  'replicas/upload-hops': 20,
+  'replicas/upload-hops': 24,
+  'replicas/upload-interleavings': 11,
   'unit/adapters/blobs-s3/credential-providers': 16,
-  'unit/app/command-line-migrate': 9,
-  'unit/app/command-line-move': 12,
+  'unit/app/command-line-migrate': 8,
+  'unit/app/command-line-move': 8,
 }
 const usualSeconds = 1
 const groupSecondsMax = 60
