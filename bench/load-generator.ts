@@ -1,5 +1,5 @@
-// Many small requests over keep-alive connections, one request at a time on each. `wrk` sends GET, `ab` sends HEAD, and
-// `raw-load.ts` sends both if these programs are not installed.
+// Many small requests over keep-alive connections, one request at a time on each. `wrk` sends GET, and `raw-load.ts` sends
+// HEAD, and GET if `wrk` is not installed.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Load, runRawLoad } from './raw-load.ts'
@@ -10,21 +10,21 @@ export interface LoadGenerator {
   run(load: Load): Promise<number>
 }
 
-type Program = (path: string, folder: string, load: Load) => Promise<number>
-
 export function chooseLoadGenerator(folder: string): LoadGenerator {
-  // After a HEAD, wrk waits for the body that `Content-Length` announces.
-  const programs = { GET: findProgram('wrk', runWrk, folder), HEAD: findProgram('ab', runAb, folder) }
+  const wrk = Bun.which('wrk')
+  const programs = {
+    GET:
+      wrk === null
+        ? { name: 'own client (wrk is not installed)', run: runRawLoad }
+        : { name: 'wrk', run: (load: Load) => runWrk(wrk, folder, load) },
+    // After a HEAD, wrk waits for the body that `Content-Length` announces. ab speaks HTTP/1.0: Bun closes such a
+    // connection after each answer, and servers in Go keep it.
+    HEAD: { name: 'own client', run: runRawLoad },
+  }
   return {
     nameOf: (method) => programs[method].name,
     run: (load) => programs[load.method ?? 'GET'].run(load),
   }
-}
-
-function findProgram(name: string, run: Program, folder: string) {
-  const path = Bun.which(name)
-  if (path === null) return { name: `own client (${name} is not installed)`, run: runRawLoad }
-  return { name, run: (load: Load) => run(path, folder, load) }
 }
 
 async function runWrk(wrk: string, folder: string, load: Load): Promise<number> {
@@ -54,16 +54,6 @@ function quoteLua(text: string): string {
 }
 
 const nothingDone = ''
-const abRequestsMax = 1_000_000
-
-async function runAb(ab: string, _folder: string, load: Load): Promise<number> {
-  const headers = Object.entries(load.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
-  const numbers = ['-c', `${load.connections}`, '-n', `${abRequestsMax}`, '-t', `${Math.ceil(load.seconds) + 1}`]
-  // `-i` sends HEAD, `-k` keeps the connections, and `SIGINT` prints the figures of the requests so far.
-  const printed = await runUntil(load.seconds, [ab, '-q', '-i', '-k', ...numbers, ...headers, load.url])
-  const bad = /^Non-2xx responses: +(\d+)$/m.exec(printed)?.[1] ?? '0'
-  return expectGood(load, /^Complete requests: +(\d+)$/m.exec(printed)?.[1], bad, printed)
-}
 
 /**
  * Ends the program by `SIGINT` after the seconds, and returns what it printed. On a busy machine, the signal may come

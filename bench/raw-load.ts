@@ -1,4 +1,5 @@
-// The client for machines without `wrk`. It uses raw keep-alive sockets, and sends a request after the previous answer.
+// A load generator for HEAD, and for machines without `wrk`. It speaks HTTP/1.1 over keep-alive connections, and sends a
+// request after the previous answer. It checks the status of every answer.
 export interface Load {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -8,8 +9,8 @@ export interface Load {
 }
 
 interface Connection {
-  /** The received bytes of the answer, until its head is complete. */
-  head: string
+  /** The received bytes of the answer, until its head is complete. Usually they arrive at once. */
+  head: Buffer | undefined
   /** How many bytes of the body are missing. Undefined while the head is incomplete. */
   missing: number | undefined
   readonly isHead: boolean
@@ -44,7 +45,7 @@ function runConnection({ hostname, port, isHead }: Target, request: Uint8Array, 
   Bun.connect<Connection>({
     hostname,
     port,
-    data: { head: '', missing: undefined, isHead },
+    data: { head: undefined, missing: undefined, isHead },
     socket: {
       open: (socket) => {
         socket.write(request)
@@ -64,29 +65,41 @@ function runConnection({ hostname, port, isHead }: Target, request: Uint8Array, 
   return promise
 }
 
+const endOfHead = '\r\n\r\n'
+const goodStatus = Buffer.from('HTTP/1.1 200 ')
+
 /** True when an answer is complete. */
-function takeChunk(connection: Connection, chunk: Uint8Array, progress: Progress): boolean {
+function takeChunk(connection: Connection, chunk: Buffer, progress: Progress): boolean {
   if (connection.missing === undefined) {
-    connection.head += Buffer.from(chunk).toString('latin1')
-    const end = connection.head.indexOf('\r\n\r\n')
-    if (end < 0) return false
-    const length = /\r\ncontent-length: *(\d+)/i.exec(connection.head.slice(0, end))?.[1]
-    if (!connection.head.startsWith('HTTP/1.1 200 ') || length === undefined)
-      progress.failed ??= connection.head.slice(0, end)
-    const bodyBytes = connection.isHead ? 0 : Number(length ?? 0)
-    connection.missing = bodyBytes - (connection.head.length - end - 4)
+    const head = connection.head === undefined ? chunk : Buffer.concat([connection.head, chunk])
+    const end = head.indexOf(endOfHead)
+    if (end < 0) {
+      connection.head = head
+      return false
+    }
+    connection.head = undefined
+    connection.missing = readBodyLength(connection, head, end, progress) - (head.byteLength - end - endOfHead.length)
   } else {
     connection.missing -= chunk.byteLength
   }
   if (connection.missing > 0) return false
-  connection.head = ''
+  if (connection.missing < 0) progress.failed ??= 'the server sent more bytes than it announced'
   connection.missing = undefined
   progress.answered++
   return true
 }
 
+function readBodyLength({ isHead }: Connection, head: Buffer, end: number, progress: Progress): number {
+  const isGood = head.compare(goodStatus, 0, goodStatus.byteLength, 0, goodStatus.byteLength) === 0
+  if (isGood && isHead) return 0
+  const text = head.toString('latin1', 0, end)
+  const length = /\r\ncontent-length: *(\d+)/i.exec(text)?.[1]
+  if (!isGood || length === undefined) progress.failed ??= text
+  return Number(length ?? 0)
+}
+
 function formatRequest(load: Load): Uint8Array {
-  const { host, pathname } = new URL(load.url)
+  const { host, pathname, search } = new URL(load.url)
   const headers = Object.entries({ Host: host, ...load.headers }).map(([name, value]) => `${name}: ${value}\r\n`)
-  return Buffer.from(`${load.method ?? 'GET'} ${pathname} HTTP/1.1\r\n${headers.join('')}\r\n`)
+  return Buffer.from(`${load.method ?? 'GET'} ${pathname}${search} HTTP/1.1\r\n${headers.join('')}\r\n`)
 }
