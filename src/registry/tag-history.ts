@@ -5,9 +5,10 @@ import type { Actor } from '../ports/actor.ts'
 import type { GarbageAges } from '../ports/garbage.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
+import type { RowId } from '../ports/row-id.ts'
 import type { HistoryPosition, TagMove } from '../ports/tag-history.ts'
 import { checkStillOpen } from './accounts.ts'
-import { type Page, toPage } from './pages.ts'
+import { formatPosition, type Page, parsePosition, toPage } from './pages.ts'
 import { staysWritable } from './read-only.ts'
 import { getRepository } from './repositories.ts'
 import type { RegistrySettings } from './settings.ts'
@@ -142,9 +143,10 @@ export async function removeOldTagMoves(
   for (let batches = 0; batches < batchesMax && !shouldStop(); batches += 1) {
     const batch = await metadata.transaction(async (tables) => {
       if (!(await staysWritable(tables))) return undefined
-      const position = parseHistoryPosition(await tables.marks.find('tag-history'))
+      const position = parsePosition(await tables.marks.find('tag-history'), toHistoryPosition)
       const checked = await tables.tagHistory.removeSuperseded(tagHistoryMs, position, movesAtOnce)
-      if (checked.next !== undefined) await tables.marks.set('tag-history', formatHistoryPosition(checked.next))
+      if (checked.next !== undefined)
+        await tables.marks.set('tag-history', formatPosition(checked.next.movedAt, checked.next.id))
       return checked
     })
     removed += batch?.removed ?? 0
@@ -153,12 +155,6 @@ export async function removeOldTagMoves(
   return removed
 }
 
-export function formatHistoryPosition({ movedAt, id }: HistoryPosition): string {
-  return `${movedAt}-${id}`
-}
-
-/** A text that is no position means the first one. */
-export function parseHistoryPosition(text: string | undefined): HistoryPosition | undefined {
-  const [, movedAt, id] = /^(\d{1,15})-(\d{1,15})$/.exec(text ?? '') ?? []
-  return movedAt === undefined || id === undefined ? undefined : { movedAt: Number(movedAt), id: Number(id) }
+export function toHistoryPosition(movedAt: number, id: RowId): HistoryPosition {
+  return { movedAt, id }
 }

@@ -2,9 +2,10 @@ import type { Digest } from '../oci/digest.ts'
 import type { GarbageAges } from '../ports/garbage.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryKey } from '../ports/repositories.ts'
+import type { RowId } from '../ports/row-id.ts'
 import type { DueManifest, UntaggedManifest, UntaggedPosition } from '../ports/untagged.ts'
 import { removeManifest } from './manifests.ts'
-import type { Page } from './pages.ts'
+import { formatPosition, type Page, parsePosition } from './pages.ts'
 import { staysWritable } from './read-only.ts'
 import { getRepository } from './repositories.ts'
 
@@ -65,9 +66,10 @@ export async function removeUntagged(
   for (let batches = 0; batches < batchesMax && !shouldStop(); batches += 1) {
     const batch = await metadata.transaction(async (tables) => {
       if (!(await staysWritable(tables))) return undefined
-      const position = parseUntaggedPosition(await tables.marks.find('untagged-manifests'))
+      const position = parsePosition(await tables.marks.find('untagged-manifests'), toUntaggedPosition)
       const checked = await tables.untagged.check(position, candidatesAtOnce)
-      if (checked.next !== undefined) await tables.marks.set('untagged-manifests', formatUntaggedPosition(checked.next))
+      if (checked.next !== undefined)
+        await tables.marks.set('untagged-manifests', formatPosition(checked.next.since, checked.next.id))
       else if (position !== undefined) await tables.marks.remove('untagged-manifests')
       return checked
     })
@@ -94,12 +96,6 @@ async function removeIfUntagged(tables: Tables, manifest: DueManifest): Promise<
   return true
 }
 
-export function formatUntaggedPosition({ since, id }: UntaggedPosition): string {
-  return `${since}-${id}`
-}
-
-/** A text that is no position means the first one. */
-export function parseUntaggedPosition(text: string | undefined): UntaggedPosition | undefined {
-  const [, since, id] = /^(\d{1,15})-(\d{1,15})$/.exec(text ?? '') ?? []
-  return since === undefined || id === undefined ? undefined : { since: Number(since), id: Number(id) }
+export function toUntaggedPosition(since: number, id: RowId): UntaggedPosition {
+  return { since, id }
 }

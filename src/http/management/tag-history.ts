@@ -3,13 +3,13 @@ import { parseDigest } from '../../oci/digest.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
 import { parseTag } from '../../oci/names.ts'
 import type { TagMove } from '../../ports/tag-history.ts'
+import { formatPosition, parsePosition } from '../../registry/pages.ts'
 import {
-  formatHistoryPosition,
   getTagDigest,
   listTagMoves,
-  parseHistoryPosition,
   type RestoreTarget,
   restoreTag,
+  toHistoryPosition,
 } from '../../registry/tag-history.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
 import type { RepositoryExchange } from '../exchange.ts'
@@ -77,13 +77,13 @@ export const tagHistoryRoutes: readonly Route[] = [
 async function getTagHistory({ app, repositoryKey, path, target }: RepositoryExchange): Promise<Answer> {
   const tag = parseTag(path['tag'] ?? '')
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
-  const page = await listTagMoves(app, repositoryKey, tag, { before: parseHistoryPosition(after), limit })
+  const page = await listTagMoves(app, repositoryKey, tag, { before: parsePosition(after, toHistoryPosition), limit })
   const last = page.hasMore ? page.items.at(-1) : undefined
   const address = `${repositoriesPath}/${repositoryKey.repository}/-/tags/${tag}/history`
   return jsonAnswer(
     200,
     { name: repositoryKey.repository, tag, moves: page.items.map(showMove) },
-    nextPageHeaders(address, limit, last && formatHistoryPosition(last)),
+    nextPageHeaders(address, limit, last && formatPosition(last.movedAt, last.id)),
   )
 }
 

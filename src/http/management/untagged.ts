@@ -1,11 +1,7 @@
 import { formatTime } from '../../lib/quantities.ts'
 import type { UntaggedManifest } from '../../ports/untagged.ts'
-import {
-  findRemovalTime,
-  formatUntaggedPosition,
-  listUntagged,
-  parseUntaggedPosition,
-} from '../../registry/untagged.ts'
+import { formatPosition, parsePosition } from '../../registry/pages.ts'
+import { findRemovalTime, listUntagged, toUntaggedPosition } from '../../registry/untagged.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
 import type { RepositoryExchange } from '../exchange.ts'
 import { repositoriesPath } from '../mounts.ts'
@@ -37,7 +33,7 @@ export const untaggedRoutes: readonly Route[] = [
 
 async function getUntaggedManifests({ app, repositoryKey, target }: RepositoryExchange): Promise<Answer> {
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
-  const page = await listUntagged(app, repositoryKey, { after: parseUntaggedPosition(after), limit })
+  const page = await listUntagged(app, repositoryKey, { after: parsePosition(after, toUntaggedPosition), limit })
   const last = page.hasMore ? page.items.at(-1) : undefined
   const show = (manifest: UntaggedManifest) => ({
     digest: manifest.digest,
@@ -54,7 +50,7 @@ async function getUntaggedManifests({ app, repositoryKey, target }: RepositoryEx
     nextPageHeaders(
       `${repositoriesPath}/${repositoryKey.repository}/-/untagged-manifests`,
       limit,
-      last && formatUntaggedPosition(last),
+      last && formatPosition(last.since, last.id),
     ),
   )
 }
