@@ -33,6 +33,30 @@ const referrersFrom =
 
 export const pullProbes: readonly Probe[] = [
   {
+    name: 'pulls.record',
+    kind: 'collector',
+    act: (asked) => {
+      const { manifestId, tag } = asked.key
+      const pull = { repository: rowOf(asked), manifestId, tag, pulledAt: Date.now() }
+      return asked.watch(() => asked.tables.pulls.record([pull], 1))
+    },
+  },
+  {
+    name: 'pulls.findOfTags',
+    kind: 'request',
+    act: (asked) => asked.watch(() => asked.tables.pulls.findOfTags(rowOf(asked), [asked.key.tag])),
+  },
+  {
+    name: 'pulls.findOfManifests',
+    kind: 'request',
+    act: (asked) => asked.watch(() => asked.tables.pulls.findOfManifests(rowOf(asked), [asked.key.manifestId])),
+  },
+  {
+    name: 'pulls.findOfRepository',
+    kind: 'request',
+    act: (asked) => asked.watch(() => asked.tables.pulls.findOfRepository(rowOf(asked))),
+  },
+  {
     name: 'accounts.find',
     kind: 'request',
     act: ({ tables, key, watch }) => watch(() => tables.accounts.find(key.account)),

@@ -6,6 +6,7 @@ import type { KeyUseRecorder } from '../identity/api-keys.ts'
 import type { FailureLimits } from '../identity/failure-limits.ts'
 import type { KeyRing } from '../identity/key-ring.ts'
 import type { Clock } from '../ports/clock.ts'
+import { PullRecorder } from '../registry/pulls.ts'
 import { UploadWriters } from '../registry/upload-writers.ts'
 import { claimBlobStore } from './blob-owner.ts'
 import { createDataDir, lockForServer, lockForWorker, type ServerLock } from './data-folder.ts'
@@ -102,6 +103,7 @@ async function buildOnStores(config: Config, opened: Opened): Promise<Built> {
     ...identity,
     redirects: config.redirect ? toRedirects(config) : undefined,
     writers: new UploadWriters(clock, shared.endElsewhere),
+    pulls: new PullRecorder(metadata, clock, { periodMs: config.pullsEveryMs, countsHead: config.pullsCountHead }),
     settings: toRegistrySettings(config),
     memory: openMemoryBudget(config),
     http: toHttpSettings(config),
@@ -120,8 +122,9 @@ async function buildOnStores(config: Config, opened: Opened): Promise<Built> {
       isLeaving = true
     },
     close: async () => {
-      // If the disk is full, only the times at which API keys were last used are lost.
+      // If the disk is full, only the times of the last uses of API keys and of the last pulls are lost.
       await uses.flush().catch(() => undefined)
+      await app.pulls.flush().catch(() => undefined)
       await metadata.close()
       await blobs.close()
       serverLock?.release()

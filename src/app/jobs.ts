@@ -12,6 +12,7 @@ import { orphanMinAgeMs, toGarbageAges } from './registry-settings.ts'
 import type { Config } from './settings.ts'
 
 const usesEveryMs = 60_000
+const pullsEveryMs = 60_000
 const keysEveryMs = 600_000
 const diskEveryMs = 10_000
 const clockEveryMs = 60_000
@@ -62,10 +63,11 @@ export class Jobs {
 
   /** The jobs of each process of a server. All others are done once for each server. */
   startOfWorker(): void {
-    const { uses, databaseClock } = this.#built
+    const { app, uses, databaseClock } = this.#built
     if (databaseClock !== undefined)
       this.#every(clockEveryMs, 'reading the time of the database', () => databaseClock.synchronize())
     this.#every(usesEveryMs, 'recording the last use of API keys', () => uses.flush())
+    this.#every(pullsEveryMs, 'recording the last pulls', () => app.pulls.flush())
   }
 
   async #collect(): Promise<void> {

@@ -97,6 +97,17 @@ export const settingsTable = {
     'Manifest media types to accept in addition to the three of the specification.',
   ),
 
+  pullsEveryMs: setting(
+    'pulls.record_every',
+    duration('1h', '0s', '30d'),
+    'Of the pulls of a tag or manifest in one period of this length, one is recorded. `0`: pulls are not recorded.',
+  ),
+  pullsCountHead: setting(
+    'pulls.count_head',
+    flag(true),
+    'Count a HEAD of a manifest by tag as a pull of the tag. Clients such as containerd and docker send only this request if they have the image.',
+  ),
+
   headerBytes: setting(
     'limits.header_bytes',
     byteCount('16KiB', '4KiB', '1MiB'),

@@ -1,6 +1,7 @@
 import type { Digest, WellFormedDigest } from '../oci/digest.ts'
 import type { Reference } from '../oci/names.ts'
 import type { Awaitable } from './awaitable.ts'
+import type { PullMark } from './pulls.ts'
 import type { RepositoryKey, RepositoryRow } from './repositories.ts'
 import type { RowId } from './row-id.ts'
 
@@ -12,6 +13,12 @@ export interface ManifestSummary {
 
 export interface StoredManifest extends ManifestSummary {
   readonly bytes: Uint8Array
+}
+
+/** A manifest that a look-up has found. */
+export interface Found {
+  /** For the recorder of pulls. A look-up alone is no pull. */
+  readonly mark: PullMark
 }
 
 export interface NewManifest extends StoredManifest {
@@ -57,10 +64,10 @@ export interface ReferrerQuery {
 /** The manifests of repositories. The bytes of a manifest never change. */
 export interface Manifests {
   /** One consistent read, by tag or digest: a concurrent push of the tag gives the old manifest or the new one. */
-  find(repositoryKey: RepositoryKey, reference: Reference): Awaitable<StoredManifest | undefined>
+  find(repositoryKey: RepositoryKey, reference: Reference): Awaitable<(StoredManifest & Found) | undefined>
 
   /** As `find`, without the bytes. */
-  describe(repositoryKey: RepositoryKey, reference: Reference): Awaitable<ManifestSummary | undefined>
+  describe(repositoryKey: RepositoryKey, reference: Reference): Awaitable<(ManifestSummary & Found) | undefined>
 
   /** The manifests of the repository that have this subject, in the order of their digests. */
   listReferrers(repositoryKey: RepositoryKey, query: ReferrerQuery): Promise<ReferrerBatch>

@@ -4,6 +4,7 @@ import type { Blobs } from './blobs.ts'
 import type { Garbage } from './garbage.ts'
 import type { Manifests } from './manifests.ts'
 import type { Marks } from './marks.ts'
+import type { Pulls } from './pulls.ts'
 import type { Repositories } from './repositories.ts'
 import type { TagHistory } from './tag-history.ts'
 import type { Tags } from './tags.ts'
@@ -21,6 +22,7 @@ export interface Tables {
   readonly tags: Tags
   readonly tagHistory: TagHistory
   readonly untagged: Untagged
+  readonly pulls: Pulls
   readonly blobs: Blobs
   readonly uploads: Uploads
   readonly garbage: Garbage

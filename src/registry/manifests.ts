@@ -9,36 +9,49 @@ import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
 import type { RowId } from '../ports/row-id.ts'
 import { checkStillOpen } from './accounts.ts'
+import type { PullRecorder } from './pulls.ts'
 import { getRepository } from './repositories.ts'
 import type { RegistrySettings } from './settings.ts'
 
-type ReadNeeds = { readonly metadata: Pick<MetadataStore, 'manifests' | 'repositories'> }
+type ReadNeeds = {
+  readonly metadata: Pick<MetadataStore, 'manifests' | 'repositories'>
+  readonly pulls: Pick<PullRecorder, 'note' | 'noteHead'>
+}
 type DeleteNeeds = {
   readonly metadata: Pick<MetadataStore, 'transaction'>
   readonly settings: Pick<RegistrySettings, 'missingContent'>
 }
 
+/** The manifest, for a client that pulls it. The pull is noted. */
 export function getManifest(
   needs: ReadNeeds,
   repositoryKey: RepositoryKey,
   reference: Reference,
 ): Awaitable<StoredManifest> {
   const found = needs.metadata.manifests.find(repositoryKey, reference)
-  return andThen(found, (manifest) => manifest ?? refuseUnknown(needs, repositoryKey, reference))
+  return andThen(found, (manifest) => {
+    if (manifest === undefined) return refuseUnknown(needs, repositoryKey, reference)
+    needs.pulls.note(manifest.mark, repositoryKey.accountId, reference)
+    return manifest
+  })
 }
 
-/** As `getManifest`, without the bytes. */
+/** As `getManifest`, without the bytes. It counts as a pull only if the reference is a tag. */
 export function describeManifest(
   needs: ReadNeeds,
   repositoryKey: RepositoryKey,
   reference: Reference,
 ): Awaitable<ManifestSummary> {
   const found = needs.metadata.manifests.describe(repositoryKey, reference)
-  return andThen(found, (summary) => summary ?? refuseUnknown(needs, repositoryKey, reference))
+  return andThen(found, (summary) => {
+    if (summary === undefined) return refuseUnknown(needs, repositoryKey, reference)
+    needs.pulls.noteHead(summary.mark, repositoryKey.accountId, reference)
+    return summary
+  })
 }
 
 async function refuseUnknown(
-  { metadata }: ReadNeeds,
+  { metadata }: Pick<ReadNeeds, 'metadata'>,
   repositoryKey: RepositoryKey,
   reference: Reference,
 ): Promise<never> {

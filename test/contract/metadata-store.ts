@@ -12,6 +12,7 @@ import { locksContract } from './metadata-locks.ts'
 import { manifestEntriesContract } from './metadata-manifest-entries.ts'
 import { manifestsContract } from './metadata-manifests.ts'
 import { marksContract } from './metadata-marks.ts'
+import { pullsContract } from './metadata-pulls.ts'
 import { replicasContract } from './metadata-replicas.ts'
 import { repositoriesContract } from './metadata-repositories.ts'
 import { tagHistoryContract } from './metadata-tag-history.ts'
@@ -34,6 +35,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('tags', () => tagsContract(open))
     describe('tag history', () => tagHistoryContract(open))
     describe('untagged manifests', () => untaggedContract(open))
+    describe('last pulls', () => pullsContract(open))
     describe('marks', () => marksContract(open))
     describe('blobs', () => blobLinksContract(open))
     describe('uploads', () => uploadsContract(open))

@@ -9,6 +9,7 @@ import { closingUploads } from './migrations/0007-closing-uploads.ts'
 import { inlineBlobs } from './migrations/0008-inline-blobs.ts'
 import { tagHistory } from './migrations/0009-tag-history.ts'
 import { untaggedManifests } from './migrations/0010-untagged-manifests.ts'
+import { pulls } from './migrations/0011-pulls.ts'
 
 interface Migration {
   readonly version: number
@@ -33,6 +34,7 @@ const migrations: readonly Migration[] = [
   { version: 8, sql: inlineBlobs, oldestCode: 3 },
   { version: 9, sql: tagHistory, oldestCode: 3 },
   { version: 10, sql: untaggedManifests, oldestCode: 3 },
+  { version: 11, sql: pulls, oldestCode: 3 },
 ]
 
 const newestKnown = migrations.length

@@ -12,6 +12,7 @@ import { SqlBlobs } from './tables/blobs.ts'
 import { SqlGarbage } from './tables/garbage.ts'
 import { SqlManifests } from './tables/manifests.ts'
 import { SqlMarks } from './tables/marks.ts'
+import { SqlPulls } from './tables/pulls.ts'
 import { SqlRepositories } from './tables/repositories.ts'
 import { SqlSigningKeys } from './tables/signing-keys.ts'
 import { SqlTagHistory } from './tables/tag-history.ts'
@@ -30,6 +31,7 @@ class SqlTables implements Tables {
   readonly tags: SqlTags
   readonly tagHistory: SqlTagHistory
   readonly untagged: SqlUntagged
+  readonly pulls: SqlPulls
   readonly blobs: SqlBlobs
   readonly uploads: SqlUploads
   readonly garbage: SqlGarbage
@@ -44,6 +46,7 @@ class SqlTables implements Tables {
     this.tags = new SqlTags(queries)
     this.tagHistory = new SqlTagHistory(queries)
     this.untagged = new SqlUntagged(queries)
+    this.pulls = new SqlPulls(queries)
     this.blobs = new SqlBlobs(queries, inlineBytes)
     this.uploads = new SqlUploads(queries)
     this.garbage = new SqlGarbage(queries)

@@ -3,6 +3,7 @@
 import type { Database, Row } from '../../../src/adapters/metadata-sql/database.ts'
 import type { SqlMetadataStore } from '../../../src/adapters/metadata-sql/sql-metadata-store.ts'
 import { copiedTables } from '../../../src/adapters/metadata-sql/store-move/copied-tables.ts'
+import type { Tag } from '../../../src/oci/names.ts'
 import type { StorageKey } from '../../../src/ports/blob-store.ts'
 import type { CopiedObject } from '../../../src/ports/store-move.ts'
 import { addBlob, addInlineBlob, addManifest, freshUploadId, openShelf } from './metadata-rows.ts'
@@ -35,6 +36,8 @@ export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Prom
     await metadata.transaction(({ repositories }) => repositories.changeManifestCount(shelf.repository, 1))
     const lone = await addManifest(shelf, `${account} untagged`)
     await metadata.transaction(({ untagged }) => untagged.add(shelf.repository, lone.id))
+    const pull = { repository: shelf.repository, manifestId: lone.id, tag: 'v0' as Tag, pulledAt: 1_000_000 }
+    await metadata.pulls.record([pull], 1)
     keys.push((await addBlob(shelf, `${account} unused`)).key)
     await addInlineBlob(shelf, `${account} inline`)
     await addInlineBlob(shelf, '')

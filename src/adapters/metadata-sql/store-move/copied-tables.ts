@@ -95,6 +95,21 @@ export const copiedTables: readonly CopiedTable[] = [
     key: ['account_id', 'manifest_id'],
   },
   {
+    name: 'manifest_pulls',
+    columns: ['account_id', 'manifest_id', 'pulled_at'],
+    key: ['account_id', 'manifest_id'],
+  },
+  {
+    name: 'tag_pulls',
+    columns: ['account_id', 'repository_id', 'tag', 'pulled_at'],
+    key: ['account_id', 'repository_id', 'tag'],
+  },
+  {
+    name: 'repository_pulls',
+    columns: ['account_id', 'repository_id', 'pulled_at'],
+    key: ['account_id', 'repository_id'],
+  },
+  {
     name: 'users',
     columns: ['id', 'name', 'password_hash', 'roles', 'account', 'is_disabled', 'created_at', 'token_epoch'],
     key: ['id'],

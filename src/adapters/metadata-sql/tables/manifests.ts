@@ -4,6 +4,7 @@ import { Unavailable } from '../../../oci/errors.ts'
 import type { Reference } from '../../../oci/names.ts'
 import type { Awaitable } from '../../../ports/awaitable.ts'
 import type {
+  Found,
   ManifestEntry,
   ManifestSummary,
   Manifests,
@@ -13,6 +14,7 @@ import type {
   ReferrerQuery,
   StoredManifest,
 } from '../../../ports/manifests.ts'
+import type { PullMark } from '../../../ports/pulls.ts'
 import type { RepositoryKey, RepositoryRow } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
@@ -23,13 +25,13 @@ const repositoryId = '(SELECT id FROM repositories WHERE account_id = $1 AND nam
 
 // The keys of repositories and tags (both by name), then the primary key of manifests.
 const findByTag = `
-SELECT digest, media_type, size_bytes, payload FROM manifests
+SELECT id, repository_id, digest, media_type, size_bytes, payload FROM manifests
 WHERE account_id = $1 AND id = (
   SELECT manifest_id FROM tags WHERE account_id = $1 AND repository_id = ${repositoryId} AND name = $3)`
 
 // The keys of repositories (name) and manifests (digest).
 const findByDigest = `
-SELECT digest, media_type, size_bytes, payload FROM manifests
+SELECT id, repository_id, digest, media_type, size_bytes, payload FROM manifests
 WHERE account_id = $1 AND repository_id = ${repositoryId} AND digest = $3`
 
 const describeByTag = findByTag.replace(', payload', '')
@@ -85,7 +87,14 @@ interface SummaryRow {
   readonly size_bytes: number
 }
 
-interface ManifestRow extends SummaryRow {
+interface FoundRow extends SummaryRow {
+  readonly id: number
+  readonly repository_id: number
+  /** Created at the first read of the row, and cached with it. */
+  mark?: PullMark
+}
+
+interface ManifestRow extends FoundRow {
   readonly payload: Uint8Array
 }
 
@@ -110,7 +119,10 @@ export class SqlManifests implements Manifests {
     this.#queries = queries
   }
 
-  find({ accountId, repository }: RepositoryKey, reference: Reference): Awaitable<StoredManifest | undefined> {
+  find(
+    { accountId, repository }: RepositoryKey,
+    reference: Reference,
+  ): Awaitable<(StoredManifest & Found) | undefined> {
     const row =
       'tag' in reference
         ? this.#queries.lookUp<ManifestRow>(findByTag, [accountId, repository, reference.tag])
@@ -118,12 +130,15 @@ export class SqlManifests implements Manifests {
     return andThen(row, (found) => found && toStoredManifest(found))
   }
 
-  describe({ accountId, repository }: RepositoryKey, reference: Reference): Awaitable<ManifestSummary | undefined> {
+  describe(
+    { accountId, repository }: RepositoryKey,
+    reference: Reference,
+  ): Awaitable<(ManifestSummary & Found) | undefined> {
     const row =
       'tag' in reference
-        ? this.#queries.lookUp<SummaryRow>(describeByTag, [accountId, repository, reference.tag])
-        : this.#queries.lookUp<SummaryRow>(describeByDigest, [accountId, repository, reference.digest])
-    return andThen(row, (found) => found && toSummary(found))
+        ? this.#queries.lookUp<FoundRow>(describeByTag, [accountId, repository, reference.tag])
+        : this.#queries.lookUp<FoundRow>(describeByDigest, [accountId, repository, reference.digest])
+    return andThen(row, (found) => found && toFoundSummary(found))
   }
 
   async listReferrers(repositoryKey: RepositoryKey, query: ReferrerQuery): Promise<ReferrerBatch> {
@@ -248,7 +263,17 @@ function toSummary(row: SummaryRow): ManifestSummary {
   return { digest: row.digest as Digest, mediaType: row.media_type, sizeBytes: row.size_bytes }
 }
 
-function toStoredManifest(row: ManifestRow): StoredManifest {
+function toFoundSummary(row: FoundRow): ManifestSummary & Found {
   const { digest, mediaType, sizeBytes } = toSummary(row)
-  return { digest, mediaType, sizeBytes, bytes: row.payload }
+  return { digest, mediaType, sizeBytes, mark: markOf(row) }
+}
+
+function toStoredManifest(row: ManifestRow): StoredManifest & Found {
+  const { digest, mediaType, sizeBytes } = toSummary(row)
+  return { digest, mediaType, sizeBytes, bytes: row.payload, mark: markOf(row) }
+}
+
+function markOf(row: FoundRow): PullMark {
+  row.mark ??= { repositoryId: row.repository_id, manifestId: row.id, notedIn: -1 }
+  return row.mark
 }
