@@ -134,7 +134,7 @@ export interface Garbage {
   trashOrphans(objects: readonly OrphanedObject[]): Promise<number>
 
   /**
-   * Looks at the next repositories after `after`, in a fixed order. Removes those that have no manifests, links,
+   * Looks at the next repositories without manifests after `after`, in a fixed order. Removes those that have no links,
    * uploads and moves of tags, are at least `minAgeMs` old, and belong to an enabled account.
    */
   removeEmptyRepositories(minAgeMs: number, after: RepositoryRow | undefined): Promise<RepositoryBatch>

@@ -277,23 +277,24 @@ testNeeding(postgres, 'so does one that another transaction holds, of a blob tha
   expect([await count('blob_links'), await count('blob_queue')]).toEqual([1, 0])
 })
 
-engines.each('repositories are looked at over several collections, if there are many', async (engine) => {
+engines.each('many repositories without manifests are looked at over several collections', async (engine) => {
   const { metadata, shelf, count, run } = await openRows(engine)
   await run(
     `INSERT INTO repositories (account_id, name, manifest_count, created_at)
-     SELECT ${shelf.accountId}, 'full-' || each.n, 1, 1 FROM ${numbers(12_000)} AS each`,
+     SELECT ${shelf.accountId}, 'future-' || each.n, 0, 9000000000000000 FROM ${numbers(12_000)} AS each`,
   )
   const last = await openShelf(metadata, 'acme', 'last')
   const collect = (shouldStop = never) => removeEmptyRepositories({ metadata }, { leaseMs: 0 }, shouldStop)
-
   expect(await collect(() => true)).toBe(0)
   expect(await collect()).toBe(1)
   expect(await metadata.repositories.find(shelf.scope)).toBeUndefined()
   expect(await metadata.repositories.find(last.scope)).toBeDefined()
   expect(await metadata.marks.find('empty-repositories')).toBeDefined()
-
   expect(await collect()).toBe(1)
   expect(await metadata.repositories.find(last.scope)).toBeUndefined()
   expect(await metadata.marks.find('empty-repositories')).toBeUndefined()
   expect([await count('repositories'), await collect()]).toEqual([12_000, 0])
+  await run('UPDATE repositories SET manifest_count = 1')
+  expect([await collect(), await collect()]).toEqual([0, 0])
+  expect(await metadata.marks.find('empty-repositories')).toBeUndefined()
 })

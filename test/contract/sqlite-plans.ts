@@ -33,10 +33,10 @@ const stepsToManyRows: Readonly<Record<string, string>> = {
   'manifests: account_id repository_id': 'garbage.removeEmptyRepositories',
   'manifests_by_subject: account_id repository_id subject_digest': 'untagged.addRelated',
   'manifests_by_subject: account_id repository_id subject_digest digest>': 'manifests.listReferrers',
-  'repositories: account_id id>': 'garbage.removeEmptyRepositories',
   'repositories: account_id name>': 'repositories.list',
   'repositories: account_id name> name<': 'repositories.list',
-  'repositories: account_id>': 'garbage.removeEmptyRepositories',
+  'repositories_without_manifests: account_id id>': 'garbage.removeEmptyRepositories',
+  'repositories_without_manifests: account_id>': 'garbage.removeEmptyRepositories',
   'tag_history_by_age: moved_at> moved_at<': 'tagHistory.removeSuperseded',
   'tag_history_of_tag: account_id repository_id': 'garbage.removeEmptyRepositories',
   'tag_history_of_tag: account_id repository_id tag moved_at<':

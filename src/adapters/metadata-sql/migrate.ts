@@ -10,6 +10,7 @@ import { inlineBlobs } from './migrations/0008-inline-blobs.ts'
 import { tagHistory } from './migrations/0009-tag-history.ts'
 import { untaggedManifests } from './migrations/0010-untagged-manifests.ts'
 import { pulls } from './migrations/0011-pulls.ts'
+import { repositoriesWithoutManifests } from './migrations/0012-repositories-without-manifests.ts'
 
 interface Migration {
   readonly version: number
@@ -35,6 +36,7 @@ const migrations: readonly Migration[] = [
   { version: 9, sql: tagHistory, oldestCode: 3 },
   { version: 10, sql: untaggedManifests, oldestCode: 3 },
   { version: 11, sql: pulls, oldestCode: 3 },
+  { version: 12, sql: repositoriesWithoutManifests, oldestCode: 3 },
 ]
 
 const newestKnown = migrations.length

@@ -105,12 +105,13 @@ ON CONFLICT (work) DO UPDATE SET due_at = {now} + $2 WHERE turns.due_at <= {now}
 export const repositoriesAtOnce = 500
 
 const repositoriesWhere = (condition: string) => `
-SELECT r.account_id, r.id, CASE WHEN r.manifest_count = 0 AND r.created_at <= {now} - $1 THEN 1 ELSE 0 END AS may_be_empty
-FROM repositories r WHERE ${condition} ORDER BY r.account_id, r.id LIMIT ${repositoriesAtOnce}`
+SELECT r.account_id, r.id, CASE WHEN r.created_at <= {now} - $1 THEN 1 ELSE 0 END AS may_be_empty
+FROM repositories r WHERE ${condition} AND r.manifest_count = 0 ORDER BY r.account_id, r.id LIMIT ${repositoriesAtOnce}`
 
 /**
- * The repositories after the one with the key ($2, $3), by the key (account_id, id). First the rest of the same account, then
- * the later accounts: for `(account_id, id) > ($2, $3)` SQLite would read the account from its beginning.
+ * The repositories without manifests after the one with the key ($2, $3). Index repositories_without_manifests. First the rest
+ * of the same account, then the later accounts: for `(account_id, id) > ($2, $3)` SQLite would read the account from its
+ * beginning.
  */
 export const listNextRepositories = `
 SELECT account_id, id, may_be_empty FROM (${repositoriesWhere('r.account_id = $2 AND r.id > $3')}) AS same_account
