@@ -23,8 +23,8 @@ const checks = [
  */
 const processesMax = process.env.CI ? Math.max(2, availableParallelism()) : availableParallelism() + 3
 
-/** These need other programs. `.ci/run` starts them. */
-const foldersOfOtherPrograms = ['clients', 'servers']
+/** `.ci/run` starts these, because they need other programs, or copy much. */
+const leftToCi = ['clients/', 'servers/', 'deploy/one-file.test.ts']
 
 /** About how many seconds the slow files take. A wrong number costs time, and nothing else. */
 const slowFiles = {
@@ -81,7 +81,7 @@ const groupSecondsMax = 60
 function listGroups() {
   const files = readdirSync(join(root, 'test'), { recursive: true })
     .map((path) => path.replaceAll('\\', '/'))
-    .filter((path) => path.endsWith('.test.ts') && !foldersOfOtherPrograms.includes(path.split('/')[0]))
+    .filter((path) => path.endsWith('.test.ts') && !leftToCi.some((start) => path.startsWith(start)))
     .sort()
   const groups = []
   for (const path of files) {

@@ -11,6 +11,10 @@ export interface BerthOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** A folder to keep; without it a fresh one is made and removed again by `stop`. */
   readonly dataDir?: string
+  /** What runs instead of the sources, such as a built file. */
+  readonly program?: readonly string[]
+  /** Default: 20 seconds. */
+  readonly readyWithinMs?: number
   /** The descriptor limit of the process, soft and hard. */
   readonly descriptorsMax?: number
 }
@@ -32,7 +36,7 @@ export interface BerthProcess {
   kill(): Promise<void>
 }
 
-const readyWithinMs = 20_000
+const usualReadyWithinMs = 20_000
 
 /** Starts a server and waits until it says that it is ready. */
 export async function startBerth(options: BerthOptions = {}): Promise<BerthProcess> {
@@ -41,7 +45,8 @@ export async function startBerth(options: BerthOptions = {}): Promise<BerthProce
   const stores = options.dataDir === undefined ? await storeSettings(dataDir) : {}
   const { descriptorsMax } = options
   const limited = descriptorsMax === undefined ? [] : ['sh', '-c', `ulimit -n ${descriptorsMax} && exec "$@"`, 'sh']
-  const child = Bun.spawn([...limited, process.execPath, 'src/main.ts', 'serve'], {
+  const program = options.program ?? [process.execPath, 'src/main.ts']
+  const child = Bun.spawn([...limited, ...program, 'serve'], {
     cwd: projectRoot,
     env: {
       ...process.env,
@@ -68,6 +73,7 @@ export async function startBerth(options: BerthOptions = {}): Promise<BerthProce
   const url = await waitForAddress(
     () => printed,
     () => child.exitCode,
+    options.readyWithinMs ?? usualReadyWithinMs,
   ).catch((error: unknown) => {
     child.kill('SIGKILL')
     throw error
@@ -97,8 +103,8 @@ export async function startBerth(options: BerthOptions = {}): Promise<BerthProce
 }
 
 /** The log line `{"msg":"ready","url":"http://127.0.0.1:41234", ...}` carries the port that was really taken. */
-async function waitForAddress(printed: () => string, exitCode: () => number | null): Promise<string> {
-  const deadline = Date.now() + readyWithinMs
+async function waitForAddress(printed: () => string, exitCode: () => number | null, withinMs: number): Promise<string> {
+  const deadline = Date.now() + withinMs
   while (Date.now() < deadline) {
     const found = /"url":"(http:\/\/127\.0\.0\.1:\d+)"/.exec(printed())
     if (found?.[1] !== undefined && printed().includes('"msg":"ready"')) return found[1]
