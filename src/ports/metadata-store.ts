@@ -1,6 +1,7 @@
 import type { Accounts } from './accounts.ts'
 import type { ApiKeys } from './api-keys.ts'
 import type { Blobs } from './blobs.ts'
+import type { Events } from './events.ts'
 import type { Garbage } from './garbage.ts'
 import type { Manifests } from './manifests.ts'
 import type { Marks } from './marks.ts'
@@ -23,6 +24,7 @@ export interface Tables {
   readonly tagHistory: TagHistory
   readonly untagged: Untagged
   readonly pulls: Pulls
+  readonly events: Events
   readonly blobs: Blobs
   readonly uploads: Uploads
   readonly garbage: Garbage

@@ -79,6 +79,9 @@ export async function pushManifest(
     // To prevent deadlocks, tags are locked before counters, as in `deleteManifest`, and in a fixed order.
     for (const tag of tags.toSorted()) await tables.tags.point(repository, tag, id, change)
     if (isNew) {
+      const data = { mediaType, sizeBytes: bytes.length }
+      const event = { type: 'manifest.pushed', repositoryId: repository.id, digest, actor: push.actor, data } as const
+      await tables.events.add(repositoryKey.accountId, event)
       await tables.manifests.fillEntries(repository, digest, id)
       if (tags.length === 0) await tables.untagged.add(repository, id)
       const count = await tables.repositories.changeManifestCount(repository, 1)

@@ -80,7 +80,7 @@ export async function deleteManifest(
     }
 
     await tables.tags.removeAllOf(repository, id, { actor, cause: 'manifest deleted' })
-    await removeManifest(tables, repository, { id, digest })
+    await removeManifest(tables, repository, { id, digest }, actor)
   })
 }
 
@@ -92,10 +92,13 @@ export async function removeManifest(
   tables: Tables,
   repository: RepositoryRow,
   { id, digest }: { readonly id: RowId; readonly digest: Digest },
+  actor: Actor,
 ): Promise<void> {
   await tables.blobs.renewLeases(repository, await tables.manifests.listBlobs(repository, id))
   await tables.untagged.addRelated(repository, { id, digest })
   await tables.manifests.remove(repository, id)
+  const event = { type: 'manifest.deleted', repositoryId: repository.id, digest, actor } as const
+  await tables.events.add(repository.accountId, event)
   const left = await tables.repositories.changeManifestCount(repository, -1)
   if (left === 0) await tables.accounts.changeImageCount(repository.accountId, -1)
 }

@@ -1,4 +1,5 @@
 import type { Digest } from '../oci/digest.ts'
+import type { Actor } from '../ports/actor.ts'
 import type { GarbageAges } from '../ports/garbage.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryKey } from '../ports/repositories.ts'
@@ -12,6 +13,9 @@ import { getRepository } from './repositories.ts'
 type ListNeeds = { readonly metadata: Pick<MetadataStore, 'repositories' | 'untagged'> }
 type RemoveNeeds = { readonly metadata: Pick<MetadataStore, 'transaction'> }
 type Ages = Pick<GarbageAges, 'untaggedMs' | 'tagHistoryMs'>
+
+/** Who removes untagged manifests. */
+const collector: Actor = { subject: 'collector' }
 
 /** How many candidates one transaction or one statement looks at. */
 const candidatesAtOnce = 200
@@ -92,7 +96,7 @@ async function removeIfUntagged(tables: Tables, manifest: DueManifest): Promise<
   if (account?.state !== 'enabled') return false
   const digest = await tables.untagged.lock(manifest)
   if (digest === undefined) return false
-  await removeManifest(tables, repository, { id, digest: digest as Digest })
+  await removeManifest(tables, repository, { id, digest: digest as Digest }, collector)
   return true
 }
 

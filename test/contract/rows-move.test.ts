@@ -48,7 +48,9 @@ async function moveAndCompare(from: Engine, to: Engine): Promise<void> {
 
   const after = await dumpRows(target.look())
   expect(after).toEqual(before)
-  expect(Object.values(after).every((rows) => rows.length > 0)).toBe(true)
+  // With SQLite, no event waits for its position.
+  const empty = Object.keys(after).filter((table) => after[table]?.length === 0)
+  expect(empty).toEqual(from === engines.sqlite ? ['event_queue'] : [])
   const byTable = Object.fromEntries(Object.entries(after).map(([table, rows]) => [table, rows.length]))
   expect(counts).toEqual(byTable)
   // The mark `move-from` stays until the move is confirmed at the source.

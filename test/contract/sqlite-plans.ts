@@ -23,6 +23,10 @@ const stepsToManyRows: Readonly<Record<string, string>> = {
   'blob_queue_by_age: queued_at<': 'garbage.forecast',
   'blob_queue_by_age: queued_at> queued_at<': 'garbage.lockNextDue',
   'blobs: storage_key> storage_key<': 'blobs.replaceDamaged garbage.trashOrphans',
+  'e: rowid<': 'events.removeOld',
+  'events: rowid>': 'events.listAllAfter',
+  'events_of_account: account_id id<': 'events.listBefore',
+  'events_of_account: account_id id>': 'events.listAfter',
   'manifest_entries: account_id manifest_id': 'manifests.listBlobs manifests.remove manifests.save untagged.addRelated',
   'manifest_entries_of_blob: account_id blob_id': 'garbage.forecast garbage.isInUse garbage.keep',
   'manifest_entries_of_child: account_id child_id':
@@ -69,6 +73,7 @@ const growing: Readonly<Record<string, readonly [reason: string, ...steps: strin
     'blobs: account_id',
   ],
   'apiKeys.hasAnyBeenUsed': ['once, when a server starts; it ends at the first key that was used', 'SCAN api_keys'],
+  'events.hasUnnumbered': ['one row; nothing, with SQLite', 'SCAN event_queue'],
   'garbage.forecast': ['an operator asks; finished uploads are not read', 'SCAN u BY uploads_open_by_age'],
   'garbage.lockNextDue': ["a list of the blob's links, cut at 201", 'SCAN few'],
   'garbage.removeEmptyRepositories': [

@@ -8,6 +8,7 @@ import type { Awaitable } from '../../ports/awaitable.ts'
  *   {in $n}                     IN the members of the JSON array of texts that is parameter n
  *   {each $n}                   a FROM item `each` with one row for each member of the JSON array; `each.value` is JSON
  *   {each text $n}              the same for an array of texts; `each.value` is a text
+ *   {outbox}                    the table for new events; see migration 13
  *   {id} {number} {text} {bytes} {table}   types of columns and tables, in migrations
  *
  * Locks of PostgreSQL, held until the transaction ends. SQLite has one writer at a time and needs none of them:

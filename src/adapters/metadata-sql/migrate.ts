@@ -11,6 +11,7 @@ import { tagHistory } from './migrations/0009-tag-history.ts'
 import { untaggedManifests } from './migrations/0010-untagged-manifests.ts'
 import { pulls } from './migrations/0011-pulls.ts'
 import { repositoriesWithoutManifests } from './migrations/0012-repositories-without-manifests.ts'
+import { events } from './migrations/0013-events.ts'
 
 interface Migration {
   readonly version: number
@@ -37,6 +38,7 @@ const migrations: readonly Migration[] = [
   { version: 10, sql: untaggedManifests, oldestCode: 3 },
   { version: 11, sql: pulls, oldestCode: 3 },
   { version: 12, sql: repositoriesWithoutManifests, oldestCode: 3 },
+  { version: 13, sql: events, oldestCode: 3 },
 ]
 
 const newestKnown = migrations.length

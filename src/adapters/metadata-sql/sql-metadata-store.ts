@@ -9,6 +9,7 @@ import { copyRows, listOccupied, type RowCounts, type RowMove } from './store-mo
 import { SqlAccounts } from './tables/accounts.ts'
 import { SqlApiKeys } from './tables/api-keys.ts'
 import { SqlBlobs } from './tables/blobs.ts'
+import { SqlEvents } from './tables/events.ts'
 import { SqlGarbage } from './tables/garbage.ts'
 import { SqlManifests } from './tables/manifests.ts'
 import { SqlMarks } from './tables/marks.ts'
@@ -32,6 +33,7 @@ class SqlTables implements Tables {
   readonly tagHistory: SqlTagHistory
   readonly untagged: SqlUntagged
   readonly pulls: SqlPulls
+  readonly events: SqlEvents
   readonly blobs: SqlBlobs
   readonly uploads: SqlUploads
   readonly garbage: SqlGarbage
@@ -47,6 +49,7 @@ class SqlTables implements Tables {
     this.tagHistory = new SqlTagHistory(queries)
     this.untagged = new SqlUntagged(queries)
     this.pulls = new SqlPulls(queries)
+    this.events = new SqlEvents(queries)
     this.blobs = new SqlBlobs(queries, inlineBytes)
     this.uploads = new SqlUploads(queries)
     this.garbage = new SqlGarbage(queries)

@@ -5,6 +5,7 @@ import { type Dialect, type Queryable, type Row, translate, type Value } from '.
 const dialect: Dialect = {
   words: {
     now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+    outbox: 'events',
     id: 'INTEGER PRIMARY KEY AUTOINCREMENT',
     number: 'INTEGER',
     text: 'TEXT',

@@ -42,6 +42,9 @@ export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Prom
     await addInlineBlob(shelf, `${account} inline`)
     await addInlineBlob(shelf, '')
   }
+  await passEventsOn(metadata)
+  // With PostgreSQL, the events of this tag have no position yet.
+  await addManifest(await openShelf(metadata, 'acme', 'team/app'), 'after the events', { tag: 'new' })
   await metadata.accounts.setState('zeta', 'disabled')
   await metadata.accounts.suspend('zeta')
   const ann = await metadata.users.add({
@@ -57,6 +60,14 @@ export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Prom
   await metadata.apiKeys.add({ userId: ann?.id ?? 0, name: 'ci', secretHash: 'hash of ci', ...limits })
   await metadata.apiKeys.add({ userId: ann?.id ?? 0, name: 'own', secretHash: 'hash of own', ...open })
   return { keys, ...(await leaveGarbage(metadata)) }
+}
+
+async function passEventsOn(metadata: SqlMetadataStore): Promise<void> {
+  await metadata.transaction(async ({ events }) => {
+    await events.number(1000)
+    await events.lockPassed()
+    await events.setPassed((await events.listAllAfter(0, 1000)).at(-1)?.position ?? 0)
+  })
 }
 
 async function leaveGarbage(metadata: SqlMetadataStore) {

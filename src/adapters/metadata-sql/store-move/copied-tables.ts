@@ -12,6 +12,22 @@ export interface CopiedTable {
   readonly isNumbered?: true
 }
 
+const eventColumns = [
+  'id',
+  'account_id',
+  'type',
+  'repository',
+  'tag',
+  'digest',
+  'previous_digest',
+  'happened_at',
+  'actor',
+  'credential',
+  'address',
+  'cause',
+  'data',
+]
+
 /** Parents before children, as the foreign keys require. */
 export const copiedTables: readonly CopiedTable[] = [
   {
@@ -94,6 +110,9 @@ export const copiedTables: readonly CopiedTable[] = [
     columns: ['account_id', 'manifest_id', 'repository_id', 'since', 'was_tagged'],
     key: ['account_id', 'manifest_id'],
   },
+  { name: 'events', columns: eventColumns, key: ['id'], isNumbered: true },
+  { name: 'event_queue', columns: eventColumns, key: ['id'], isNumbered: true },
+  { name: 'event_feed', columns: ['id', 'passed'], key: ['id'] },
   {
     name: 'manifest_pulls',
     columns: ['account_id', 'manifest_id', 'pulled_at'],

@@ -1,8 +1,10 @@
 import type { Tag } from '../../../oci/names.ts'
+import type { Actor } from '../../../ports/actor.ts'
 import type { RepositoryKey, RepositoryRow } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { TagChange, Tags } from '../../../ports/tags.ts'
 import type { Queryable } from '../database.ts'
+import { addTagMove, addTagRemovals } from './events.ts'
 import { addUntagged } from './untagged.ts'
 
 /** More rows than any table has. */
@@ -55,8 +57,11 @@ export class SqlTags implements Tags {
     const previous = row?.previous_manifest_id ?? null
     if (previous === manifestId) return
     const { actor, cause } = change
+    const type = previous === null ? 'tag.created' : 'tag.moved'
     if (previous !== null) await this.#queries.run(addUntagged, [accountId, previous, repositoryId, 1])
     await this.#queries.run(recordMove, [accountId, repositoryId, tag, previous, manifestId, actor.subject, cause])
+    const event = [accountId, type, repositoryId, tag, manifestId, previous, ...valuesOf(actor), cause]
+    await this.#queries.run(addTagMove, event)
   }
 
   async remove({ accountId, repository }: RepositoryKey, tag: Tag, change: TagChange): Promise<boolean> {
@@ -88,5 +93,11 @@ export class SqlTags implements Tags {
     const names = JSON.stringify(removed.map(({ name }) => name))
     const values = [accountId, first.repository_id, names, first.manifest_id, actor.subject, cause]
     await this.#queries.run(recordRemovals, values)
+    const keys = [accountId, first.repository_id, names, first.manifest_id]
+    await this.#queries.run(addTagRemovals, [...keys, ...valuesOf(actor), cause])
   }
+}
+
+function valuesOf({ subject, fingerprint, address }: Actor): (string | null)[] {
+  return [subject, fingerprint ?? null, address ?? null]
 }
