@@ -52,8 +52,9 @@ export interface MetadataStore extends Tables {
    * changes; others see them after the end. If `work` rejects, the transaction is rolled back and the error is passed
    * on.
    *
-   * `work` may run several times, because an engine can ask for a repetition. So it must have no effects except on the
-   * tables that it gets, and must wait for nothing else: no blob store, no network, no clock. After a lost connection
+   * `work` may run several times: an engine can ask for a repetition, and a change that shares a transaction with another
+   * one runs again if the other one fails. So it must have no effects except on the tables that it gets, and must wait for
+   * nothing else: no blob store, no network, no clock. It must not use the tables after it has ended. After a lost connection
    * it may be unknown whether the transaction was committed; then this rejects with `Unavailable`.
    *
    * With `mayBeLost` it may resolve before it is durable: a power failure can undo it, but only together with everything

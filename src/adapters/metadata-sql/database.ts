@@ -45,7 +45,8 @@ export interface Database extends Queryable {
   readonly engine: 'sqlite' | 'postgres'
 
   /**
-   * Commits if `work` resolves, and rolls back if it rejects. PostgreSQL may run `work` again after a serialization failure.
+   * Commits if `work` resolves, and rolls back if it rejects. PostgreSQL may run `work` again after a serialization failure,
+   * SQLite after a failure of another change.
    * With `mayBeLost`, an engine need not wait until the commit is on the disk.
    */
   transaction<T>(work: (queries: Queryable) => Promise<T>, options?: { readonly mayBeLost?: boolean }): Promise<T>

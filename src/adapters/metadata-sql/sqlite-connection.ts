@@ -63,7 +63,7 @@ export class SqliteConnection implements Queryable {
   }
 
   async all<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
-    return attempt(() => this.#prepare(sql).all(...values) as R[])
+    return this.allNow<R>(sql, values)
   }
 
   async first<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R | undefined> {
@@ -78,7 +78,15 @@ export class SqliteConnection implements Queryable {
     return attempt(() => (this.#prepare(sql).get(...values) as R | null) ?? undefined)
   }
 
+  allNow<R extends object = Row>(sql: string, values: readonly Value[]): R[] {
+    return attempt(() => this.#prepare(sql).all(...values) as R[])
+  }
+
   async run(sql: string, values: readonly Value[]): Promise<number> {
+    return this.runNow(sql, values)
+  }
+
+  runNow(sql: string, values: readonly Value[]): number {
     return attempt(() => this.#prepare(sql).run(...values).changes)
   }
 
@@ -91,11 +99,13 @@ export class SqliteConnection implements Queryable {
     return this.firstNow<{ data_version: unknown }>('PRAGMA data_version', [])?.data_version
   }
 
-  /** Copies the whole log into the database file and syncs both. Fails if a reader still needs an older state of the file. */
-  checkpoint(): void {
+  /**
+   * Copies the log into the database file and syncs both. Returns whether all of the log was copied: not while a reader
+   * needs an older state of the file, or another process copies the log.
+   */
+  checkpoint(): boolean {
     const done = this.firstNow<{ log: number; checkpointed: number }>('PRAGMA wal_checkpoint(PASSIVE)', [])
-    if (done !== undefined && done.log === done.checkpointed) return
-    throw new Unavailable('metadata-store', { cause: new Error('a reader keeps the log from being copied') })
+    return done !== undefined && done.log === done.checkpointed
   }
 
   /** BEGIN and COMMIT. They are synchronous, so that their errors are caught where the caller stands. */
@@ -119,9 +129,13 @@ export class SqliteConnection implements Queryable {
     }
   }
 
+  /** False also after SQLite has rolled back by itself, for example because the disk is full. */
+  get isInTransaction(): boolean {
+    return this.#sqlite.inTransaction
+  }
+
   rollback(): void {
-    // SQLite may have rolled back by itself, for example because the disk is full.
-    if (this.#sqlite.inTransaction) this.#sqlite.run('ROLLBACK')
+    if (this.isInTransaction) this.#sqlite.run('ROLLBACK')
   }
 
   close(): void {

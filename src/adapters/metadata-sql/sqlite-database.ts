@@ -55,6 +55,19 @@ export class SqliteDatabase implements Database {
     this.#writer = new SqliteConnection(path, 'caller')
     this.#reader = new SqliteConnection(path)
     this.#writes = new SqliteWriter(this.#writer, this.#endReads)
+    this.#copyFormerLog()
+  }
+
+  /**
+   * A sync of an earlier process may have failed. Unless a reader of another process keeps the log from being copied, this
+   * process needs nothing of it.
+   */
+  #copyFormerLog(): void {
+    try {
+      this.#writer.checkpoint()
+    } catch {
+      this.#isLogDoubtful = true
+    }
   }
 
   async all<R extends object = Row>(sql: string, values: readonly Value[]): Promise<R[]> {
@@ -135,8 +148,9 @@ export class SqliteDatabase implements Database {
   /** All commits so far are on the disk: those of this process, and those of others that it has seen. */
   async flush(): Promise<void> {
     try {
+      if (!this.#isLogDoubtful) await this.#log.sync()
+      // An earlier sync may have failed since this call began. The rows of this caller are behind its rows in the log.
       if (this.#isLogDoubtful) await this.#recoverLog()
-      else await this.#log.sync()
     } catch (error) {
       this.#isLogDoubtful = true
       throw error instanceof Unavailable ? error : new Unavailable('metadata-store', { cause: error })
@@ -147,7 +161,7 @@ export class SqliteDatabase implements Database {
   #recoverLog(): Promise<void> {
     return this.#writes.runAlone(async () => {
       this.#endReads()
-      this.#writer.checkpoint()
+      if (!this.#writer.checkpoint()) throw new Error('a reader keeps the log from being copied')
       this.#isLogDoubtful = false
     })
   }
