@@ -9,7 +9,8 @@
  * - `moved-from`: the id of the move that brought the rows.
  * - `empty-repositories`: where the collector continues its search for empty repositories.
  * - `tag-history`: where the collector continues its search for old moves of tags.
- * - `untagged-manifests`: where the collector continues its search for untagged manifests.
+ * - `untagged-manifests`: up to where the collector has looked at candidates for untagged manifests.
+ * - `old-untagged-manifests`: where the collector continues its search for untagged manifests to remove.
  */
 export type MarkName =
   | 'store-id'
@@ -20,6 +21,7 @@ export type MarkName =
   | 'empty-repositories'
   | 'tag-history'
   | 'untagged-manifests'
+  | 'old-untagged-manifests'
 
 /** Texts about the metadata store as a whole. */
 export interface Marks {

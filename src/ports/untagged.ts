@@ -56,9 +56,9 @@ export interface Untagged {
   addRelated(repository: RepositoryRow, manifest: { readonly id: RowId; readonly digest: string }): Promise<void>
 
   /**
-   * Looks at the next `limit` candidates of all enabled accounts, those that have waited longest first. Takes a candidate
-   * off the list if a tag points to it, or if an index or a subject leads to it and it never had a tag. The removal of
-   * its last tag, index or subject adds it again.
+   * Looks at the next `limit` candidates, those that have waited longest first. Takes a candidate off the list if a tag
+   * points to it, or if an index or a subject leads to it and it never had a tag. The removal of its last tag, index or
+   * subject adds it again. Returns the untagged manifests of enabled accounts.
    */
   check(after: UntaggedPosition | undefined, limit: number): Promise<UntaggedBatch<DueManifest>>
 

@@ -1,10 +1,11 @@
 import type { Digest } from '../oci/digest.ts'
 import type { Actor } from '../ports/actor.ts'
 import type { GarbageAges } from '../ports/garbage.ts'
+import type { MarkName } from '../ports/marks.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryKey } from '../ports/repositories.ts'
 import type { RowId } from '../ports/row-id.ts'
-import type { DueManifest, UntaggedManifest, UntaggedPosition } from '../ports/untagged.ts'
+import type { DueManifest, UntaggedBatch, UntaggedManifest, UntaggedPosition } from '../ports/untagged.ts'
 import { removeManifest } from './manifests.ts'
 import { formatPosition, type Page, parsePosition } from './pages.ts'
 import { staysWritable } from './read-only.ts'
@@ -58,28 +59,36 @@ function keepMs(wasTagged: boolean, { untaggedMs, tagHistoryMs }: Ages): number 
 }
 
 /**
- * Removes manifests that have been untagged for long enough, each in a transaction of its own. One collection looks at a part
- * of the candidates. A mark records where the next one continues, on any server. With `untaggedMs` 0, nothing is removed.
+ * Removes manifests that have been untagged for long enough, each in a transaction of its own. With `untaggedMs` 0, nothing is
+ * removed. Looks at two parts of the candidates, and at each in portions; marks record where the next collection continues, on
+ * any server:
+ * - those that no collection has looked at, to take candidates off the list that are not untagged,
+ * - those that are old enough to be removed.
  */
-export async function removeUntagged(
-  { metadata }: RemoveNeeds,
-  ages: Ages,
-  shouldStop: () => boolean,
-): Promise<number> {
+export async function removeUntagged(needs: RemoveNeeds, ages: Ages, shouldStop: () => boolean): Promise<number> {
+  for (let batches = 0; batches < batchesMax && !shouldStop(); batches += 1) {
+    const batch = await needs.metadata.transaction(checkNewCandidates)
+    if (batch?.next === undefined) break
+  }
+  return ages.untaggedMs === 0 ? 0 : removeDue(needs, ages, shouldStop)
+}
+
+/**
+ * New candidates are the youngest, so the mark stays where it is at the end. A transaction that was slow to commit may add a
+ * candidate before the mark. If it is not untagged, it stays on the list until it is old enough to be removed.
+ */
+async function checkNewCandidates(tables: Tables): Promise<UntaggedBatch<DueManifest> | undefined> {
+  if (!(await staysWritable(tables))) return undefined
+  const batch = await tables.untagged.check(await findPosition(tables, 'untagged-manifests'), candidatesAtOnce)
+  if (batch.next !== undefined) await setPosition(tables, 'untagged-manifests', batch.next)
+  return batch
+}
+
+async function removeDue({ metadata }: RemoveNeeds, ages: Ages, shouldStop: () => boolean): Promise<number> {
   let removed = 0
   for (let batches = 0; batches < batchesMax && !shouldStop(); batches += 1) {
-    const batch = await metadata.transaction(async (tables) => {
-      if (!(await staysWritable(tables))) return undefined
-      const position = parsePosition(await tables.marks.find('untagged-manifests'), toUntaggedPosition)
-      const checked = await tables.untagged.check(position, candidatesAtOnce)
-      if (checked.next !== undefined)
-        await tables.marks.set('untagged-manifests', formatPosition(checked.next.since, checked.next.id))
-      else if (position !== undefined) await tables.marks.remove('untagged-manifests')
-      return checked
-    })
-    const due = (batch?.manifests ?? []).filter(
-      ({ ageMs, wasTagged }) => ages.untaggedMs > 0 && ageMs >= keepMs(wasTagged, ages),
-    )
+    const batch = await metadata.transaction((tables) => checkOldCandidates(tables, ages))
+    const due = (batch?.manifests ?? []).filter(({ ageMs, wasTagged }) => ageMs >= keepMs(wasTagged, ages))
     for (const manifest of due) {
       if (shouldStop()) return removed
       if (await metadata.transaction((tables) => removeIfUntagged(tables, manifest))) removed += 1
@@ -87,6 +96,27 @@ export async function removeUntagged(
     if (batch?.next === undefined) break
   }
   return removed
+}
+
+/** At the first manifest that is too young, the round ends, and the next one begins with the oldest. */
+async function checkOldCandidates(tables: Tables, ages: Ages): Promise<UntaggedBatch<DueManifest> | undefined> {
+  if (!(await staysWritable(tables))) return undefined
+  const position = await findPosition(tables, 'old-untagged-manifests')
+  const { manifests, next } = await tables.untagged.check(position, candidatesAtOnce)
+  const isEnd = next === undefined || manifests.some(({ ageMs }) => ageMs < ages.untaggedMs)
+  if (!isEnd) await setPosition(tables, 'old-untagged-manifests', next)
+  else if (position !== undefined) await tables.marks.remove('old-untagged-manifests')
+  return { manifests, next: isEnd ? undefined : next }
+}
+
+type PositionMark = Extract<MarkName, 'untagged-manifests' | 'old-untagged-manifests'>
+
+async function findPosition({ marks }: Tables, mark: PositionMark): Promise<UntaggedPosition | undefined> {
+  return parsePosition(await marks.find(mark), toUntaggedPosition)
+}
+
+async function setPosition({ marks }: Tables, mark: PositionMark, { since, id }: UntaggedPosition): Promise<void> {
+  await marks.set(mark, formatPosition(since, id))
 }
 
 async function removeIfUntagged(tables: Tables, manifest: DueManifest): Promise<boolean> {

@@ -7,7 +7,7 @@ import { deleteManifest } from '../../src/registry/manifests.ts'
 import { deleteTag } from '../../src/registry/tags.ts'
 import { listUntagged, removeUntagged } from '../../src/registry/untagged.ts'
 import { imageOf, indexOf, type Manifest } from '../support/api/api-images.ts'
-import { openShelf, passTime, type Shelf, tagChange, tagged } from '../support/stores/metadata-rows.ts'
+import { addManifest, openShelf, passTime, type Shelf, tagChange, tagged } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 const settings = {
@@ -140,6 +140,31 @@ export function untaggedContract(open: OpenMetadataStore): void {
       expect(await lettersOf(shelf)).toBe(left)
     }
     expect((await metadata.accounts.find('acme'))?.imageCount).toBe(1)
+  })
+
+  test('are looked at when they are new, and when they are old enough', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, repository } = shelf
+    // The repository has one more manifest, so that it stays an image.
+    await metadata.repositories.changeManifestCount(repository, 1)
+    for (let number = 0; number < 450; number += 1) {
+      const { id } = await addManifest(shelf, `${number}`)
+      await metadata.transaction(async ({ untagged, repositories }) => {
+        await repositories.changeManifestCount(repository, 1)
+        await untagged.add(repository, id)
+      })
+    }
+    await passTime()
+    const collect = async (untaggedMs: number) => {
+      const removed = await removeUntagged(shelf, { untaggedMs, tagHistoryMs: 0 }, hasEnded)
+      return [removed, await metadata.marks.find('untagged-manifests')]
+    }
+
+    const [, position] = await collect(0)
+    expect(position).toBeDefined()
+    expect(await collect(3_600_000)).toEqual([0, position])
+    expect(await metadata.marks.find('old-untagged-manifests')).toBeUndefined()
+    expect(await collect(1)).toEqual([450, position])
   })
 
   test('are not removed from a disabled account', async () => {

@@ -115,12 +115,11 @@ export class SqlUntagged implements Untagged {
 
   async check(after: UntaggedPosition | undefined, limit: number): Promise<UntaggedBatch<DueManifest>> {
     const rows = await this.#queries.all<DueRow>(listOfAll, [after?.since ?? 0, after?.id ?? 0, limit])
-    const enabled = rows.filter((row) => row.account_state === 'enabled')
-    for (const row of enabled.filter(isSuperfluous)) {
+    for (const row of rows.filter(isSuperfluous)) {
       await this.#queries.run(removeCandidate, [row.account_id, row.manifest_id, row.since])
     }
-    const manifests = enabled.filter((row) => row.state === 'untagged').map(toDue)
-    return { manifests, next: positionAfter(rows, limit) }
+    const untagged = rows.filter((row) => row.state === 'untagged' && row.account_state === 'enabled')
+    return { manifests: untagged.map(toDue), next: positionAfter(rows, limit) }
   }
 
   async lock({ repository, id, since }: DueManifest): Promise<string | undefined> {
