@@ -16,6 +16,7 @@ const ages = {
   uploadMaxMs: 400 * day,
   uploadDoneMs: 400 * day,
   untaggedMs: 0,
+  undeleteMs: 0,
   tagHistoryMs: 400 * day,
   holdMs: day,
 }

@@ -12,6 +12,7 @@ const ages: GarbageAges = {
   uploadMaxMs: 7 * day,
   uploadDoneMs: day,
   untaggedMs: 0,
+  undeleteMs: 0,
   tagHistoryMs: day,
   holdMs: 0,
 }

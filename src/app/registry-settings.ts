@@ -35,13 +35,25 @@ export function toRegistrySettings(config: Config): RegistrySettings {
     uploadIdleMs: config.uploadIdleMs,
     uploadMaxMs: config.uploadMaxMs,
     untaggedMs: config.untaggedMs,
+    undeleteMs: config.undeleteMs,
     tagHistoryMs: config.tagHistoryMs,
   }
 }
 
 export function toGarbageAges(config: Config): GarbageAges {
-  const { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs, untaggedMs, tagHistoryMs } = config
-  return { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs, untaggedMs, tagHistoryMs, holdMs }
+  const { leaseMs, quarantineMs, uploadIdleMs, uploadMaxMs, uploadDoneMs, untaggedMs, undeleteMs, tagHistoryMs } =
+    config
+  return {
+    leaseMs,
+    quarantineMs,
+    uploadIdleMs,
+    uploadMaxMs,
+    uploadDoneMs,
+    untaggedMs,
+    undeleteMs,
+    tagHistoryMs,
+    holdMs,
+  }
 }
 
 /** The age from which an object without a row counts as orphaned. A younger one may belong to an upload that has no row yet. */

@@ -205,6 +205,11 @@ export const settingsTable = {
     duration('0s', '0s'),
     'How long a manifest is kept to which no tag, no index and no subject leads, for example after `latest` moved. It is kept at least for `garbage.tag_history` if it had a tag. `0`: for ever.',
   ),
+  undeleteMs: setting(
+    'garbage.undelete',
+    duration('7d', '0s'),
+    'How long a deleted manifest can be undeleted. Its blobs keep their space during this time. `0`: not at all.',
+  ),
   tagHistoryMs: setting(
     'garbage.tag_history',
     duration('30d', '0s'),

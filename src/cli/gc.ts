@@ -16,6 +16,7 @@ interface Options {
   readonly quarantine?: number
   readonly sweep?: true
   readonly uploadIdle?: number
+  readonly undelete?: number
 }
 
 export function addGcCommand(program: Command): void {
@@ -42,6 +43,11 @@ export function addGcCommand(program: Command): void {
       'remove unfinished uploads to which no client has written for this long (default: the setting garbage.upload_idle)',
       parseAge,
     )
+    .option(
+      '--undelete <duration>',
+      'remove deleted manifests for good after this long (default: the setting garbage.undelete)',
+      parseAge,
+    )
     .option('--sweep', 'also search the whole blob store for orphaned objects, and move them to the trash')
     .action(collect)
 }
@@ -52,6 +58,7 @@ async function collect(options: Options): Promise<void> {
       ...toGarbageAges(config),
       ...(options.lease === undefined ? {} : { leaseMs: options.lease }),
       ...(options.uploadIdle === undefined ? {} : { uploadIdleMs: options.uploadIdle }),
+      ...(options.undelete === undefined ? {} : { undeleteMs: options.undelete }),
       ...(options.quarantine === undefined ? {} : { quarantineMs: options.quarantine }),
     }
     await claimBlobStore(stores)
@@ -69,9 +76,9 @@ async function collect(options: Options): Promise<void> {
   })
 }
 
-function printTotals({ untagged, blobs, bytes, uploads, tagMoves, repositories, purged }: Collected): void {
+function printTotals({ untagged, deleted, blobs, bytes, uploads, tagMoves, repositories, purged }: Collected): void {
   console.log(
-    `collected ${blobs} blobs (${formatBytes(bytes)}), removed ${untagged} untagged manifests, ${uploads} unfinished uploads, ${tagMoves} old moves of tags and ${repositories} empty repositories, purged ${purged} objects`,
+    `collected ${blobs} blobs (${formatBytes(bytes)}), removed ${untagged} untagged manifests, ${deleted} deleted manifests, ${uploads} unfinished uploads, ${tagMoves} old moves of tags and ${repositories} empty repositories, purged ${purged} objects`,
   )
 }
 

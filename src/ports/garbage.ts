@@ -45,6 +45,8 @@ export interface GarbageAges {
   readonly uploadDoneMs: number
   /** How long untagged manifests are kept. 0: for ever. */
   readonly untaggedMs: number
+  /** How long deleted manifests can be undeleted. */
+  readonly undeleteMs: number
   /** How long the moves of tags are kept. */
   readonly tagHistoryMs: number
   /** How long a trashed object belongs to the collector that claimed it. */
@@ -93,7 +95,7 @@ export interface Garbage {
   requeue(blob: DueBlob): Promise<number | undefined>
 
   /**
-   * Whether a manifest names the blob, or a link to it has a running lease. Must be a statement of its own after the
+   * Whether a manifest, or a copy of a deleted one, names the blob, or a link to it has a running lease. Must be a statement of its own after the
    * lock, so that it sees what other transactions committed while this one waited for the lock.
    */
   isInUse(candidate: BlobCandidate, leaseMs: number): Promise<boolean>
@@ -106,8 +108,8 @@ export interface Garbage {
   removeUnusedLinks(candidate: BlobCandidate, leaseMs: number, after: RowId, limit: number): Promise<LinkBatch>
 
   /**
-   * Keeps a blob that is in use. Takes it off the queue if a manifest names it, because removing that manifest queues
-   * it again. Otherwise moves it to the end of the queue.
+   * Keeps a blob that is in use. Takes it off the queue if a manifest or a copy of a deleted one names it, because
+   * removing that one queues it again. Otherwise moves it to the end of the queue.
    */
   keep(candidate: BlobCandidate): Promise<void>
 
@@ -135,7 +137,7 @@ export interface Garbage {
 
   /**
    * Looks at the next repositories without manifests after `after`, in a fixed order. Removes those that have no links,
-   * uploads and moves of tags, are at least `minAgeMs` old, and belong to an enabled account.
+   * uploads, moves of tags and deleted manifests, are at least `minAgeMs` old, and belong to an enabled account.
    */
   removeEmptyRepositories(minAgeMs: number, after: RepositoryRow | undefined): Promise<RepositoryBatch>
 

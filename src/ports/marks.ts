@@ -11,6 +11,7 @@
  * - `tag-history`: where the collector continues its search for old moves of tags.
  * - `untagged-manifests`: up to where the collector has looked at candidates for untagged manifests.
  * - `old-untagged-manifests`: where the collector continues its search for untagged manifests to remove.
+ * - `deleted-manifests`: where the collector continues its removal of copies of deleted manifests.
  */
 export type MarkName =
   | 'store-id'
@@ -22,6 +23,7 @@ export type MarkName =
   | 'tag-history'
   | 'untagged-manifests'
   | 'old-untagged-manifests'
+  | 'deleted-manifests'
 
 /** Texts about the metadata store as a whole. */
 export interface Marks {

@@ -1,6 +1,7 @@
 import type { Accounts } from './accounts.ts'
 import type { ApiKeys } from './api-keys.ts'
 import type { Blobs } from './blobs.ts'
+import type { DeletedManifests } from './deleted-manifests.ts'
 import type { Events } from './events.ts'
 import type { Garbage } from './garbage.ts'
 import type { Manifests } from './manifests.ts'
@@ -25,6 +26,7 @@ export interface Tables {
   readonly untagged: Untagged
   readonly pulls: Pulls
   readonly events: Events
+  readonly deletedManifests: DeletedManifests
   readonly blobs: Blobs
   readonly uploads: Uploads
   readonly garbage: Garbage

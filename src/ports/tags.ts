@@ -21,6 +21,9 @@ export interface Tags {
   /** Inside a transaction. Removes the tag, not its manifest. False if there is no such tag. */
   remove(repositoryKey: RepositoryKey, tag: Tag, change: TagChange): Promise<boolean>
 
-  /** Inside a transaction. Removes all tags of the manifest. */
-  removeAllOf(repository: RepositoryRow, manifestId: RowId, change: TagChange): Promise<void>
+  /** Inside a transaction. Creates the tag. False, without a change, if the tag exists. */
+  create(repository: RepositoryRow, tag: Tag, manifestId: RowId, change: TagChange): Promise<boolean>
+
+  /** Inside a transaction. Removes all tags of the manifest, and returns them. */
+  removeAllOf(repository: RepositoryRow, manifestId: RowId, change: TagChange): Promise<Tag[]>
 }

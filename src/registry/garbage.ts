@@ -2,6 +2,7 @@ import { Unavailable } from '../oci/errors.ts'
 import type { BlobStore, RemovableObject } from '../ports/blob-store.ts'
 import type { GarbageAges, GarbageForecast } from '../ports/garbage.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
+import { expireDeletedManifests } from './deleted-manifests.ts'
 import { removeEmptyRepositories, trashUnusedBlobs } from './garbage-selection.ts'
 import { isReadOnly, staysWritable } from './read-only.ts'
 import { removeOldTagMoves } from './tag-history.ts'
@@ -18,6 +19,8 @@ export interface Collected {
   readonly bytes: number
   /** Removed manifests without a tag. */
   readonly untagged: number
+  /** Manifests that can no longer be undeleted. */
+  readonly deleted: number
   /** Removed moves of tags. */
   readonly tagMoves: number
   readonly repositories: number
@@ -72,11 +75,12 @@ export async function collectGarbage(
 ): Promise<Collected> {
   const uploads = await expireUploads(needs, ages, shouldStop)
   const untagged = await removeUntagged(needs, ages, shouldStop)
+  const deleted = await expireDeletedManifests(needs, ages, shouldStop)
   const trashed = await trashUnusedBlobs(needs, ages, shouldStop)
   const tagMoves = await removeOldTagMoves(needs, ages, shouldStop)
   const repositories = await removeEmptyRepositories(needs, ages, shouldStop)
   const { purged, ...rest } = await purgeTrash(needs, ages, shouldStop)
-  const collected = { uploads, untagged, ...trashed, tagMoves, repositories, purged }
+  const collected = { uploads, untagged, deleted, ...trashed, tagMoves, repositories, purged }
   if (rest.count > 0) throw new ObjectsUnremoved(collected, rest)
   return collected
 }

@@ -7,9 +7,10 @@ import type { Reference, Tag } from '../oci/names.ts'
 import type { Actor } from '../ports/actor.ts'
 import type { LockedBlob } from '../ports/blobs.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
-import type { ManifestEntry } from '../ports/manifests.ts'
+import type { ManifestEntry, NewManifest } from '../ports/manifests.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
+import type { RowId } from '../ports/row-id.ts'
 import type { TagChange } from '../ports/tags.ts'
 import { checkStillOpen } from './accounts.ts'
 import type { RegistrySettings } from './settings.ts'
@@ -66,7 +67,7 @@ export async function pushManifest(
     const repository = await tables.repositories.ensure(repositoryKey)
     if (disk.isLow()) await checkAddsNothing(tables, disk, repositoryKey, repository, digest, tags)
     const entries = await resolveEntries(tables, repository, manifest, settings.missingContent)
-    const { id, isNew } = await tables.manifests.save(repository, {
+    const stored: NewManifest = {
       digest,
       mediaType,
       sizeBytes: bytes.length,
@@ -74,21 +75,42 @@ export async function pushManifest(
       subject: manifest.subject,
       artifactType: manifest.artifactType,
       annotations: manifest.annotations,
-    })
-    await tables.manifests.saveEntries(repository, id, entries)
-    // To prevent deadlocks, tags are locked before counters, as in `deleteManifest`, and in a fixed order.
-    for (const tag of tags.toSorted()) await tables.tags.point(repository, tag, id, change)
-    if (isNew) {
-      const data = { mediaType, sizeBytes: bytes.length }
-      const event = { type: 'manifest.pushed', repositoryId: repository.id, digest, actor: push.actor, data } as const
-      await tables.events.add(repositoryKey.accountId, event)
-      await tables.manifests.fillEntries(repository, digest, id)
-      if (tags.length === 0) await tables.untagged.add(repository, id)
-      const count = await tables.repositories.changeManifestCount(repository, 1)
-      if (count === 1) await tables.accounts.changeImageCount(repositoryKey.accountId, 1)
     }
+    await storeManifest(tables, repository, stored, entries, tags, change)
   })
   return { digest, subject: manifest.subject, tags }
+}
+
+/** Inside a transaction that has locked the content of the entries. Stores the manifest, and points the tags to it. */
+export async function storeManifest(
+  tables: Tables,
+  repository: RepositoryRow,
+  manifest: NewManifest,
+  entries: readonly ManifestEntry[],
+  tags: readonly Tag[],
+  change: TagChange,
+): Promise<{ readonly id: RowId; readonly isNew: boolean }> {
+  const { id, isNew } = await tables.manifests.save(repository, manifest)
+  await tables.manifests.saveEntries(repository, id, entries)
+  // To prevent deadlocks, tags are locked before counters, as in `deleteManifest`, and in a fixed order.
+  for (const tag of tags.toSorted()) await tables.tags.point(repository, tag, id, change)
+  if (isNew) {
+    const { digest, mediaType, sizeBytes } = manifest
+    const event = {
+      type: 'manifest.pushed',
+      repositoryId: repository.id,
+      digest,
+      actor: change.actor,
+      ...(change.cause === 'push' ? {} : { cause: change.cause }),
+      data: { mediaType, sizeBytes },
+    } as const
+    await tables.events.add(repository.accountId, event)
+    await tables.manifests.fillEntries(repository, digest, id)
+    if (tags.length === 0) await tables.untagged.add(repository, id)
+    const count = await tables.repositories.changeManifestCount(repository, 1)
+    if (count === 1) await tables.accounts.changeImageCount(repository.accountId, 1)
+  }
+  return { id, isNew }
 }
 
 /**

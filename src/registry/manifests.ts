@@ -1,9 +1,10 @@
 import { andThen } from '../lib/and-then.ts'
 import type { Digest } from '../oci/digest.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
-import type { Reference } from '../oci/names.ts'
+import type { Reference, Tag } from '../oci/names.ts'
 import type { Actor } from '../ports/actor.ts'
 import type { Awaitable } from '../ports/awaitable.ts'
+import type { DeletionCause } from '../ports/deleted-manifests.ts'
 import type { ManifestSummary, StoredManifest } from '../ports/manifests.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
@@ -19,7 +20,7 @@ type ReadNeeds = {
 }
 type DeleteNeeds = {
   readonly metadata: Pick<MetadataStore, 'transaction'>
-  readonly settings: Pick<RegistrySettings, 'missingContent'>
+  readonly settings: Pick<RegistrySettings, 'missingContent' | 'undeleteMs'>
 }
 
 /** The manifest, for a client that pulls it. The pull is noted. */
@@ -79,25 +80,35 @@ export async function deleteManifest(
       await tables.manifests.detachFromIndexes(repository, id)
     }
 
-    await tables.tags.removeAllOf(repository, id, { actor, cause: 'manifest deleted' })
-    await removeManifest(tables, repository, { id, digest }, actor)
+    const tags = await tables.tags.removeAllOf(repository, id, { actor, cause: 'manifest deleted' })
+    await removeManifest(tables, repository, { id, digest }, { actor, cause: 'manifest deleted', tags }, settings)
   })
+}
+
+/** Who deletes a manifest, why, and the tags that went with it. */
+export interface Deletion {
+  readonly actor: Actor
+  readonly cause: DeletionCause
+  readonly tags: readonly Tag[]
 }
 
 /**
  * Inside a transaction that has locked the manifest. No tag may point to it, and no index may list it. Its blobs get a new
- * lease, and what it led to may be untagged afterwards.
+ * lease, and what it led to may be untagged afterwards. A copy is kept, so that it can be undeleted.
  */
 export async function removeManifest(
   tables: Tables,
   repository: RepositoryRow,
   { id, digest }: { readonly id: RowId; readonly digest: Digest },
-  actor: Actor,
+  deletion: Deletion,
+  { undeleteMs }: Pick<RegistrySettings, 'undeleteMs'>,
 ): Promise<void> {
+  if (undeleteMs > 0) await tables.deletedManifests.keep(repository, id, deletion)
   await tables.blobs.renewLeases(repository, await tables.manifests.listBlobs(repository, id))
   await tables.untagged.addRelated(repository, { id, digest })
   await tables.manifests.remove(repository, id)
-  const event = { type: 'manifest.deleted', repositoryId: repository.id, digest, actor } as const
+  const { actor, cause } = deletion
+  const event = { type: 'manifest.deleted', repositoryId: repository.id, digest, actor, cause } as const
   await tables.events.add(repository.accountId, event)
   const left = await tables.repositories.changeManifestCount(repository, -1)
   if (left === 0) await tables.accounts.changeImageCount(repository.accountId, -1)

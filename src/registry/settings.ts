@@ -28,6 +28,8 @@ export interface RegistrySettings {
   readonly uploadMaxMs: number
   /** How long untagged manifests are kept. 0: for ever. */
   readonly untaggedMs: number
+  /** How long deleted manifests can be undeleted. 0: not at all. */
+  readonly undeleteMs: number
   /** How long the moves of tags are kept. */
   readonly tagHistoryMs: number
 }

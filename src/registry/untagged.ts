@@ -13,7 +13,7 @@ import { getRepository } from './repositories.ts'
 
 type ListNeeds = { readonly metadata: Pick<MetadataStore, 'repositories' | 'untagged'> }
 type RemoveNeeds = { readonly metadata: Pick<MetadataStore, 'transaction'> }
-type Ages = Pick<GarbageAges, 'untaggedMs' | 'tagHistoryMs'>
+type Ages = Pick<GarbageAges, 'untaggedMs' | 'tagHistoryMs' | 'undeleteMs'>
 
 /** Who removes untagged manifests. */
 const collector: Actor = { subject: 'collector' }
@@ -49,12 +49,12 @@ export async function listUntagged(
  */
 export function findRemovalTime(
   { since, wasTagged }: Pick<UntaggedManifest, 'since' | 'wasTagged'>,
-  ages: Ages,
+  ages: Omit<Ages, 'undeleteMs'>,
 ): number | undefined {
   return ages.untaggedMs === 0 ? undefined : since + keepMs(wasTagged, ages)
 }
 
-function keepMs(wasTagged: boolean, { untaggedMs, tagHistoryMs }: Ages): number {
+function keepMs(wasTagged: boolean, { untaggedMs, tagHistoryMs }: Omit<Ages, 'undeleteMs'>): number {
   return wasTagged ? Math.max(untaggedMs, tagHistoryMs) : untaggedMs
 }
 
@@ -91,7 +91,7 @@ async function removeDue({ metadata }: RemoveNeeds, ages: Ages, shouldStop: () =
     const due = (batch?.manifests ?? []).filter(({ ageMs, wasTagged }) => ageMs >= keepMs(wasTagged, ages))
     for (const manifest of due) {
       if (shouldStop()) return removed
-      if (await metadata.transaction((tables) => removeIfUntagged(tables, manifest))) removed += 1
+      if (await metadata.transaction((tables) => removeIfUntagged(tables, manifest, ages))) removed += 1
     }
     if (batch?.next === undefined) break
   }
@@ -119,14 +119,15 @@ async function setPosition({ marks }: Tables, mark: PositionMark, { since, id }:
   await marks.set(mark, formatPosition(since, id))
 }
 
-async function removeIfUntagged(tables: Tables, manifest: DueManifest): Promise<boolean> {
+async function removeIfUntagged(tables: Tables, manifest: DueManifest, ages: Ages): Promise<boolean> {
   if (!(await staysWritable(tables))) return false
   const { repository, id } = manifest
   const account = await tables.accounts.findLocked(repository.accountId)
   if (account?.state !== 'enabled') return false
   const digest = await tables.untagged.lock(manifest)
   if (digest === undefined) return false
-  await removeManifest(tables, repository, { id, digest: digest as Digest }, collector)
+  const deletion = { actor: collector, cause: 'untagged', tags: [] } as const
+  await removeManifest(tables, repository, { id, digest: digest as Digest }, deletion, ages)
   return true
 }
 

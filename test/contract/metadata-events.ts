@@ -22,6 +22,7 @@ const settings = {
   annotationBytesMax: 1000,
   referrersBytesMax: 1_000_000,
   tagHistoryMs: 3_600_000,
+  undeleteMs: 3_600_000,
 } as const
 const disk = { isLow: () => false, isVeryLow: () => false }
 const ann = { subject: 'ann', fingerprint: 'f00d', address: '192.0.2.1' }
@@ -86,7 +87,7 @@ export function eventsContract(open: OpenMetadataStore): void {
       `tag.deleted b  ${first} tag deleted ann`,
       `tag.moved a ${first} ${second} restore ben`,
       `tag.deleted a  ${first} manifest deleted ann`,
-      `manifest.deleted  ${first}   ann`,
+      `manifest.deleted  ${first}  manifest deleted ann`,
     ])
     expect(events[2]).toMatchObject({
       accountId: shelf.accountId,

@@ -4,6 +4,7 @@ import type { MetadataStore } from '../../src/ports/metadata-store.ts'
 import { openShelf } from '../support/stores/metadata-rows.ts'
 import { accountsContract } from './metadata-accounts.ts'
 import { blobLinksContract } from './metadata-blobs.ts'
+import { deletedManifestsContract } from './metadata-deleted-manifests.ts'
 import { eventsContract } from './metadata-events.ts'
 import { garbageContract } from './metadata-garbage.ts'
 import { portionsContract } from './metadata-garbage-portions.ts'
@@ -38,6 +39,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('untagged manifests', () => untaggedContract(open))
     describe('last pulls', () => pullsContract(open))
     describe('events', () => eventsContract(open))
+    describe('deleted manifests', () => deletedManifestsContract(open))
     describe('marks', () => marksContract(open))
     describe('blobs', () => blobLinksContract(open))
     describe('uploads', () => uploadsContract(open))

@@ -14,6 +14,7 @@ const settings = {
   missingContent: 'allow',
   additionalMediaTypes: [],
   tagsPerPushMax: 10,
+  undeleteMs: 0,
   manifestBytesMax: 1_000_000,
   jsonDepthMax: 32,
   descriptorsMax: 100,
@@ -109,7 +110,7 @@ export function untaggedContract(open: OpenMetadataStore): void {
         model.remove(letter)
       } else if (action === 9) {
         // It removes nothing, because nothing is old enough, but takes candidates off the list that are not untagged.
-        await removeUntagged(shelf, { untaggedMs: 3_600_000, tagHistoryMs: 0 }, hasEnded)
+        await removeUntagged(shelf, { untaggedMs: 3_600_000, tagHistoryMs: 0, undeleteMs: 0 }, hasEnded)
       }
       if (action < 6) model.stored.add(letter)
 
@@ -124,7 +125,7 @@ export function untaggedContract(open: OpenMetadataStore): void {
     for (const letter of ['a', 'c']) await push(metadata, shelf, letter, ['latest'])
     for (const letter of ['i', 'r', 's']) await push(metadata, shelf, letter)
     await passTime()
-    const ages = { untaggedMs: 1, tagHistoryMs: 3_600_000 }
+    const ages = { untaggedMs: 1, tagHistoryMs: 3_600_000, undeleteMs: 0 }
 
     expect(await removeUntagged(shelf, { ...ages, untaggedMs: 0 }, hasEnded)).toBe(0)
     expect(await lettersOf(shelf)).toBe('i')
@@ -156,7 +157,7 @@ export function untaggedContract(open: OpenMetadataStore): void {
     }
     await passTime()
     const collect = async (untaggedMs: number) => {
-      const removed = await removeUntagged(shelf, { untaggedMs, tagHistoryMs: 0 }, hasEnded)
+      const removed = await removeUntagged(shelf, { untaggedMs, tagHistoryMs: 0, undeleteMs: 0 }, hasEnded)
       return [removed, await metadata.marks.find('untagged-manifests')]
     }
 
@@ -173,7 +174,7 @@ export function untaggedContract(open: OpenMetadataStore): void {
     await shelf.metadata.accounts.setState('acme', 'disabled')
     await passTime()
 
-    expect(await removeUntagged(shelf, { untaggedMs: 1, tagHistoryMs: 0 }, hasEnded)).toBe(0)
+    expect(await removeUntagged(shelf, { untaggedMs: 1, tagHistoryMs: 0, undeleteMs: 0 }, hasEnded)).toBe(0)
     expect(await lettersOf(shelf)).toBe('a')
   })
 }

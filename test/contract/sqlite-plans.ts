@@ -27,7 +27,14 @@ const stepsToManyRows: Readonly<Record<string, string>> = {
   'events: rowid>': 'events.listAllAfter',
   'events_of_account: account_id id<': 'events.listBefore',
   'events_of_account: account_id id>': 'events.listAfter',
-  'manifest_entries: account_id manifest_id': 'manifests.listBlobs manifests.remove manifests.save untagged.addRelated',
+  'deleted_entries: account_id deleted_id': 'deletedManifests.expire deletedManifests.findLocked deletedManifests.keep',
+  'deleted_entries_of_blob: account_id blob_id':
+    'blobs.add garbage.forecast garbage.isInUse garbage.keep garbage.moveToTrash',
+  'deleted_manifests_by_age: deleted_at> deleted_at<': 'deletedManifests.expire',
+  'deleted_manifests_of_repository: account_id repository_id': 'garbage.removeEmptyRepositories',
+  'deleted_manifests_of_repository: account_id repository_id deleted_at<': 'deletedManifests.list',
+  'manifest_entries: account_id manifest_id':
+    'deletedManifests.keep manifests.listBlobs manifests.remove manifests.save untagged.addRelated',
   'manifest_entries_of_blob: account_id blob_id': 'garbage.forecast garbage.isInUse garbage.keep',
   'manifest_entries_of_child: account_id child_id':
     'manifests.detachFromIndexes manifests.isListed manifests.remove manifests.save untagged.check untagged.list untagged.lock',

@@ -12,6 +12,7 @@ import { untaggedManifests } from './migrations/0010-untagged-manifests.ts'
 import { pulls } from './migrations/0011-pulls.ts'
 import { repositoriesWithoutManifests } from './migrations/0012-repositories-without-manifests.ts'
 import { events } from './migrations/0013-events.ts'
+import { deletedManifests } from './migrations/0014-deleted-manifests.ts'
 
 interface Migration {
   readonly version: number
@@ -39,6 +40,7 @@ const migrations: readonly Migration[] = [
   { version: 11, sql: pulls, oldestCode: 3 },
   { version: 12, sql: repositoriesWithoutManifests, oldestCode: 3 },
   { version: 13, sql: events, oldestCode: 3 },
+  { version: 14, sql: deletedManifests, oldestCode: 3 },
 ]
 
 const newestKnown = migrations.length

@@ -9,6 +9,7 @@ import { copyRows, listOccupied, type RowCounts, type RowMove } from './store-mo
 import { SqlAccounts } from './tables/accounts.ts'
 import { SqlApiKeys } from './tables/api-keys.ts'
 import { SqlBlobs } from './tables/blobs.ts'
+import { SqlDeletedManifests } from './tables/deleted-manifests.ts'
 import { SqlEvents } from './tables/events.ts'
 import { SqlGarbage } from './tables/garbage.ts'
 import { SqlManifests } from './tables/manifests.ts'
@@ -34,6 +35,7 @@ class SqlTables implements Tables {
   readonly untagged: SqlUntagged
   readonly pulls: SqlPulls
   readonly events: SqlEvents
+  readonly deletedManifests: SqlDeletedManifests
   readonly blobs: SqlBlobs
   readonly uploads: SqlUploads
   readonly garbage: SqlGarbage
@@ -50,6 +52,7 @@ class SqlTables implements Tables {
     this.untagged = new SqlUntagged(queries)
     this.pulls = new SqlPulls(queries)
     this.events = new SqlEvents(queries)
+    this.deletedManifests = new SqlDeletedManifests(queries)
     this.blobs = new SqlBlobs(queries, inlineBytes)
     this.uploads = new SqlUploads(queries)
     this.garbage = new SqlGarbage(queries)

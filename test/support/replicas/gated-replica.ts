@@ -43,6 +43,7 @@ export const ages: GarbageAges = {
   uploadMaxMs: 7 * 24 * hourMs,
   uploadDoneMs: 24 * hourMs,
   untaggedMs: 0,
+  undeleteMs: 0,
   tagHistoryMs: 24 * hourMs,
   holdMs: 300_000,
 }

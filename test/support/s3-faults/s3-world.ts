@@ -69,6 +69,7 @@ export async function openS3World(options: WorldOptions): Promise<S3World> {
     uploadMaxMs: 0,
     uploadDoneMs: 0,
     untaggedMs: 0,
+    undeleteMs: 0,
     tagHistoryMs: 0,
     holdMs: 0,
   }

@@ -6,7 +6,7 @@ import { copiedTables } from '../../../src/adapters/metadata-sql/store-move/copi
 import type { Tag } from '../../../src/oci/names.ts'
 import type { StorageKey } from '../../../src/ports/blob-store.ts'
 import type { CopiedObject } from '../../../src/ports/store-move.ts'
-import { addBlob, addInlineBlob, addManifest, freshUploadId, openShelf } from './metadata-rows.ts'
+import { addBlob, addInlineBlob, addManifest, freshUploadId, openShelf, tagChange, tagged } from './metadata-rows.ts'
 import { freshKey } from './stored-objects.ts'
 
 export interface FilledRegistry {
@@ -27,7 +27,9 @@ export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Prom
       keys.push(blob.key)
       const waiting = [`${account} comes later`]
       const image = await addManifest(shelf, `${account} image ${at}`, { blobs: [blob], waiting, tag: `v${at}` })
-      await addManifest(shelf, `${account} index ${at}`, { children: [image], tag: `index-${at}` })
+      const index = await addManifest(shelf, `${account} index ${at}`, { children: [image], tag: `index-${at}` })
+      const deletion = { actor: tagChange.actor, cause: 'manifest deleted', tags: [tagged('old')] } as const
+      await metadata.transaction(({ deletedManifests: copies }) => copies.keep(shelf.repository, index.id, deletion))
       await addManifest(shelf, `${account} signature ${at}`, {
         more: { subject: image.digest, artifactType: 'application/x.sig', annotations: { note: 'ü "quoted"' } },
       })

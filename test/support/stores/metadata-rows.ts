@@ -32,6 +32,7 @@ function agesOf(ms: number): GarbageAges {
     uploadMaxMs: ms,
     uploadDoneMs: ms,
     untaggedMs: 0,
+    undeleteMs: ms,
     tagHistoryMs: ms,
     holdMs: 0,
   }

@@ -36,6 +36,7 @@ export const ages: GarbageAges = {
   uploadMaxMs: 24 * hourMs,
   uploadDoneMs: hourMs,
   untaggedMs: 0,
+  undeleteMs: 0,
   tagHistoryMs: hourMs,
   holdMs: 0,
 }

@@ -111,7 +111,7 @@ test('the collector removes nothing', async () => {
   const before = await forecastGarbage(world, noAges)
   expect(before).toMatchObject({ blobs: 1, uploads: 1, trashed: 1 })
 
-  const nothing = { uploads: 0, untagged: 0, blobs: 0, bytes: 0, tagMoves: 0, repositories: 0, purged: 0 }
+  const nothing = { uploads: 0, untagged: 0, deleted: 0, blobs: 0, bytes: 0, tagMoves: 0, repositories: 0, purged: 0 }
   expect([await collect(world, noAges), await sweepOrphans(world, 0)]).toEqual([nothing, 0])
   expect(await forecastGarbage(world, noAges)).toEqual(before)
   expect(await pull(world, scope, digest)).toBe('garbage')

@@ -38,6 +38,7 @@ export function copyRows(source: Database, target: Database, move: RowMove): Pro
         if (target.engine === 'postgres') await setSequences(to)
         await checkCounts(from, to, counts)
         await checkBytes(to, 'manifests', 'payload')
+        await checkBytes(to, 'deleted_manifests', 'payload')
         await checkBytes(to, 'blobs', 'content')
         // Without statistics about so many new rows, the planner would choose full scans.
         if (target.engine === 'postgres') await to.run(`ANALYZE ${copiedTables.map(({ name }) => name).join(', ')}`, [])
@@ -172,7 +173,11 @@ async function countRows(queries: Queryable, table: string): Promise<number> {
 }
 
 /** Throws unless the bytes in this column have the digest of their row. */
-async function checkBytes(to: Queryable, name: 'manifests' | 'blobs', column: 'payload' | 'content'): Promise<void> {
+async function checkBytes(
+  to: Queryable,
+  name: 'manifests' | 'deleted_manifests' | 'blobs',
+  column: 'payload' | 'content',
+): Promise<void> {
   const table = copiedTables.find((copied) => copied.name === name)
   if (table === undefined) throw new Error(`${name} are not copied`)
   for await (const page of readPages(to, { ...table, columns: ['id', 'digest', column] })) {

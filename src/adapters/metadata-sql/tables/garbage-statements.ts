@@ -6,6 +6,7 @@
 
 const isUsedOrLeased = `
   EXISTS (SELECT 1 FROM manifest_entries e WHERE e.account_id = b.account_id AND e.blob_id = b.id)
+  OR EXISTS (SELECT 1 FROM deleted_entries d WHERE d.account_id = b.account_id AND d.blob_id = b.id)
   OR EXISTS (SELECT 1 FROM blob_links l
              WHERE l.account_id = b.account_id AND l.blob_id = b.id AND l.leased_at > {now} - $LEASE)`
 
@@ -60,7 +61,8 @@ DELETE FROM blob_links AS l WHERE ${areThese} AND ${isUnused}`
 
 export const dequeueUsed = `
 DELETE FROM blob_queue WHERE account_id = $1 AND blob_id = $2
-  AND EXISTS (SELECT 1 FROM manifest_entries e WHERE e.account_id = $1 AND e.blob_id = $2)`
+  AND (EXISTS (SELECT 1 FROM manifest_entries e WHERE e.account_id = $1 AND e.blob_id = $2)
+    OR EXISTS (SELECT 1 FROM deleted_entries d WHERE d.account_id = $1 AND d.blob_id = $2))`
 
 export const requeueKept = 'UPDATE blob_queue SET queued_at = {now} WHERE account_id = $1 AND blob_id = $2'
 
@@ -122,7 +124,8 @@ ORDER BY account_id, id LIMIT ${repositoriesAtOnce}`
 const holdsNothing = `r.id IN (SELECT CAST(each.value AS {number}) FROM {each text $1}) AND r.manifest_count = 0
   AND NOT EXISTS (SELECT 1 FROM blob_links l WHERE l.account_id = r.account_id AND l.repository_id = r.id)
   AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.account_id = r.account_id AND u.repository_id = r.id)
-  AND NOT EXISTS (SELECT 1 FROM tag_history h WHERE h.account_id = r.account_id AND h.repository_id = r.id)`
+  AND NOT EXISTS (SELECT 1 FROM tag_history h WHERE h.account_id = r.account_id AND h.repository_id = r.id)
+  AND NOT EXISTS (SELECT 1 FROM deleted_manifests d WHERE d.account_id = r.account_id AND d.repository_id = r.id)`
 
 /** Skips repositories that a push has locked. */
 export const lockEmptyRepositories = `

@@ -24,6 +24,10 @@ INSERT INTO tag_history (account_id, repository_id, tag, from_digest, to_digest,
 VALUES ($1, $2, $3, (SELECT digest FROM manifests WHERE account_id = $1 AND id = $4),
   (SELECT digest FROM manifests WHERE account_id = $1 AND id = $5), {now}, $6, $7)`
 
+const createTag = `
+INSERT INTO tags (account_id, repository_id, name, manifest_id, updated_at, updated_by) VALUES ($1, $2, $3, $4, {now}, $5)
+ON CONFLICT (account_id, repository_id, name) DO NOTHING`
+
 const recordRemovals = `
 INSERT INTO tag_history (account_id, repository_id, tag, from_digest, moved_at, moved_by, cause)
 SELECT $1, $2, each.value, (SELECT digest FROM manifests WHERE account_id = $1 AND id = $4), {now}, $5, $6
@@ -64,6 +68,16 @@ export class SqlTags implements Tags {
     await this.#queries.run(addTagMove, event)
   }
 
+  async create(repository: RepositoryRow, tag: Tag, manifestId: RowId, { actor, cause }: TagChange): Promise<boolean> {
+    const { accountId, id: repositoryId } = repository
+    const created = await this.#queries.run(createTag, [accountId, repositoryId, tag, manifestId, actor.subject])
+    if (created === 0) return false
+    await this.#queries.run(recordMove, [accountId, repositoryId, tag, null, manifestId, actor.subject, cause])
+    const event = [accountId, 'tag.created', repositoryId, tag, manifestId, null, ...valuesOf(actor), cause]
+    await this.#queries.run(addTagMove, event)
+    return true
+  }
+
   async remove({ accountId, repository }: RepositoryKey, tag: Tag, change: TagChange): Promise<boolean> {
     const removed = await this.#queries.returning<RemovedRow>(
       `DELETE FROM tags WHERE account_id = $1 AND name = $3
@@ -78,12 +92,13 @@ export class SqlTags implements Tags {
     return removed.length > 0
   }
 
-  async removeAllOf(repository: RepositoryRow, manifestId: RowId, change: TagChange): Promise<void> {
+  async removeAllOf(repository: RepositoryRow, manifestId: RowId, change: TagChange): Promise<Tag[]> {
     const removed = await this.#queries.returning<RemovedRow>(
       'DELETE FROM tags WHERE account_id = $1 AND manifest_id = $2 RETURNING name, repository_id, manifest_id',
       [repository.accountId, manifestId],
     )
     await this.#recordRemoval(repository.accountId, removed, change)
+    return removed.map(({ name }) => name as Tag).toSorted()
   }
 
   /** All removed tags had the same manifest. */
