@@ -64,6 +64,7 @@ export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   'name-unknown': { status: 404, code: 'NAME_UNKNOWN' },
   'path-unknown': { status: 404, code: 'NAME_UNKNOWN' },
   'tag-invalid': { status: 400, code: 'MANIFEST_INVALID' },
+  'tag-immutable': { status: 409, code: 'DENIED' },
   'tag-history-unknown': { status: 404, code: 'MANIFEST_UNKNOWN' },
   'time-invalid': { status: 400, code: 'UNSUPPORTED' },
   'too-many-tags': { status: 414, code: 'UNSUPPORTED' },

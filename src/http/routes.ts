@@ -4,6 +4,7 @@ import { keySetRoutes } from './identity/key-set.ts'
 import { meRoutes } from './identity/me.ts'
 import { tokenRoutes } from './identity/tokens.ts'
 import { userRoutes } from './identity/users.ts'
+import { policyRoutes } from './management/policies.ts'
 import { tagHistoryRoutes } from './management/tag-history.ts'
 import { untaggedRoutes } from './management/untagged.ts'
 import { openApiRoute } from './openapi/openapi.ts'
@@ -32,6 +33,7 @@ export const serviceRoutes: readonly Route[] = [
   ...probeRoutes,
   ...tagHistoryRoutes,
   ...untaggedRoutes,
+  ...policyRoutes,
 ]
 
 /**

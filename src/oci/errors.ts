@@ -45,6 +45,8 @@ export const refusalWords = {
   'path-unknown': 'not found: the path contains an empty or encoded segment',
   'tag-invalid': 'invalid tag',
   'too-many-tags': 'too many tag parameters',
+  'tag-immutable':
+    'the tag exists and is immutable: push another tag, or let a caller with the right operate delete it',
   'tag-history-unknown': 'the history of the tag does not tell this',
   'time-invalid': 'a time must have the form 2030-01-31T12:00:00Z',
   'digest-invalid': 'provided digest is not valid',

@@ -1,8 +1,9 @@
 import type { Awaitable } from './awaitable.ts'
+import type { PolicyMarks } from './policies.ts'
 import type { RowId } from './row-id.ts'
 
 /** A tenant and its registry. An account that was never used has no row. */
-export interface Account {
+export interface Account extends PolicyMarks {
   readonly id: RowId
   readonly name: string
   /** `suspended`: disabled by the operator of the service. The account cannot change this itself. */

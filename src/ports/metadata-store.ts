@@ -6,6 +6,7 @@ import type { Events } from './events.ts'
 import type { Garbage } from './garbage.ts'
 import type { Manifests } from './manifests.ts'
 import type { Marks } from './marks.ts'
+import type { Policies } from './policies.ts'
 import type { Pulls } from './pulls.ts'
 import type { Repositories } from './repositories.ts'
 import type { TagHistory } from './tag-history.ts'
@@ -27,6 +28,7 @@ export interface Tables {
   readonly pulls: Pulls
   readonly events: Events
   readonly deletedManifests: DeletedManifests
+  readonly policies: Policies
   readonly blobs: Blobs
   readonly uploads: Uploads
   readonly garbage: Garbage

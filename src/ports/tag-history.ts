@@ -4,7 +4,7 @@ import type { RepositoryRow } from './repositories.ts'
 import type { RowId } from './row-id.ts'
 
 /** What moved a tag. The names are stored. */
-export type TagMoveCause = 'push' | 'restore' | 'undelete' | 'tag deleted' | 'manifest deleted'
+export type TagMoveCause = 'push' | 'restore' | 'undelete' | 'tag deleted' | 'manifest deleted' | 'policy'
 
 /** One move of a tag. */
 export interface TagMove extends HistoryPosition {

@@ -15,8 +15,11 @@ export interface Tags {
   /** At most `limit` tags after `after`, in byte order. Undefined `limit`: all. */
   list(repository: RepositoryRow, after: string | undefined, limit: number | undefined): Promise<Tag[]>
 
-  /** Inside a transaction. Creates or moves the tag, atomically for readers. */
-  point(repository: RepositoryRow, tag: Tag, manifestId: RowId, change: TagChange): Promise<void>
+  /**
+   * Inside a transaction. Creates or moves the tag, atomically for readers. Returns the manifest that the tag had before.
+   * Of two transactions that create the same tag, the second learns what the first has done.
+   */
+  point(repository: RepositoryRow, tag: Tag, manifestId: RowId, change: TagChange): Promise<RowId | undefined>
 
   /** Inside a transaction. Removes the tag, not its manifest. False if there is no such tag. */
   remove(repositoryKey: RepositoryKey, tag: Tag, change: TagChange): Promise<boolean>

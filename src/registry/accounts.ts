@@ -38,8 +38,8 @@ export function openAccount(
  * commit of an upload does not call this: an upload that already runs may still end as a blob, because no client can
  * read it before the account is enabled again.
  */
-export async function checkStillOpen(tables: Pick<Tables, 'accounts'>, id: RowId): Promise<void> {
-  requireOpen(await tables.accounts.findLocked(id), 'change')
+export async function checkStillOpen(tables: Pick<Tables, 'accounts'>, id: RowId): Promise<Account> {
+  return requireOpen(await tables.accounts.findLocked(id), 'change')
 }
 
 function requireOpen(account: Account | undefined, intent: 'read' | 'change'): Account {

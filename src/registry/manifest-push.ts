@@ -13,6 +13,7 @@ import type { RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
 import type { RowId } from '../ports/row-id.ts'
 import type { TagChange } from '../ports/tags.ts'
 import { checkStillOpen } from './accounts.ts'
+import { checkMutable } from './immutable-tags.ts'
 import type { RegistrySettings } from './settings.ts'
 
 type Settings = Pick<
@@ -63,7 +64,7 @@ export async function pushManifest(
   const tags = 'tag' in reference ? [reference.tag] : [...new Set(push.tags)]
 
   await metadata.transaction(async (tables) => {
-    await checkStillOpen(tables, repositoryKey.accountId)
+    const account = await checkStillOpen(tables, repositoryKey.accountId)
     const repository = await tables.repositories.ensure(repositoryKey)
     if (disk.isLow()) await checkAddsNothing(tables, disk, repositoryKey, repository, digest, tags)
     const entries = await resolveEntries(tables, repository, manifest, settings.missingContent)
@@ -76,12 +77,16 @@ export async function pushManifest(
       artifactType: manifest.artifactType,
       annotations: manifest.annotations,
     }
-    await storeManifest(tables, repository, stored, entries, tags, change)
+    const { moved } = await storeManifest(tables, repository, stored, entries, tags, change)
+    if (moved.length > 0) await checkMutable(tables, { account, repositoryKey }, moved)
   })
   return { digest, subject: manifest.subject, tags }
 }
 
-/** Inside a transaction that has locked the content of the entries. Stores the manifest, and points the tags to it. */
+/**
+ * Inside a transaction that has locked the content of the entries. Stores the manifest, and points the tags to it.
+ * `moved`: the tags that had another manifest before.
+ */
 export async function storeManifest(
   tables: Tables,
   repository: RepositoryRow,
@@ -89,11 +94,15 @@ export async function storeManifest(
   entries: readonly ManifestEntry[],
   tags: readonly Tag[],
   change: TagChange,
-): Promise<{ readonly id: RowId; readonly isNew: boolean }> {
+): Promise<{ readonly id: RowId; readonly isNew: boolean; readonly moved: readonly Tag[] }> {
   const { id, isNew } = await tables.manifests.save(repository, manifest)
   await tables.manifests.saveEntries(repository, id, entries)
   // To prevent deadlocks, tags are locked before counters, as in `deleteManifest`, and in a fixed order.
-  for (const tag of tags.toSorted()) await tables.tags.point(repository, tag, id, change)
+  const moved: Tag[] = []
+  for (const tag of tags.toSorted()) {
+    const previous = await tables.tags.point(repository, tag, id, change)
+    if (previous !== undefined && previous !== id) moved.push(tag)
+  }
   if (isNew) {
     const { digest, mediaType, sizeBytes } = manifest
     const event = {
@@ -110,7 +119,7 @@ export async function storeManifest(
     const count = await tables.repositories.changeManifestCount(repository, 1)
     if (count === 1) await tables.accounts.changeImageCount(repository.accountId, 1)
   }
-  return { id, isNew }
+  return { id, isNew, moved }
 }
 
 /**

@@ -10,6 +10,7 @@ import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
 import type { RowId } from '../ports/row-id.ts'
 import { checkStillOpen } from './accounts.ts'
+import { checkMutable } from './immutable-tags.ts'
 import type { PullRecorder } from './pulls.ts'
 import { getRepository } from './repositories.ts'
 import type { RegistrySettings } from './settings.ts'
@@ -61,17 +62,18 @@ async function refuseUnknown(
 }
 
 /**
- * Removes the manifest with all its tags. Refuses if an
- * index lists the manifest, because the index would lose one of its platforms.
+ * Removes the manifest with all its tags. Refuses if an index lists the manifest, because the index would lose one of its
+ * platforms. Also refuses if one of the tags is immutable, unless the caller may delete such tags.
  */
 export async function deleteManifest(
   { metadata, settings }: DeleteNeeds,
   repositoryKey: RepositoryKey,
   digest: Digest,
   actor: Actor,
+  mayDeleteImmutable = false,
 ): Promise<void> {
   await metadata.transaction(async (tables) => {
-    await checkStillOpen(tables, repositoryKey.accountId)
+    const account = await checkStillOpen(tables, repositoryKey.accountId)
     const repository = await getRepository(tables, repositoryKey)
     const id = await tables.manifests.findLocked(repository, digest)
     if (id === undefined) throw new RegistryRefusal('manifest-unknown', { digest })
@@ -81,6 +83,7 @@ export async function deleteManifest(
     }
 
     const tags = await tables.tags.removeAllOf(repository, id, { actor, cause: 'manifest deleted' })
+    if (!mayDeleteImmutable) await checkMutable(tables, { account, repositoryKey }, tags)
     await removeManifest(tables, repository, { id, digest }, { actor, cause: 'manifest deleted', tags }, settings)
   })
 }

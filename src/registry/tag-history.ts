@@ -8,6 +8,7 @@ import type { RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
 import type { RowId } from '../ports/row-id.ts'
 import type { HistoryPosition, TagMove } from '../ports/tag-history.ts'
 import { checkStillOpen } from './accounts.ts'
+import { pointTag } from './immutable-tags.ts'
 import { formatPosition, type Page, parsePosition, toPage } from './pages.ts'
 import { staysWritable } from './read-only.ts'
 import { getRepository } from './repositories.ts'
@@ -68,12 +69,12 @@ export async function restoreTag(
 ): Promise<Digest> {
   const oldest = (await metadata.now()) - settings.tagHistoryMs
   return metadata.transaction(async (tables) => {
-    await checkStillOpen(tables, repositoryKey.accountId)
+    const account = await checkStillOpen(tables, repositoryKey.accountId)
     const repository = await getRepository(tables, repositoryKey)
     const digest = await resolveTarget(tables, repositoryKey, repository, tag, target, oldest)
     const id = await tables.manifests.findLocked(repository, digest)
     if (id === undefined) throw new RegistryRefusal('manifest-unknown', { digest })
-    await tables.tags.point(repository, tag, id, { actor, cause: 'restore' })
+    await pointTag(tables, { account, repositoryKey, repository }, tag, id, { actor, cause: 'restore' })
     return digest
   })
 }

@@ -4,6 +4,7 @@ import type { Actor } from '../ports/actor.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { RepositoryKey } from '../ports/repositories.ts'
 import { checkStillOpen } from './accounts.ts'
+import { checkMutable } from './immutable-tags.ts'
 import { type Page, type PageRequest, toPage } from './pages.ts'
 import { getRepository } from './repositories.ts'
 
@@ -43,16 +44,22 @@ export async function* readTagPages(
   }
 }
 
-/** Removes the tag. Its manifest can still be pulled by digest. */
+/**
+ * Removes the tag. Its manifest can still be pulled by digest. Refuses if the tag is immutable, unless the caller may delete
+ * such tags.
+ */
 export async function deleteTag(
   { metadata }: DeleteNeeds,
   repositoryKey: RepositoryKey,
   tag: Tag,
   actor: Actor,
+  mayDeleteImmutable = false,
 ): Promise<void> {
   const isRemoved = await metadata.transaction(async (tables) => {
-    await checkStillOpen(tables, repositoryKey.accountId)
-    return tables.tags.remove(repositoryKey, tag, { actor, cause: 'tag deleted' })
+    const account = await checkStillOpen(tables, repositoryKey.accountId)
+    const isFound = await tables.tags.remove(repositoryKey, tag, { actor, cause: 'tag deleted' })
+    if (isFound && !mayDeleteImmutable) await checkMutable(tables, { account, repositoryKey }, [tag])
+    return isFound
   })
   if (isRemoved) return
   await getRepository(metadata, repositoryKey)

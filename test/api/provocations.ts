@@ -111,6 +111,15 @@ const manifests = {
       return { method: 'POST', path: `${api}/repositories/${name}/-/tags/never/restore`, ...jsonBody }
     },
   },
+  'tag-immutable': {
+    registry: async (mount, server) => {
+      const rules = { body: '{"rules":[{"tags":["fixed"]}]}', headers: { 'content-type': 'application/json' } }
+      await server.ask('PUT', `${api}/policies/immutable-tags`, rules)
+      for (const config of ['{}', '{"a":1}'])
+        await pushApiImage(server, name, config.length > 2 ? 'other' : 'fixed', { config })
+      return put(mount, 'fixed', imageOf({ config: '{"a":1}' }))
+    },
+  },
   'time-invalid': { service: () => get(`${api}/repositories/${name}/-/tags/v1?at=yesterday`) },
   'manifest-invalid': { registry: (mount) => put(mount, 'v1', '{}') },
   'manifest-type-unsupported': { registry: (mount) => put(mount, 'v1', '{}', 'application/json') },

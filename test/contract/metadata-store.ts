@@ -14,6 +14,7 @@ import { locksContract } from './metadata-locks.ts'
 import { manifestEntriesContract } from './metadata-manifest-entries.ts'
 import { manifestsContract } from './metadata-manifests.ts'
 import { marksContract } from './metadata-marks.ts'
+import { policiesContract } from './metadata-policies.ts'
 import { pullsContract } from './metadata-pulls.ts'
 import { replicasContract } from './metadata-replicas.ts'
 import { repositoriesContract } from './metadata-repositories.ts'
@@ -40,6 +41,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('last pulls', () => pullsContract(open))
     describe('events', () => eventsContract(open))
     describe('deleted manifests', () => deletedManifestsContract(open))
+    describe('policies', () => policiesContract(open))
     describe('marks', () => marksContract(open))
     describe('blobs', () => blobLinksContract(open))
     describe('uploads', () => uploadsContract(open))

@@ -8,21 +8,9 @@ import { deleteTag } from '../../src/registry/tags.ts'
 import { listUntagged, removeUntagged } from '../../src/registry/untagged.ts'
 import { imageOf, indexOf, type Manifest } from '../support/api/api-images.ts'
 import { addManifest, openShelf, passTime, type Shelf, tagChange, tagged } from '../support/stores/metadata-rows.ts'
+import { pushNeeds } from '../support/stores/push-needs.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
-const settings = {
-  missingContent: 'allow',
-  additionalMediaTypes: [],
-  tagsPerPushMax: 10,
-  undeleteMs: 0,
-  manifestBytesMax: 1_000_000,
-  jsonDepthMax: 32,
-  descriptorsMax: 100,
-  annotationsMax: 10,
-  annotationBytesMax: 1000,
-  referrersBytesMax: 1_000_000,
-} as const
-const disk = { isLow: () => false, isVeryLow: () => false }
 const hasEnded = () => false
 
 const images = ['one', 'two', 'three'].map((config) => imageOf({ config }))
@@ -68,7 +56,7 @@ class Model {
 
 const push = (metadata: MetadataStore, { scope }: Shelf, letter: string, tags: readonly string[] = []) => {
   const { bytes, mediaType, digest } = manifests[letter] ?? one
-  return pushManifest({ metadata, disk, settings }, scope, {
+  return pushManifest({ metadata, ...pushNeeds }, scope, {
     ...tagChange,
     reference: { digest: digest as Digest },
     tags: tags.map(tagged),
@@ -106,7 +94,7 @@ export function untaggedContract(open: OpenMetadataStore): void {
         model.tags.set(tag, letter)
       } else if (action < 8 && model.tags.delete(tag)) await deleteTag(shelf, scope, tagged(tag), tagChange.actor)
       else if (action === 8 && model.stored.has(letter)) {
-        await deleteManifest({ metadata, settings }, scope, manifests[letter]?.digest as Digest, tagChange.actor)
+        await deleteManifest({ metadata, ...pushNeeds }, scope, manifests[letter]?.digest as Digest, tagChange.actor)
         model.remove(letter)
       } else if (action === 9) {
         // It removes nothing, because nothing is old enough, but takes candidates off the list that are not untagged.

@@ -44,6 +44,7 @@ const stepsToManyRows: Readonly<Record<string, string>> = {
   'manifests: account_id repository_id': 'garbage.removeEmptyRepositories',
   'manifests_by_subject: account_id repository_id subject_digest': 'untagged.addRelated',
   'manifests_by_subject: account_id repository_id subject_digest digest>': 'manifests.listReferrers',
+  'policies_by_kind: kind account_id>': 'policies.listAccounts',
   'repositories: account_id name>': 'repositories.list',
   'repositories: account_id name> name<': 'repositories.list',
   'repositories_without_manifests: account_id id>': 'garbage.removeEmptyRepositories',

@@ -13,6 +13,7 @@ import { pulls } from './migrations/0011-pulls.ts'
 import { repositoriesWithoutManifests } from './migrations/0012-repositories-without-manifests.ts'
 import { events } from './migrations/0013-events.ts'
 import { deletedManifests } from './migrations/0014-deleted-manifests.ts'
+import { policies } from './migrations/0015-policies.ts'
 
 interface Migration {
   readonly version: number
@@ -41,6 +42,7 @@ const migrations: readonly Migration[] = [
   { version: 12, sql: repositoriesWithoutManifests, oldestCode: 3 },
   { version: 13, sql: events, oldestCode: 3 },
   { version: 14, sql: deletedManifests, oldestCode: 3 },
+  { version: 15, sql: policies, oldestCode: 3 },
 ]
 
 const newestKnown = migrations.length

@@ -14,6 +14,7 @@ import { SqlEvents } from './tables/events.ts'
 import { SqlGarbage } from './tables/garbage.ts'
 import { SqlManifests } from './tables/manifests.ts'
 import { SqlMarks } from './tables/marks.ts'
+import { SqlPolicies } from './tables/policies.ts'
 import { SqlPulls } from './tables/pulls.ts'
 import { SqlRepositories } from './tables/repositories.ts'
 import { SqlSigningKeys } from './tables/signing-keys.ts'
@@ -36,6 +37,7 @@ class SqlTables implements Tables {
   readonly pulls: SqlPulls
   readonly events: SqlEvents
   readonly deletedManifests: SqlDeletedManifests
+  readonly policies: SqlPolicies
   readonly blobs: SqlBlobs
   readonly uploads: SqlUploads
   readonly garbage: SqlGarbage
@@ -53,6 +55,7 @@ class SqlTables implements Tables {
     this.pulls = new SqlPulls(queries)
     this.events = new SqlEvents(queries)
     this.deletedManifests = new SqlDeletedManifests(queries)
+    this.policies = new SqlPolicies(queries)
     this.blobs = new SqlBlobs(queries, inlineBytes)
     this.uploads = new SqlUploads(queries)
     this.garbage = new SqlGarbage(queries)

@@ -70,6 +70,7 @@ export const tagHistoryRoutes: readonly Route[] = [
       'digest-invalid',
       'manifest-unknown',
       'tag-history-unknown',
+      'tag-immutable',
     ],
   },
 ]

@@ -18,7 +18,7 @@ const TagMove = Type.Object({
   to: Type.Union([digest, Type.Null()], { description: 'Null: the tag did not exist afterwards.' }),
   movedAt: dateTime,
   movedBy: Type.String({ description: 'The subject of the caller, for example the name of the user.' }),
-  cause: Type.Enum(['push', 'restore', 'undelete', 'tag deleted', 'manifest deleted']),
+  cause: Type.Enum(['push', 'restore', 'undelete', 'tag deleted', 'manifest deleted', 'policy']),
 })
 
 const TagHistoryResponse = Type.Object({

@@ -4,6 +4,7 @@ import { errorTable } from '../error-body.ts'
 import { anyDigest } from './formats.ts'
 import { identitySchemas } from './identity-schemas.ts'
 import { imageSchemas } from './image-schemas.ts'
+import { policySchemas } from './policy-schemas.ts'
 
 // spec.md does not say which fields are mandatory. Here, the fields that every answer has are mandatory.
 const ErrorMessage = Type.Object({ msg: Type.String() }, { description: 'An error message for people.' })
@@ -139,6 +140,7 @@ export const schemas = {
   ReferrerManifest,
   OciError,
   ...imageSchemas,
+  ...policySchemas,
   ...identitySchemas,
   ServerDescription,
   HealthResponse,

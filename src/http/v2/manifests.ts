@@ -4,6 +4,7 @@ import { dockerManifest, dockerManifestList, ociIndex, ociManifest, withoutParam
 import { findReference, parseReference, parseTag } from '../../oci/names.ts'
 import type { Awaitable } from '../../ports/awaitable.ts'
 import type { ManifestSummary } from '../../ports/manifests.ts'
+import { isAllowed } from '../../registry/access.ts'
 import { pushManifest } from '../../registry/manifest-push.ts'
 import { deleteManifest, describeManifest, getManifest } from '../../registry/manifests.ts'
 import { deleteTag } from '../../registry/tags.ts'
@@ -75,6 +76,7 @@ export const manifestRoutes: readonly Route[] = [
       'disk-low',
       'tag-invalid',
       'too-many-tags',
+      'tag-immutable',
       'digest-invalid',
       'digest-unsupported',
       'digest-mismatch',
@@ -92,6 +94,7 @@ export const manifestRoutes: readonly Route[] = [
     right: 'delete',
     handle: deleteManifestOrTag,
     summary: 'Delete a tag, or a manifest with all its tags',
+    description: 'The deletion of an immutable tag needs the right `operate`.',
     answers: { 202: { description: 'It is deleted.' } },
     refusals: [
       'tag-invalid',
@@ -100,6 +103,7 @@ export const manifestRoutes: readonly Route[] = [
       'name-unknown',
       'manifest-unknown',
       'manifest-in-use',
+      'tag-immutable',
     ],
   },
 ]
@@ -164,7 +168,8 @@ function onlyContentType(header: string): string {
 
 async function deleteManifestOrTag({ app, principal, repositoryKey, path }: RepositoryExchange): Promise<Answer> {
   const reference = parseReference(path['reference'] ?? '')
-  if ('tag' in reference) await deleteTag(app, repositoryKey, reference.tag, principal)
-  else await deleteManifest(app, repositoryKey, reference.digest, principal)
+  const isOperator = isAllowed(principal, 'operate', repositoryKey.repository)
+  if ('tag' in reference) await deleteTag(app, repositoryKey, reference.tag, principal, isOperator)
+  else await deleteManifest(app, repositoryKey, reference.digest, principal, isOperator)
   return { status: 202, headers: {} }
 }

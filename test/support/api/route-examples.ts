@@ -122,6 +122,9 @@ const serviceExamples: Readonly<Record<string, Example>> = {
   getTag: { status: 200, values: onTag },
   getTagHistory: { status: 200, values: onTag },
   getUntaggedManifests: { status: 200 },
+  getImmutableTags: { status: 200 },
+  putImmutableTags: { status: 200, question: () => json({ rules: [] }) },
+  deleteImmutableTags: { status: 204 },
   restoreTag: { status: 200, values: onTag, question: ({ imageDigest }) => json({ digest: imageDigest }) },
 }
 

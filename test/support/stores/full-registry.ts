@@ -36,6 +36,9 @@ export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Prom
     }
     await metadata.accounts.changeImageCount(shelf.accountId, 1)
     await metadata.transaction(({ repositories }) => repositories.changeManifestCount(shelf.repository, 1))
+    await metadata.transaction(({ policies }) =>
+      policies.set(shelf.accountId, 'immutable-tags', '{"rules":[]}', account),
+    )
     const lone = await addManifest(shelf, `${account} untagged`)
     await metadata.transaction(({ untagged }) => untagged.add(shelf.repository, lone.id))
     const pull = { repository: shelf.repository, manifestId: lone.id, tag: 'v0' as Tag, pulledAt: 1_000_000 }

@@ -32,7 +32,17 @@ const eventColumns = [
 export const copiedTables: readonly CopiedTable[] = [
   {
     name: 'accounts',
-    columns: ['id', 'name', 'state', 'image_count', 'created_at', 'changed_at', 'resume_state'],
+    columns: [
+      'id',
+      'name',
+      'state',
+      'image_count',
+      'created_at',
+      'changed_at',
+      'resume_state',
+      'has_immutable_tags',
+      'untagged_ms',
+    ],
     key: ['id'],
     isNumbered: true,
   },
@@ -154,6 +164,12 @@ export const copiedTables: readonly CopiedTable[] = [
     name: 'deleted_entries',
     columns: ['account_id', 'deleted_id', 'digest', 'blob_id', 'is_manifest'],
     key: ['account_id', 'deleted_id', 'digest'],
+  },
+  {
+    name: 'policies',
+    columns: ['account_id', 'kind', 'body', 'changed_at', 'changed_by'],
+    key: ['account_id', 'kind'],
+    weight: 'length(body)',
   },
   {
     name: 'users',

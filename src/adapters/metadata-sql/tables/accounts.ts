@@ -10,17 +10,27 @@ interface AccountRow {
   readonly state: Account['state']
   readonly image_count: number
   readonly read_only: number
+  readonly has_immutable_tags: number
+  readonly untagged_ms: number | null
 }
 
 // The primary key of marks. `state` is `disabled` while the account is suspended; see migration 4.
-const columns = `a.id, a.name, a.image_count,
+const columns = `a.id, a.name, a.image_count, a.has_immutable_tags, a.untagged_ms,
   CASE WHEN a.resume_state IS NULL THEN a.state ELSE 'suspended' END AS state,
   (SELECT count(*) FROM marks m WHERE m.name = 'read-only') AS read_only`
 
 const findByName = `SELECT ${columns} FROM accounts a WHERE a.name = $1`
 
 function toAccount(row: AccountRow): Account {
-  return { id: row.id, name: row.name, state: row.state, imageCount: row.image_count, isReadOnly: row.read_only > 0 }
+  return {
+    id: row.id,
+    name: row.name,
+    state: row.state,
+    imageCount: row.image_count,
+    isReadOnly: row.read_only > 0,
+    hasImmutableTags: row.has_immutable_tags === 1,
+    untaggedMs: row.untagged_ms ?? undefined,
+  }
 }
 
 export class SqlAccounts implements Accounts {

@@ -54,18 +54,19 @@ export class SqlTags implements Tags {
     return rows.map((row) => row.name as Tag)
   }
 
-  async point(repository: RepositoryRow, tag: Tag, manifestId: RowId, change: TagChange): Promise<void> {
+  async point(repository: RepositoryRow, tag: Tag, manifestId: RowId, change: TagChange): Promise<RowId | undefined> {
     const { accountId, id: repositoryId } = repository
     const values = [accountId, repositoryId, tag, manifestId, change.actor.subject]
     const [row] = await this.#queries.returning<{ previous_manifest_id: number | null }>(pointTag, values)
     const previous = row?.previous_manifest_id ?? null
-    if (previous === manifestId) return
+    if (previous === manifestId) return previous
     const { actor, cause } = change
     const type = previous === null ? 'tag.created' : 'tag.moved'
     if (previous !== null) await this.#queries.run(addUntagged, [accountId, previous, repositoryId, 1])
     await this.#queries.run(recordMove, [accountId, repositoryId, tag, previous, manifestId, actor.subject, cause])
     const event = [accountId, type, repositoryId, tag, manifestId, previous, ...valuesOf(actor), cause]
     await this.#queries.run(addTagMove, event)
+    return previous ?? undefined
   }
 
   async create(repository: RepositoryRow, tag: Tag, manifestId: RowId, { actor, cause }: TagChange): Promise<boolean> {
