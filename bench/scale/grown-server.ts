@@ -66,6 +66,11 @@ function prepare(path: string, size: number): Pick<GrownServer, 'largest' | 'dra
   const database = new Sqlite(path)
   database.run("UPDATE users SET account = (SELECT name FROM accounts WHERE id = 1) WHERE name = 'admin'")
   for (const table of ['blob_queue', 'trash', 'uploads']) database.run(`DELETE FROM ${table}`)
+  // The collector has looked at all candidates for untagged manifests.
+  database.run(
+    `INSERT INTO marks (name, value) SELECT 'untagged-manifests', since || '-' || manifest_id FROM untagged_manifests
+     WHERE true ORDER BY since DESC, manifest_id DESC LIMIT 1 ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+  )
   const largest = database
     .query<{ name: string }, []>(
       'SELECT name FROM repositories WHERE account_id = 1 ORDER BY manifest_count DESC LIMIT 1',

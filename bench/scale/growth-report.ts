@@ -1,4 +1,8 @@
-// The table of the growth, with a verdict for each row.
+// The table of the growth, with a verdict for each row, and its section of docs/design/scale.md.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const pagePath = join(import.meta.dir, '..', '..', 'docs', 'design', 'scale.md')
 
 export interface GrowthRow {
   readonly title: string
@@ -10,6 +14,33 @@ export interface GrowthRow {
 
 /** A row is flat if the largest registry costs at most so many times as much as the smallest. */
 const growthMax = 1.3
+
+/** Replaces the section, up to the next heading of the page. */
+export function writeGrowthSection(table: string, machineLoad: string): void {
+  const page = readFileSync(pagePath, 'utf8')
+  const section = /### A server on SQLite\n.*?(?=\n## )/s
+  if (!section.test(page)) throw new Error(`${pagePath} has no section "A server on SQLite"`)
+  const day = new Date().toISOString().slice(0, 10)
+  writeFileSync(
+    pagePath,
+    page.replace(section, () => formatSection(table, day, machineLoad)),
+  )
+}
+
+function formatSection(table: string, day: string, machineLoad: string): string {
+  return `### A server on SQLite
+
+\`run growth\` writes this section. It starts three servers, on copies of the registries of 1,000, 100,000 and 1,000,000
+manifests. It sends the same requests to each of them in turn, and measures the CPU time of the server: reads of 100
+manifests, which are answered from memory, and of 2,000 manifests, most of which are read from the database; lists; pushes
+into the largest repository; deletions; the collection of garbage; the start; and the idle memory. A row is flat if the
+largest registry costs at most ${growthMax} times as much as the smallest. A start must take at most 0.5 s.
+
+This table is from ${day}. ${machineLoad}.
+
+${table}
+`
+}
 
 export function formatGrowth(sizes: readonly number[], rows: readonly GrowthRow[]): string {
   const heading = ['', ...sizes.map((size) => `${size.toLocaleString('en-US')} manifests`), 'growth', '']

@@ -15,8 +15,8 @@ const atOnce = 4
 const repeats = 200
 const secondsMax = 25
 const starts = 5
-const roundsOfCollection = 3
-const collectedBlobs = 400
+const roundsOfCollection = 5
+const collectedBlobs = 800
 const referrerCount = 50
 
 /** What the operations of one server need. */

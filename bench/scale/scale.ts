@@ -11,15 +11,17 @@
 //     run collect 10000000 20                                             one collector, for 20 seconds
 //     run copy 1000; run copy 10000; run copy 100000; run copy 1000000    copies the rows from PostgreSQL to SQLite
 //     run measure-sqlite                                                  every statement on the four copies
-//     run growth                                                          servers on three of the copies
+//     run growth                                                          servers on three of the copies; writes the page
 //     run hot sqlite 6000; run hot postgres 6000 [source tree]            one repository, before and after 6000 pushes
 //
 // Each command starts the server in SCALE_FOLDER and stops it. `run serve` keeps it running for the next commands.
 // No command removes the folder. SCALE_ONLY=<part of a name> limits a command to the probes with this part.
 import { join } from 'node:path'
+import { observeMachineLoad } from '../machine-load.ts'
 import { runCollector } from './collect.ts'
 import { generate } from './generate.ts'
 import { measureGrowth } from './growth.ts'
+import { writeGrowthSection } from './growth-report.ts'
 import { runHotDay } from './hot-repository.ts'
 import { type LoadPlan, runClient, runLoad } from './load.ts'
 import { measure, type PlanMode } from './measure.ts'
@@ -71,6 +73,14 @@ async function measureSqlite(server: ScaleServer): Promise<void> {
   if (process.env['SCALE_ONLY'] === undefined) checkControl(figures)
 }
 
+async function measureAndWriteGrowth(): Promise<void> {
+  const describeOthers = observeMachineLoad()
+  const table = await measureGrowth(folder, growthSizes)
+  const machineLoad = describeOthers()
+  console.log(`${table}\n\n${machineLoad}`)
+  writeGrowthSection(table, machineLoad)
+}
+
 async function keepPlans(server: ScaleServer, size: number, into: string): Promise<void> {
   const generic = await readPlans(server, size, 'force_generic_plan')
   writePlans(into, size, generic, await readPlans(server, size, 'force_custom_plan'))
@@ -95,7 +105,7 @@ if (command === 'generate') await withServer((server) => generate(server, parseS
 else if (command === 'measure') await withServer((server) => measureAll(server, parseMode(first)))
 else if (command === 'copy') await withServer((server) => copyToSqlite(server, folder, parseSize(first)))
 else if (command === 'measure-sqlite') await withServer(measureSqlite)
-else if (command === 'growth') console.log(await measureGrowth(folder, growthSizes))
+else if (command === 'growth') await measureAndWriteGrowth()
 else if (command === 'plans')
   await withServer((server) => keepPlans(server, parseSize(first), words[0] ?? join(folder, 'plans')))
 else if (command === 'load')
