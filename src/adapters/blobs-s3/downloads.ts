@@ -210,6 +210,7 @@ export class Download {
       if (this.#at <= this.#last) return
       controller.close()
       this.#needs.release()
+      void this.#response?.endRead(this.#needs.waitMs)
     } catch (error) {
       this.#response?.abort()
       // `#cancel` has released the slot already.

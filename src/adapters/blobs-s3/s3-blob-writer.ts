@@ -1,3 +1,4 @@
+import { freeChunk } from '../../lib/byte-source.ts'
 import type { BlobWriter, CompleteObject, StorageKey, UnfinishedObject } from '../../ports/blob-store.ts'
 import { MultipartUpload, type WriterNeeds } from './multipart-upload.ts'
 import { freshName, toObjectName } from './object-names.ts'
@@ -28,6 +29,8 @@ export class S3BlobWriter implements BlobWriter {
   #replaced: StorageKey[] = []
   #position: number
   #madeByComplete: StorageKey | undefined
+  /** The last chunk. The caller can read it until it calls this writer again. */
+  #written: Uint8Array = new Uint8Array()
 
   constructor(key: StorageKey, needs: WriterNeeds, state: UploadState) {
     this.#key = key
@@ -42,6 +45,8 @@ export class S3BlobWriter implements BlobWriter {
 
   async write(chunk: Uint8Array): Promise<void> {
     const { buffers } = this.#needs
+    freeChunk(this.#written)
+    this.#written = chunk
     let rest = chunk
     while (rest.length > 0) {
       this.#upload.checkError()

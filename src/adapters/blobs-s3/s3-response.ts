@@ -193,6 +193,12 @@ export class S3Response {
     }
   }
 
+  /** The caller needs no more bytes. The connection can be used again if the body ends here, and is closed otherwise. */
+  async endRead(waitMs: number): Promise<void> {
+    const chunk = await this.next(waitMs).catch(() => undefined)
+    if (chunk !== undefined) this.abort()
+  }
+
   /** Closes the connection, where the body is not read to its end. */
   abort(): void {
     this.#controller.abort()

@@ -108,11 +108,11 @@ describe('a writer that fails', () => {
     proxy.inject({ fault: '500', operation: 'UploadPart' })
     for (let round = 0; round < 5; round += 1) {
       const writer = await store.openWriter(freshKey(), emptyObject)
-      expect(await errorOf(writer.write(tooMuch).then(() => writer.flush()))).toBeInstanceOf(Unavailable)
-      expect(await errorOf(writer.write(tooMuch))).toBeInstanceOf(Unavailable)
+      expect(await errorOf(writer.write(tooMuch.slice()).then(() => writer.flush()))).toBeInstanceOf(Unavailable)
+      expect(await errorOf(writer.write(tooMuch.slice()))).toBeInstanceOf(Unavailable)
       await writer.close()
       const spoiled = await store.openWriter(key, state)
-      expect(await errorOf(spoiled.write(tooMuch))).toBeInstanceOf(Spoiled)
+      expect(await errorOf(spoiled.write(tooMuch.slice()))).toBeInstanceOf(Spoiled)
       await spoiled.close()
     }
     proxy.clear()
@@ -125,10 +125,10 @@ describe('a writer that fails', () => {
     const [key, head] = [freshKey(), generatedBytes(70 * kibi, 4)]
     const writer = await store.openWriter(key, await append(store, key, emptyObject, head))
     proxy.inject({ fault: '500', operation: 'UploadPart' })
-    await errorOf(writer.write(tooMuch).then(() => writer.flush()))
+    await errorOf(writer.write(tooMuch.slice()).then(() => writer.flush()))
     await writer.rollBack()
     proxy.clear()
-    await writer.write(tooMuch)
+    await writer.write(tooMuch.slice())
     const { key: name } = await writer.complete()
     await writer.close()
 

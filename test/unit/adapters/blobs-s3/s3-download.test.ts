@@ -259,4 +259,21 @@ describe('downloads', () => {
     for (let n = 0; n < 3; n += 1) await readAll(await client.open(name, content.length))
     expect(new Set(server.requests.map(({ connection }) => connection)).size).toBe(1)
   })
+
+  test.each([
+    ['never ends', () => undefined],
+    ['has more bytes', (answer: ScriptedAnswer) => void answer.write('1\r\nx\r\n')],
+  ])('close the connection if the body %s behind the last byte', async (_, then) => {
+    let answers: ScriptedAnswer | undefined
+    server.follow(async (_, answer) => {
+      answers = answer
+      answer.begin(206, { 'transfer-encoding': 'chunked', 'content-range': 'bytes 0-9/50000' })
+      await answer.write('a\r\n0123456789\r\n')
+      then(answer)
+    })
+    const client = openS3Client(server.url, { attemptTimeoutMs: shortMs }, time)
+    const bytes = await readAll(await client.open(name, content.length, { first: 0, last: 9 }))
+    expect(bytes.toString()).toBe('0123456789')
+    await until('the connection is closed', () => answers?.isOpen === false)
+  })
 })
