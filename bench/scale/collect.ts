@@ -30,6 +30,7 @@ export async function runCollector(server: ScaleServer, size: number, seconds: n
   const counted = {
     garbage: metadata.garbage,
     marks: metadata.marks,
+    usage: metadata.usage,
     transaction: <T>(work: Parameters<typeof metadata.transaction<T>>[0]) => {
       looks += 1
       return metadata.transaction(work)

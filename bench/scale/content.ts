@@ -59,11 +59,15 @@ function fillPeople({ accounts, users }: Shape): [string, string][] {
   return [
     [
       'accounts',
-      `INSERT INTO accounts (id, name, state, image_count, created_at, changed_at)
+      `INSERT INTO accounts (id, name, state, created_at, changed_at)
        SELECT a, md5('account' || a)::uuid::text, CASE WHEN ${isDisabled('a')} THEN 'disabled' ELSE 'enabled' END,
-              coalesce(images, 0), scale.now() - 400 * ${day}::bigint, scale.now()
-       FROM generate_series(1, ${accounts}) a
-       LEFT JOIN (SELECT account, count(*) AS images FROM scale.repositories WHERE count > 0 GROUP BY 1) r ON account = a`,
+              scale.now() - 400 * ${day}::bigint, scale.now()
+       FROM generate_series(1, ${accounts}) a`,
+    ],
+    [
+      'account_usage',
+      `INSERT INTO account_usage (account_id, images, manifests, tags, bytes, stored_bytes)
+       SELECT account, count(*), 0, 0, 0, 0 FROM scale.repositories WHERE count > 0 GROUP BY 1`,
     ],
     [
       'users',
@@ -92,7 +96,7 @@ function fillManifests({ size, repositories }: Shape, layers: number): [string, 
   return [
     [
       'repositories',
-      `INSERT INTO repositories (id, account_id, name, manifest_count, created_at)
+      `INSERT INTO repositories (id, account_id, name, is_image, created_at)
        SELECT id, account, format('team-%s/%s-%s', lpad(floor(scale.u(id, 5) * 200)::text, 3, '0'),
                 (ARRAY['api', 'web', 'worker', 'cron', 'proxy', 'base_image'])[1 + id % 6], to_hex(id)), count,
               scale.now() - CASE WHEN count > 0 OR ${isDisabled('account')} OR id % 60 = 2 THEN 60 ELSE 0 END * ${day}::bigint

@@ -37,19 +37,20 @@ const doubts: readonly Doubt[] = [
     plant: `UPDATE manifest_entries SET digest = 'sha256:no' WHERE manifest_id = 1 AND blob_id = 1`,
   },
   {
-    sentence: 'manifests are counted',
+    sentence: 'repositories with a manifest are marked as images',
     count: `SELECT count(*) AS faults FROM repositories r
       LEFT JOIN (SELECT repository_id, count(*) AS counted FROM manifests GROUP BY 1) m ON m.repository_id = r.id
-      WHERE manifest_count <> coalesce(counted, 0)`,
-    plant: 'UPDATE repositories SET manifest_count = manifest_count + 1 WHERE id = 1',
+      WHERE (is_image > 0) <> (coalesce(counted, 0) > 0)`,
+    plant: 'UPDATE repositories SET is_image = 0 WHERE id = 1',
   },
   {
     sentence: 'images are counted',
     count: `SELECT count(*) AS faults FROM accounts a
-      LEFT JOIN (SELECT account_id, count(*) AS counted FROM repositories WHERE manifest_count > 0 GROUP BY 1) r
+      LEFT JOIN (SELECT account_id, count(*) AS counted FROM repositories WHERE is_image > 0 GROUP BY 1) r
         ON r.account_id = a.id
-      WHERE image_count <> coalesce(counted, 0)`,
-    plant: 'UPDATE accounts SET image_count = image_count + 1 WHERE id = 1',
+      LEFT JOIN account_usage u ON u.account_id = a.id
+      WHERE coalesce(u.images, 0) <> coalesce(counted, 0)`,
+    plant: 'UPDATE account_usage SET images = images + 1 WHERE account_id = 1',
   },
 ]
 

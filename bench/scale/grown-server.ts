@@ -73,7 +73,8 @@ function prepare(path: string, size: number): Pick<GrownServer, 'largest' | 'dra
   )
   const largest = database
     .query<{ name: string }, []>(
-      'SELECT name FROM repositories WHERE account_id = 1 ORDER BY manifest_count DESC LIMIT 1',
+      `SELECT r.name FROM repositories r WHERE r.account_id = 1
+       ORDER BY (SELECT count(*) FROM manifests m WHERE m.account_id = 1 AND m.repository_id = r.id) DESC LIMIT 1`,
     )
     .get()
   const drawn = drawManifests(database, size)

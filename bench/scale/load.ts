@@ -127,7 +127,7 @@ async function push(store: SqlMetadataStore, key: Key): Promise<void> {
     }))
     await tables.manifests.saveEntries(repository, saved.id, entries)
     await tables.manifests.fillEntries(repository, manifest.digest, saved.id)
-    await tables.repositories.changeManifestCount(repository, 1)
+    await tables.repositories.markAsImage(repository)
     await tables.tags.point(repository, `load-${Math.floor(Math.random() * 1000)}` as Tag, saved.id, tagChange)
   })
 }

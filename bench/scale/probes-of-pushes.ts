@@ -47,11 +47,6 @@ export const pushProbes: readonly Probe[] = [
     act: ({ tables, watch }) => watch(() => tables.accounts.ensure(crypto.randomUUID())),
   },
   {
-    name: 'accounts.changeImageCount',
-    kind: 'request',
-    act: ({ tables, key, watch }) => watch(() => tables.accounts.changeImageCount(key.accountId, 1)),
-  },
-  {
     name: 'accounts.setState',
     kind: 'request',
     act: ({ tables, key, watch }) => watch(() => tables.accounts.setState(key.account, 'disabled')),
@@ -65,9 +60,9 @@ export const pushProbes: readonly Probe[] = [
     },
   },
   {
-    name: 'repositories.changeManifestCount',
+    name: 'repositories.markAsImage',
     kind: 'request',
-    act: (asked) => asked.watch(() => asked.tables.repositories.changeManifestCount(rowOf(asked), 1)),
+    act: (asked) => asked.watch(() => asked.tables.repositories.markAsImage(rowOf(asked))),
   },
   {
     name: 'blobs.add',

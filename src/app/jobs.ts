@@ -6,6 +6,7 @@ import { repeatEvery } from '../lib/intervals.ts'
 import type { Log } from '../lib/log.ts'
 import { collectGarbage, ObjectsUnremoved, sweepOrphansOnce } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
+import { countExisting, foldUsage } from '../registry/usage.ts'
 import { claimBlobStore } from './blob-owner.ts'
 import type { DatabaseClock } from './database-clock.ts'
 import { orphanMinAgeMs, toGarbageAges } from './registry-settings.ts'
@@ -16,6 +17,7 @@ const pullsEveryMs = 60_000
 const keysEveryMs = 600_000
 const diskEveryMs = 10_000
 const clockEveryMs = 60_000
+const usageEveryMs = 1_000
 /**
  * The metadata store records when the next sweep is due, because a server may not run for as long as the time between two
  * sweeps. Each server checks this often whether it is due.
@@ -40,6 +42,7 @@ export class Jobs {
   readonly #running = new Set<Promise<void>>()
   #isStopped = false
   #isDiskLow = false
+  #isUsageCounted = false
 
   constructor(built: JobNeeds, log: Log, config: Config) {
     this.#built = built
@@ -58,6 +61,7 @@ export class Jobs {
     this.#every(keysEveryMs, 'rotating the signing keys', async () => {
       if (!(await isReadOnly(app))) await keys.tend()
     })
+    this.#every(usageEveryMs, 'adding up the usage of accounts', () => this.#addUpUsage())
     this.startOfWorker()
   }
 
@@ -80,6 +84,12 @@ export class Jobs {
       return { ...error.collected, kept: error.count }
     })
     this.#log.write('info', 'garbage collected', { ...collected })
+  }
+
+  async #addUpUsage(): Promise<void> {
+    const { app } = this.#built
+    await foldUsage(app, () => this.#isStopped)
+    if (!this.#isUsageCounted) this.#isUsageCounted = !(await countExisting(app, () => this.#isStopped))
   }
 
   /** Logs when a disk reaches its reserve, and when it has space again. */

@@ -8,8 +8,6 @@ export interface Account extends PolicyMarks {
   readonly name: string
   /** `suspended`: disabled by the operator of the service. The account cannot change this itself. */
   readonly state: 'enabled' | 'disabled' | 'suspended'
-  /** The number of repositories that have a manifest. A counter: `changeImageCount` keeps it. */
-  readonly imageCount: number
   /** True while the whole store takes no changes (the mark `read-only`). It is the same for every account. */
   readonly isReadOnly: boolean
 }
@@ -57,7 +55,4 @@ export interface Accounts {
 
   /** Counts rows, so it may be slow. For operators; no request calls it. */
   measure(id: RowId): Promise<AccountContent>
-
-  /** Inside a transaction. Changes `imageCount`. */
-  changeImageCount(id: RowId, change: 1 | -1): Promise<void>
 }

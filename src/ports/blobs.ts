@@ -78,8 +78,11 @@ export interface Blobs {
   /** The account's blob. It cannot be collected before the transaction ends. */
   findLocked(accountId: RowId, digest: Digest): Promise<BlobRow | undefined>
 
-  /** Adds a blob. Undefined, without a change, if the account has it. */
-  add(accountId: RowId, digest: Digest, content: NewContent): Promise<BlobRow | undefined>
+  /**
+   * Adds a blob. Undefined, without a change, if the account has it. `ownerId`: the repository that this transaction will
+   * link it to. Without it, the blob is not in the sums of `Usage` before its links are looked at.
+   */
+  add(accountId: RowId, digest: Digest, content: NewContent, ownerId?: RowId): Promise<BlobRow | undefined>
 
   /**
    * Gives a damaged blob new content. Removes the mark and moves the old key to the trash. Undefined, without a change,

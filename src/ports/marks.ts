@@ -12,6 +12,7 @@
  * - `untagged-manifests`: up to where the collector has looked at candidates for untagged manifests.
  * - `old-untagged-manifests`: where the collector continues its search for untagged manifests to remove.
  * - `deleted-manifests`: where the collector continues its removal of copies of deleted manifests.
+ * - `usage`: what exists since before usage was recorded is being counted, and where that continues.
  */
 export type MarkName =
   | 'store-id'
@@ -24,6 +25,7 @@ export type MarkName =
   | 'untagged-manifests'
   | 'old-untagged-manifests'
   | 'deleted-manifests'
+  | 'usage'
 
 /** Texts about the metadata store as a whole. */
 export interface Marks {

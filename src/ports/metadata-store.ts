@@ -13,6 +13,7 @@ import type { TagHistory } from './tag-history.ts'
 import type { Tags } from './tags.ts'
 import type { Untagged } from './untagged.ts'
 import type { Uploads } from './uploads.ts'
+import type { Usage, UsageRecount } from './usage.ts'
 import type { Users } from './users.ts'
 
 /**
@@ -32,6 +33,7 @@ export interface Tables {
   readonly blobs: Blobs
   readonly uploads: Uploads
   readonly garbage: Garbage
+  readonly usage: Usage
   readonly users: Users
   readonly apiKeys: ApiKeys
   readonly marks: Marks
@@ -65,6 +67,8 @@ export interface MetadataStore extends Tables {
    * that was committed later.
    */
   transaction<T>(work: (tables: Tables) => Promise<T>, options?: { readonly mayBeLost?: boolean }): Promise<T>
+
+  readonly usageRecount: UsageRecount
 
   /** Resolves when every row that a read has returned so far is durable. */
   flush(): Promise<void>

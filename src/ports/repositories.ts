@@ -14,12 +14,18 @@ export interface RepositoryRow {
   readonly id: RowId
 }
 
+/** A locked repository. */
+export interface OpenRepository extends RepositoryRow {
+  /** Whether it has a manifest. This does not change before the transaction ends, except by the transaction itself. */
+  readonly isImage: boolean
+}
+
 /** The repositories of an account. A repository without manifests is no image yet, and is in no list. */
 export interface Repositories {
   find(repositoryKey: RepositoryKey): Promise<RepositoryRow | undefined>
 
   /** Returns the repository. Creates it if it does not exist. */
-  ensure(repositoryKey: RepositoryKey): Promise<RepositoryRow>
+  ensure(repositoryKey: RepositoryKey): Promise<OpenRepository>
 
   /**
    * At most `limit` names after `after`, in byte order, of repositories that have a manifest. With `patterns`: only
@@ -38,6 +44,15 @@ export interface Repositories {
    */
   lock(repository: RepositoryRow): Promise<void>
 
-  /** Inside a transaction. Changes the number of manifests; returns the new number. */
-  changeManifestCount(repository: RepositoryRow, change: 1 | -1): Promise<number>
+  /** Inside a transaction that has added the first manifest of the repository. */
+  markAsImage(repository: RepositoryRow): Promise<void>
+
+  /**
+   * Inside a transaction that will remove a manifest, before it locks manifests and tags. If the repository has few manifests,
+   * it takes an exclusive lock of the repository, so that `unmarkIfEmpty` cannot deadlock with a push.
+   */
+  lockForRemoval(repository: RepositoryRow): Promise<void>
+
+  /** Inside a transaction that has removed a manifest. If it was the last one, the repository is no image any more. */
+  unmarkIfEmpty(repository: RepositoryRow): Promise<void>
 }

@@ -14,7 +14,8 @@ type EnableNeeds = {
   readonly metadata: Pick<MetadataStore, 'accounts' | 'probe'>
   readonly blobs: Pick<BlobStore, 'probe'>
 }
-type ReportNeeds = { readonly metadata: Pick<MetadataStore, 'accounts' | 'users'> }
+type CountNeeds = { readonly metadata: Pick<MetadataStore, 'accounts' | 'usage'> }
+type ReportNeeds = { readonly metadata: Pick<MetadataStore, 'accounts' | 'users' | 'usage'> }
 
 /**
  * The account of a registry request. Refuses unless it is open: enabled and, for a change, not read-only. The row is
@@ -81,8 +82,9 @@ export async function resumeAccount({ metadata }: AccountNeeds, name: string): P
   return (await metadata.accounts.resume(name))?.state
 }
 
-export async function countImages({ metadata }: AccountNeeds, name: string): Promise<number> {
-  return (await metadata.accounts.find(name))?.imageCount ?? 0
+export async function countImages({ metadata }: CountNeeds, name: string): Promise<number> {
+  const account = await metadata.accounts.find(name)
+  return account === undefined ? 0 : (await metadata.usage.findOfAccount(account.id)).images
 }
 
 /** What an operator sees of an account. `never enabled`: the account has users, but no row. */
@@ -103,9 +105,10 @@ const emptyContent: AccountContent = { repositories: 0, manifests: 0, tags: 0, b
 /** All accounts by name: those that have a row and, with the embedded identity service, those that have users. */
 export async function listAccounts({ metadata }: ReportNeeds, hasEmbeddedUsers: boolean): Promise<AccountSummary[]> {
   const rows = await readAllPages((after, limit) => metadata.accounts.list(after, limit))
-  const summaries = new Map<string, AccountSummary>(
-    rows.map(({ name, state, imageCount }) => [name, { name, state, imageCount }]),
-  )
+  const summaries = new Map<string, AccountSummary>()
+  for (const { id, name, state } of rows) {
+    summaries.set(name, { name, state, imageCount: (await metadata.usage.findOfAccount(id)).images })
+  }
   const users = hasEmbeddedUsers ? await listUsers({ metadata }, undefined) : []
   for (const { account: name } of users) {
     if (!summaries.has(name)) summaries.set(name, { name, state: 'never enabled', imageCount: 0 })
@@ -125,7 +128,7 @@ export async function findAccount(
   return {
     name,
     state: account?.state ?? 'never enabled',
-    imageCount: account?.imageCount ?? 0,
+    imageCount: account === undefined ? 0 : (await metadata.usage.findOfAccount(account.id)).images,
     content: account === undefined ? emptyContent : await metadata.accounts.measure(account.id),
     users: users?.map((user) => user.name),
   }

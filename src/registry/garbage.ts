@@ -7,9 +7,10 @@ import { removeEmptyRepositories, trashUnusedBlobs } from './garbage-selection.t
 import { isReadOnly, staysWritable } from './read-only.ts'
 import { removeOldTagMoves } from './tag-history.ts'
 import { removeUntagged } from './untagged.ts'
+import { foldUsage } from './usage.ts'
 
 type CollectNeeds = {
-  readonly metadata: Pick<MetadataStore, 'garbage' | 'transaction' | 'marks'>
+  readonly metadata: Pick<MetadataStore, 'garbage' | 'transaction' | 'marks' | 'usage'>
   readonly blobs: Pick<BlobStore, 'remove' | 'listOlderThan'>
 }
 
@@ -78,6 +79,8 @@ export async function collectGarbage(
   const deleted = await expireDeletedManifests(needs, ages, shouldStop)
   const trashed = await trashUnusedBlobs(needs, ages, shouldStop)
   const tagMoves = await removeOldTagMoves(needs, ages, shouldStop)
+  // A repository whose changes are not folded is not removed.
+  await foldUsage(needs, shouldStop)
   const repositories = await removeEmptyRepositories(needs, ages, shouldStop)
   const { purged, ...rest } = await purgeTrash(needs, ages, shouldStop)
   const collected = { uploads, untagged, deleted, ...trashed, tagMoves, repositories, purged }

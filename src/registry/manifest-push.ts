@@ -9,7 +9,7 @@ import type { LockedBlob } from '../ports/blobs.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
 import type { ManifestEntry, NewManifest } from '../ports/manifests.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
-import type { RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
+import type { OpenRepository, RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
 import type { RowId } from '../ports/row-id.ts'
 import type { TagChange } from '../ports/tags.ts'
 import { checkStillOpen } from './accounts.ts'
@@ -89,7 +89,7 @@ export async function pushManifest(
  */
 export async function storeManifest(
   tables: Tables,
-  repository: RepositoryRow,
+  repository: RepositoryRow & Partial<OpenRepository>,
   manifest: NewManifest,
   entries: readonly ManifestEntry[],
   tags: readonly Tag[],
@@ -97,7 +97,7 @@ export async function storeManifest(
 ): Promise<{ readonly id: RowId; readonly isNew: boolean; readonly moved: readonly Tag[] }> {
   const { id, isNew } = await tables.manifests.save(repository, manifest)
   await tables.manifests.saveEntries(repository, id, entries)
-  // To prevent deadlocks, tags are locked before counters, as in `deleteManifest`, and in a fixed order.
+  // To prevent deadlocks, tags are locked in a fixed order.
   const moved: Tag[] = []
   for (const tag of tags.toSorted()) {
     const previous = await tables.tags.point(repository, tag, id, change)
@@ -116,8 +116,7 @@ export async function storeManifest(
     await tables.events.add(repository.accountId, event)
     await tables.manifests.fillEntries(repository, digest, id)
     if (tags.length === 0) await tables.untagged.add(repository, id)
-    const count = await tables.repositories.changeManifestCount(repository, 1)
-    if (count === 1) await tables.accounts.changeImageCount(repository.accountId, 1)
+    if (repository.isImage !== true) await tables.repositories.markAsImage(repository)
   }
   return { id, isNew, moved }
 }

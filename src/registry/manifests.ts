@@ -75,6 +75,7 @@ export async function deleteManifest(
   await metadata.transaction(async (tables) => {
     const account = await checkStillOpen(tables, repositoryKey.accountId)
     const repository = await getRepository(tables, repositoryKey)
+    await tables.repositories.lockForRemoval(repository)
     const id = await tables.manifests.findLocked(repository, digest)
     if (id === undefined) throw new RegistryRefusal('manifest-unknown', { digest })
     if (await tables.manifests.isListed(repository, id)) {
@@ -113,6 +114,5 @@ export async function removeManifest(
   const { actor, cause } = deletion
   const event = { type: 'manifest.deleted', repositoryId: repository.id, digest, actor, cause } as const
   await tables.events.add(repository.accountId, event)
-  const left = await tables.repositories.changeManifestCount(repository, -1)
-  if (left === 0) await tables.accounts.changeImageCount(repository.accountId, -1)
+  await tables.repositories.unmarkIfEmpty(repository)
 }

@@ -26,6 +26,6 @@ export function parsePosition<Position>(
   text: string | undefined,
   toPosition: (time: number, id: RowId) => Position,
 ): Position | undefined {
-  const [, time, id] = /^(\d{1,15})-(\d{1,15})$/.exec(text ?? '') ?? []
+  const [, time, id] = /^(\d{1,16})-(\d{1,16})$/.exec(text ?? '') ?? []
   return time === undefined || id === undefined ? undefined : toPosition(Number(time), Number(id))
 }

@@ -124,6 +124,7 @@ async function removeIfUntagged(tables: Tables, manifest: DueManifest, ages: Age
   const { repository, id } = manifest
   const account = await tables.accounts.findLocked(repository.accountId)
   if (account?.state !== 'enabled') return false
+  await tables.repositories.lockForRemoval(repository)
   const digest = await tables.untagged.lock(manifest)
   if (digest === undefined) return false
   const deletion = { actor: collector, cause: 'untagged', tags: [] } as const

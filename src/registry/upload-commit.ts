@@ -111,7 +111,7 @@ async function writeRows(
   }
   const content = { ...object, sizeBytes }
   const added =
-    (await tables.blobs.add(accountId, digest, content)) ??
+    (await tables.blobs.add(accountId, digest, content, repository.id)) ??
     (await tables.blobs.replaceDamaged(accountId, digest, content))
   const blob = added ?? (await tables.blobs.findLocked(accountId, digest))
   if (blob === undefined) {

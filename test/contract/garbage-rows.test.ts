@@ -280,7 +280,7 @@ testNeeding(postgres, 'so does one that another transaction holds, of a blob tha
 engines.each('many repositories without manifests are looked at over several collections', async (engine) => {
   const { metadata, shelf, count, run } = await openRows(engine)
   await run(
-    `INSERT INTO repositories (account_id, name, manifest_count, created_at)
+    `INSERT INTO repositories (account_id, name, is_image, created_at)
      SELECT ${shelf.accountId}, 'future-' || each.n, 0, 9000000000000000 FROM ${numbers(12_000)} AS each`,
   )
   const last = await openShelf(metadata, 'acme', 'last')
@@ -294,7 +294,7 @@ engines.each('many repositories without manifests are looked at over several col
   expect(await metadata.repositories.find(last.scope)).toBeUndefined()
   expect(await metadata.marks.find('empty-repositories')).toBeUndefined()
   expect([await count('repositories'), await collect()]).toEqual([12_000, 0])
-  await run('UPDATE repositories SET manifest_count = 1')
+  await run('UPDATE repositories SET is_image = 1')
   expect([await collect(), await collect()]).toEqual([0, 0])
   expect(await metadata.marks.find('empty-repositories')).toBeUndefined()
 })

@@ -9,7 +9,7 @@ import type { OpenMetadataStore } from './metadata-store.ts'
 const verbs = ['ensure', 'enable', 'disable', 'suspend', 'resume'] as const
 
 export function accountsContract(open: OpenMetadataStore): void {
-  test('are created enabled and without images by their first use, once by many at once', async () => {
+  test('are created enabled by their first use, once by many at once', async () => {
     const metadata = await open()
     const { accounts } = metadata
     expect(await accounts.find('acme')).toBeUndefined()
@@ -17,7 +17,7 @@ export function accountsContract(open: OpenMetadataStore): void {
     const created = await Promise.all(Array.from({ length: 10 }, () => accounts.ensure('acme')))
 
     const [account] = created
-    expect(account).toMatchObject({ name: 'acme', state: 'enabled', imageCount: 0 })
+    expect(account).toMatchObject({ name: 'acme', state: 'enabled' })
     expect(new Set(created.map(({ id }) => id)).size).toBe(1)
     expect(await accounts.find('acme')).toEqual(account)
     const findLocked = (id = 0) => metadata.transaction((tables) => tables.accounts.findLocked(id))
@@ -79,20 +79,6 @@ export function accountsContract(open: OpenMetadataStore): void {
       expect(order).toEqual(['enabled', 'ended', ...Array.from({ length: times }, () => verb)])
     })
   }
-
-  test('count their images, never below none', async () => {
-    const { accounts } = await open()
-    const { id } = await accounts.ensure('acme')
-    const counts: (number | undefined)[] = []
-    for (const change of [1, 1, -1, -1] as const) {
-      await accounts.changeImageCount(id, change)
-      counts.push((await accounts.find('acme'))?.imageCount)
-    }
-
-    expect(counts).toEqual([1, 2, 1, 0])
-    expect(await outcomeOf(accounts.changeImageCount(id, -1))).toBe('refused')
-    expect((await accounts.find('acme'))?.imageCount).toBe(0)
-  })
 
   test('are listed in byte order, page by page, whatever their state', async () => {
     const { accounts } = await open()

@@ -10,6 +10,7 @@ import {
 import { removeEmptyRepositories, trashUnusedBlobs } from '../../src/registry/garbage-selection.ts'
 import { pushManifest } from '../../src/registry/manifest-push.ts'
 import { deleteManifest } from '../../src/registry/manifests.ts'
+import { foldUsage } from '../../src/registry/usage.ts'
 import { digestOf, imageOf, indexOf, type Manifest } from '../support/api/api-images.ts'
 import { errorOf } from '../support/basics/outcomes.ts'
 import {
@@ -143,7 +144,7 @@ export function deletedManifestsContract(open: OpenMetadataStore): void {
       const seen = (await deletedOf(shelf)).map(([one, its]) => `${one}:${its}`).sort()
       expect([step, ...seen]).toEqual([step, ...[...deleted].map(([one, its]) => `${one}:${its.join(' ')}`).sort()])
       for (const name of ['t0', 't1', 't2']) expect(await tagOf(shelf, name)).toBe(tags.get(name) ?? 'none')
-      expect((await shelf.metadata.accounts.find('acme'))?.imageCount).toBe(stored.size > 0 ? 1 : 0)
+      expect((await shelf.metadata.usage.findOfAccount(shelf.accountId)).images).toBe(stored.size > 0 ? 1 : 0)
     }
     await collect(shelf, 0)
     expect(await deletedOf(shelf)).toEqual([])
@@ -205,6 +206,7 @@ export function deletedManifestsContract(open: OpenMetadataStore): void {
     await removeEmptyRepositories(shelf, noAges, hasEnded)
     expect((await deletedOf(shelf)).length).toBe(3)
     await collect(shelf, 0)
+    await foldUsage(shelf)
     await removeEmptyRepositories(shelf, noAges, hasEnded)
     expect(await shelf.metadata.repositories.find(shelf.scope)).toBeUndefined()
   })

@@ -184,7 +184,7 @@ function tidying(open: OpenMetadataStore): void {
     const theirs = await openShelf(metadata, 'disabled', 'empty')
     await addBlob(linked, 'layer')
     await addManifest(pushed, 'one')
-    await metadata.repositories.changeManifestCount(pushed.repository, 1)
+    await metadata.repositories.markAsImage(pushed.repository)
     await metadata.uploads.create(begun.repository, 'alice', freshUploadId(), freshKey(), 0)
     await metadata.accounts.setState('disabled', 'disabled')
     const remove = (idleMs: number) =>
@@ -204,13 +204,13 @@ function tidying(open: OpenMetadataStore): void {
     const { accountId: first } = await openShelf(metadata, 'first')
     const { accountId: second, repository: middle } = await openShelf(metadata, 'second')
     await metadata.transaction(async ({ repositories }) => {
-      await repositories.changeManifestCount(middle, 1)
+      await repositories.markAsImage(middle)
       // 998 have no manifests, and the first account's is one more. A look takes 500, so a second one that began with the last
       // repository of the first look would be full.
       for (let each = 0; each < 1497; each += 1) {
         const accountId = each % 2 === 0 ? second : first
         const made = await repositories.ensure({ accountId, repository: `app-${each}` as never })
-        if (each % 3 === 0) await repositories.changeManifestCount(made, 1)
+        if (each % 3 === 0) await repositories.markAsImage(made)
       }
     })
     const listed = async () => [

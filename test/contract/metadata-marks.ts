@@ -59,7 +59,7 @@ export function marksContract(open: OpenMetadataStore): void {
   for (const [what, look] of Object.entries(looks)) {
     test(`wait for transactions that have read ${what}; a transaction that reads it meanwhile sees the mark`, async () => {
       const metadata = await open()
-      const { accountId } = await openShelf(metadata)
+      const { accountId, scope } = await openShelf(metadata)
       const ended: string[] = []
       // Once before, so that the statement is one that the engine has prepared.
       await metadata.transaction((tables) => look(tables, accountId))
@@ -69,7 +69,7 @@ export function marksContract(open: OpenMetadataStore): void {
         await look(tables, accountId)
         await gate.pass()
         // It goes on to change what it has looked at, and no transaction ends in a deadlock.
-        await tables.accounts.changeImageCount(accountId, 1)
+        await tables.repositories.ensure(scope)
         ended.push('first')
       })
       await gate.reached
@@ -84,7 +84,7 @@ export function marksContract(open: OpenMetadataStore): void {
       await Bun.sleep(longMs)
       expect(ended).toEqual([])
       // Readers do not wait for any of them.
-      expect(await metadata.accounts.find('acme')).toMatchObject({ isReadOnly: false, imageCount: 0 })
+      expect(await metadata.accounts.find('acme')).toMatchObject({ isReadOnly: false })
       expect(await metadata.marks.find('read-only')).toBeUndefined()
 
       gate.open()

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
 import { outcomeOf } from '../support/basics/outcomes.ts'
-import { named, openShelf, patterned } from '../support/stores/metadata-rows.ts'
+import { addManifest, named, openShelf, patterned } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
 export function repositoriesContract(open: OpenMetadataStore): void {
@@ -26,21 +26,29 @@ export function repositoriesContract(open: OpenMetadataStore): void {
     expect(await outcomeOf(making)).toBe('refused')
   })
 
-  test('count their manifests, and are listed while they have one', async () => {
-    const { metadata, repository, accountId } = await openShelf(await open())
-    const change = async (by: 1 | -1) => {
-      const count = await metadata.repositories.changeManifestCount(repository, by)
-      return [count, ...(await metadata.repositories.list(accountId, undefined, 10))]
+  test('are listed, and counted as images, while they are marked; the mark goes with the last manifest', async () => {
+    const shelf = await openShelf(await open())
+    const { metadata, repository, accountId } = shelf
+    const look = async () => [
+      ...(await metadata.repositories.list(accountId, undefined, 10)),
+      (await metadata.usage.findOfAccount(accountId)).images,
+      (await metadata.transaction((tables) => tables.repositories.ensure(shelf.scope))).isImage,
+    ]
+    expect(await look()).toEqual([0, false])
+
+    const { id } = await addManifest(shelf, 'one')
+    for (let times = 0; times < 2; times += 1) {
+      await metadata.transaction(({ repositories }) => repositories.markAsImage(repository))
+      await metadata.transaction(({ repositories }) => repositories.unmarkIfEmpty(repository))
+      expect(await look()).toEqual([named('app'), 1, true])
     }
 
-    expect(await metadata.repositories.list(accountId, undefined, 10)).toEqual([])
-    expect([await change(1), await change(1), await change(-1), await change(-1)]).toEqual([
-      [1, named('app')],
-      [2, named('app')],
-      [1, named('app')],
-      [0],
-    ])
-    expect(await outcomeOf(change(-1))).toBe('refused')
+    await metadata.transaction(async ({ manifests, repositories }) => {
+      await repositories.lockForRemoval(repository)
+      await manifests.remove(repository, id)
+      await repositories.unmarkIfEmpty(repository)
+    })
+    expect(await look()).toEqual([0, false])
   })
 
   test('are listed in byte order, page by page', async () => {
@@ -49,7 +57,7 @@ export function repositoriesContract(open: OpenMetadataStore): void {
     const names = ['a', 'a-b', 'a.b', 'a/b', 'a0', 'a_b', 'ab', 'b', 'b--c', 'z9']
     for (const name of names.toReversed()) {
       const { repository } = await openShelf(metadata, 'acme', name)
-      await metadata.repositories.changeManifestCount(repository, 1)
+      await metadata.repositories.markAsImage(repository)
     }
     const { accountId } = await openShelf(metadata)
 
@@ -96,7 +104,7 @@ async function fill(metadata: MetadataStore, names: readonly string[], account =
   const { id: accountId } = await metadata.accounts.ensure(account)
   await metadata.transaction(async ({ repositories }) => {
     for (const name of names) {
-      await repositories.changeManifestCount(await repositories.ensure({ accountId, repository: named(name) }), 1)
+      await repositories.markAsImage(await repositories.ensure({ accountId, repository: named(name) }))
     }
   })
   return accountId

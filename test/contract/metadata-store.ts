@@ -23,6 +23,7 @@ import { tagsContract } from './metadata-tags.ts'
 import { transactionsContract } from './metadata-transactions.ts'
 import { untaggedContract } from './metadata-untagged.ts'
 import { uploadsContract } from './metadata-uploads.ts'
+import { usageContract } from './metadata-usage.ts'
 import { usersContract } from './users.ts'
 
 /** Returns a new, empty store. The test that opened it closes and removes it. */
@@ -48,6 +49,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('inline bytes', () => inlineBlobsContract(open))
     describe('garbage', () => garbageContract(open))
     describe('garbage, some at a time', () => portionsContract(open))
+    describe('usage', () => usageContract(open))
     describe('users', () => usersContract(open))
     describe('row locks', () => locksContract(open))
     describe('several servers', () => replicasContract(open))

@@ -128,18 +128,18 @@ export function untaggedContract(open: OpenMetadataStore): void {
       expect(await removeUntagged(shelf, { ...ages, tagHistoryMs: 0 }, hasEnded)).toBe(1)
       expect(await lettersOf(shelf)).toBe(left)
     }
-    expect((await metadata.accounts.find('acme'))?.imageCount).toBe(1)
+    expect((await metadata.usage.findOfAccount(shelf.accountId)).images).toBe(1)
   })
 
   test('are looked at when they are new, and when they are old enough', async () => {
     const shelf = await openShelf(await open())
     const { metadata, repository } = shelf
     // The repository has one more manifest, so that it stays an image.
-    await metadata.repositories.changeManifestCount(repository, 1)
+    await metadata.repositories.markAsImage(repository)
     for (let number = 0; number < 450; number += 1) {
       const { id } = await addManifest(shelf, `${number}`)
       await metadata.transaction(async ({ untagged, repositories }) => {
-        await repositories.changeManifestCount(repository, 1)
+        await repositories.markAsImage(repository)
         await untagged.add(repository, id)
       })
     }

@@ -57,7 +57,8 @@ describe('a schema', () => {
 
     const metadata = await SqlMetadataStore.open(open())
 
-    expect(await metadata.accounts.find('acme')).toMatchObject({ state: 'disabled', imageCount: 7, isReadOnly: false })
+    expect(await metadata.accounts.find('acme')).toMatchObject({ state: 'disabled', isReadOnly: false })
+    expect((await metadata.usage.findOfAccount(account)).images).toBe(7)
     expect(await metadata.users.find('ann')).toMatchObject({ passwordHash: 'hash', tokenEpoch: 4, account: 'acme' })
     const owner = { accountId: account, repository: 'app' as never, subject: 'ann' }
     expect(await metadata.uploads.find(owner, 'upload' as never)).toMatchObject({

@@ -54,7 +54,7 @@ async function moveAndCompare(from: Engine, to: Engine): Promise<void> {
   const byTable = Object.fromEntries(Object.entries(after).map(([table, rows]) => [table, rows.length]))
   expect(counts).toEqual(byTable)
   // The mark `move-from` stays until the move is confirmed at the source.
-  expect(await marksOf(target.look())).toEqual(['move-from: somewhere', 'moved-from: move 1'])
+  expect(await marksOf(target.look())).toEqual(['move-from: somewhere', 'moved-from: move 1', 'usage: blobs 0'])
   expect(await target.metadata.copiedObjects().measure()).toEqual({ blobs: 0, bytes: 0 })
   expect(await trashOf(target.look())).toEqual([])
   expect((await target.look().all('SELECT 1 AS found FROM uploads', [])).length).toBe(0)

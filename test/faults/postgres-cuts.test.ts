@@ -105,7 +105,7 @@ function cuts(): void {
   })
 
   test('control: the audit finds a wrong count, a file that no row names, and a missing file', async () => {
-    await server.ask("UPDATE repositories SET manifest_count = manifest_count + 1 WHERE name = 'load/0'", 'berth_1')
+    await server.ask("UPDATE repositories SET is_image = is_image + 1 WHERE name = 'load/0'", 'berth_1')
     const [blob] = await server.ask<{ storage_key: string }>(
       'SELECT storage_key FROM blobs WHERE content IS NULL LIMIT 1',
       'berth_1',

@@ -124,8 +124,8 @@ describe('the audit', () => {
     ],
     [
       'counts that are not so',
-      'UPDATE repositories SET manifest_count = manifest_count + 1; UPDATE accounts SET image_count = image_count + 1',
-      'UPDATE repositories SET manifest_count = manifest_count - 1; UPDATE accounts SET image_count = image_count - 1',
+      'UPDATE repositories SET is_image = 1 - is_image; UPDATE account_usage SET images = images + 1',
+      'UPDATE repositories SET is_image = 1 - is_image; UPDATE account_usage SET images = images - 1',
       `${repository} counts 2 and has 1`,
     ],
   ]

@@ -14,6 +14,7 @@ import { repositoriesWithoutManifests } from './migrations/0012-repositories-wit
 import { events } from './migrations/0013-events.ts'
 import { deletedManifests } from './migrations/0014-deleted-manifests.ts'
 import { policies } from './migrations/0015-policies.ts'
+import { usage } from './migrations/0016-usage.ts'
 
 interface Migration {
   readonly version: number
@@ -43,6 +44,7 @@ const migrations: readonly Migration[] = [
   { version: 13, sql: events, oldestCode: 3 },
   { version: 14, sql: deletedManifests, oldestCode: 3 },
   { version: 15, sql: policies, oldestCode: 3 },
+  { version: 16, sql: usage, oldestCode: 16 },
 ]
 
 const newestKnown = migrations.length

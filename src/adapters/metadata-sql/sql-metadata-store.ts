@@ -22,6 +22,9 @@ import { SqlTagHistory } from './tables/tag-history.ts'
 import { SqlTags } from './tables/tags.ts'
 import { SqlUntagged } from './tables/untagged.ts'
 import { SqlUploads } from './tables/uploads.ts'
+import { SqlUsage } from './tables/usage.ts'
+import { ImmediateUsageLog, TransactionUsageLog, type UsageLog } from './tables/usage-log.ts'
+import { SqlUsageRecount } from './tables/usage-recount.ts'
 import { SqlUsers } from './tables/users.ts'
 
 /** Memory for the bytes of inline blobs that were read last. */
@@ -41,24 +44,26 @@ class SqlTables implements Tables {
   readonly blobs: SqlBlobs
   readonly uploads: SqlUploads
   readonly garbage: SqlGarbage
+  readonly usage: SqlUsage
   readonly users: SqlUsers
   readonly apiKeys: SqlApiKeys
   readonly marks: SqlMarks
 
-  constructor(queries: Queryable, inlineBytes?: ByteCache) {
+  constructor(queries: Queryable, usage: UsageLog, inlineBytes?: ByteCache) {
     this.accounts = new SqlAccounts(queries)
-    this.repositories = new SqlRepositories(queries)
-    this.manifests = new SqlManifests(queries)
-    this.tags = new SqlTags(queries)
+    this.repositories = new SqlRepositories(queries, usage)
+    this.manifests = new SqlManifests(queries, usage)
+    this.tags = new SqlTags(queries, usage)
     this.tagHistory = new SqlTagHistory(queries)
     this.untagged = new SqlUntagged(queries)
     this.pulls = new SqlPulls(queries)
     this.events = new SqlEvents(queries)
     this.deletedManifests = new SqlDeletedManifests(queries)
     this.policies = new SqlPolicies(queries)
-    this.blobs = new SqlBlobs(queries, inlineBytes)
+    this.blobs = new SqlBlobs(queries, usage, inlineBytes)
     this.uploads = new SqlUploads(queries)
-    this.garbage = new SqlGarbage(queries)
+    this.garbage = new SqlGarbage(queries, usage)
+    this.usage = new SqlUsage(queries)
     this.users = new SqlUsers(queries)
     this.apiKeys = new SqlApiKeys(queries)
     this.marks = new SqlMarks(queries)
@@ -72,10 +77,12 @@ class SqlTables implements Tables {
  */
 export class SqlMetadataStore extends SqlTables implements MetadataStore {
   readonly #database: Database
+  readonly usageRecount: SqlUsageRecount
 
   private constructor(database: Database) {
-    super(database, new ByteCache(inlineBytesMax))
+    super(database, new ImmediateUsageLog(database), new ByteCache(inlineBytesMax))
     this.#database = database
+    this.usageRecount = new SqlUsageRecount(database)
   }
 
   /** Migrates the schema first. Without `mayMigrate` it fails if a migration is missing. */
@@ -121,7 +128,13 @@ export class SqlMetadataStore extends SqlTables implements MetadataStore {
   }
 
   transaction<T>(work: (tables: Tables) => Promise<T>, options?: { readonly mayBeLost?: boolean }): Promise<T> {
-    return this.#database.transaction((queries) => work(new SqlTables(queries)), options)
+    const workAndRecord = async (queries: Queryable) => {
+      const usage = new TransactionUsageLog()
+      const result = await work(new SqlTables(queries, usage))
+      await usage.append(queries)
+      return result
+    }
+    return this.#database.transaction(workAndRecord, options)
   }
 
   flush(): Promise<void> {

@@ -34,8 +34,7 @@ export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Prom
         more: { subject: image.digest, artifactType: 'application/x.sig', annotations: { note: 'ü "quoted"' } },
       })
     }
-    await metadata.accounts.changeImageCount(shelf.accountId, 1)
-    await metadata.transaction(({ repositories }) => repositories.changeManifestCount(shelf.repository, 1))
+    await metadata.transaction(({ repositories }) => repositories.markAsImage(shelf.repository))
     await metadata.transaction(({ policies }) =>
       policies.set(shelf.accountId, 'immutable-tags', '{"rules":[]}', account),
     )
@@ -47,6 +46,8 @@ export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Prom
     await addInlineBlob(shelf, `${account} inline`)
     await addInlineBlob(shelf, '')
   }
+  // Some changes of usage are added up, and some are not.
+  await metadata.transaction(({ usage }) => usage.fold(3))
   await passEventsOn(metadata)
   // With PostgreSQL, the events of this tag have no position yet.
   await addManifest(await openShelf(metadata, 'acme', 'team/app'), 'after the events', { tag: 'new' })

@@ -64,8 +64,8 @@ export function tagged(text: string): Tag {
 export async function openShelf(metadata: MetadataStore, account = 'acme', name = 'app'): Promise<Shelf> {
   const { id: accountId } = await metadata.accounts.ensure(account)
   const scope = { accountId, repository: named(name) }
-  const repository = await metadata.transaction((tables) => tables.repositories.ensure(scope))
-  return { metadata, accountId, scope, repository, owner: { ...scope, subject: 'alice' } }
+  const { id } = await metadata.transaction((tables) => tables.repositories.ensure(scope))
+  return { metadata, accountId, scope, repository: { accountId, id }, owner: { ...scope, subject: 'alice' } }
 }
 
 export interface AddedBlob {

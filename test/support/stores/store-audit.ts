@@ -151,6 +151,14 @@ function auditManifest({ id, digest, payload, size }: ManifestRow, entries: Read
   return lost.map((descriptor) => `the manifest ${digest} has lost its entry ${descriptor.digest}`)
 }
 
+/** Usage with the changes that are not folded yet. */
+function sumsBy(key: 'account_id' | 'repository_id', ...columns: readonly string[]): string {
+  const from = key === 'account_id' ? 'account_usage' : 'repository_usage'
+  const each = [key, ...columns].join(', ')
+  return `SELECT ${key}, ${columns.map((column) => `sum(${column}) AS ${column}`).join(', ')}
+    FROM (SELECT ${each} FROM ${from} UNION ALL SELECT ${each} FROM usage_changes) AS parts GROUP BY ${key}`
+}
+
 const faultStatements: readonly string[] = [
   `SELECT 'a manifest names ' || e.digest || ' without a link of its repository' AS fault FROM manifest_entries e
    WHERE e.blob_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blob_links l
@@ -165,10 +173,22 @@ const faultStatements: readonly string[] = [
   `SELECT 'a blob without a link, and not in the queue: ' || b.digest AS fault FROM blobs b
    WHERE NOT EXISTS (SELECT 1 FROM blob_links l WHERE l.account_id = b.account_id AND l.blob_id = b.id)
      AND NOT EXISTS (SELECT 1 FROM blob_queue q WHERE q.account_id = b.account_id AND q.blob_id = b.id)`,
-  `SELECT r.name || ' counts ' || r.manifest_count || ' and has ' || count(m.id) AS fault FROM repositories r
-   LEFT JOIN manifests m ON m.account_id = r.account_id AND m.repository_id = r.id
-   GROUP BY r.id, r.name, r.manifest_count HAVING r.manifest_count <> count(m.id)`,
-  `SELECT a.name || ' counts ' || a.image_count || ' and has ' || count(r.id) AS fault FROM accounts a
-   LEFT JOIN repositories r ON r.account_id = a.id AND r.manifest_count > 0
-   GROUP BY a.id, a.name, a.image_count HAVING a.image_count <> count(r.id)`,
+  `SELECT r.name || ' is marked as an image: ' || r.is_image || ', and has manifests: ' || count(m.id) AS fault
+   FROM repositories r LEFT JOIN manifests m ON m.account_id = r.account_id AND m.repository_id = r.id
+   GROUP BY r.id, r.name, r.is_image HAVING (r.is_image > 0) <> (count(m.id) > 0)`,
+  `SELECT a.name || ' counts ' || u.images || ' images and has ' || count(r.id) AS fault
+   FROM accounts a JOIN (${sumsBy('account_id', 'images')}) u ON u.account_id = a.id
+   LEFT JOIN repositories r ON r.account_id = a.id AND r.is_image > 0
+   GROUP BY a.id, a.name, u.images HAVING u.images <> count(r.id)`,
+  `SELECT r.name || ' counts ' || u.manifests || ' manifests, ' || u.tags || ' tags, ' || u.bytes || ' bytes' AS fault
+   FROM repositories r JOIN (${sumsBy('repository_id', 'manifests', 'tags', 'bytes')}) u ON u.repository_id = r.id
+   WHERE u.manifests <> (SELECT count(*) FROM manifests m WHERE m.repository_id = r.id)
+     OR u.tags <> (SELECT count(*) FROM tags t WHERE t.repository_id = r.id)
+     OR u.bytes <> (SELECT coalesce(sum(m.size_bytes), 0) FROM manifests m WHERE m.repository_id = r.id)
+       + (SELECT coalesce(sum(b.size_bytes), 0) FROM blob_links l JOIN blobs b ON b.id = l.blob_id
+          WHERE l.repository_id = r.id)`,
+  `SELECT a.name || ' counts ' || u.stored_bytes || ' stored bytes' AS fault
+   FROM accounts a JOIN (${sumsBy('account_id', 'stored_bytes')}) u ON u.account_id = a.id
+   WHERE u.stored_bytes <> (SELECT coalesce(sum(m.size_bytes), 0) FROM manifests m WHERE m.account_id = a.id)
+     + (SELECT coalesce(sum(b.size_bytes), 0) FROM blobs b WHERE b.account_id = a.id AND b.owner_id IS NOT NULL)`,
 ]

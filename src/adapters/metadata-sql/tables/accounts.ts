@@ -8,14 +8,13 @@ interface AccountRow {
   readonly id: number
   readonly name: string
   readonly state: Account['state']
-  readonly image_count: number
   readonly read_only: number
   readonly has_immutable_tags: number
   readonly untagged_ms: number | null
 }
 
 // The primary key of marks. `state` is `disabled` while the account is suspended; see migration 4.
-const columns = `a.id, a.name, a.image_count, a.has_immutable_tags, a.untagged_ms,
+const columns = `a.id, a.name, a.has_immutable_tags, a.untagged_ms,
   CASE WHEN a.resume_state IS NULL THEN a.state ELSE 'suspended' END AS state,
   (SELECT count(*) FROM marks m WHERE m.name = 'read-only') AS read_only`
 
@@ -26,7 +25,6 @@ function toAccount(row: AccountRow): Account {
     id: row.id,
     name: row.name,
     state: row.state,
-    imageCount: row.image_count,
     isReadOnly: row.read_only > 0,
     hasImmutableTags: row.has_immutable_tags === 1,
     untaggedMs: row.untagged_ms ?? undefined,
@@ -138,9 +136,5 @@ export class SqlAccounts implements Accounts {
     )
     if (row === undefined) throw new Error('a sum has no row')
     return row
-  }
-
-  async changeImageCount(id: RowId, change: 1 | -1): Promise<void> {
-    await this.#queries.run('UPDATE accounts SET image_count = image_count + $2 WHERE id = $1', [id, change])
   }
 }

@@ -1,6 +1,7 @@
 import { andThen } from '../../../lib/and-then.ts'
 import type { ByteCache } from '../../../lib/byte-cache.ts'
 import type { Digest } from '../../../oci/digest.ts'
+import { Unavailable } from '../../../oci/errors.ts'
 import type { RepositoryName } from '../../../oci/names.ts'
 import type { Awaitable } from '../../../ports/awaitable.ts'
 import type { StorageKey } from '../../../ports/blob-store.ts'
@@ -9,6 +10,7 @@ import type { RepositoryKey, RepositoryRow } from '../../../ports/repositories.t
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
 import { putIntoTrash } from './trash.ts'
+import type { UsageLog } from './usage-log.ts'
 
 interface LinkedBlobRow {
   readonly blob_id: number
@@ -54,7 +56,8 @@ SELECT b.id, b.size_bytes, b.storage_key, ${isInline} FROM blobs b
 WHERE b.account_id = $1 AND b.digest = $2 {for key share b}`
 
 const insert = `
-INSERT INTO blobs (account_id, digest, size_bytes, storage_key, content, created_at) VALUES ($1, $2, $3, $4, $5, {now})
+INSERT INTO blobs (account_id, digest, size_bytes, storage_key, content, owner_id, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, {now})
 ON CONFLICT (account_id, digest) DO NOTHING RETURNING id`
 
 // Index blob_links_by_blob, in the order of the result.
@@ -78,10 +81,33 @@ const lockDamaged = `
 SELECT b.id, b.storage_key FROM blobs b
 WHERE b.account_id = $1 AND b.digest = $2 AND b.damaged_at IS NOT NULL {for update b}`
 
-const upsertLinks = `
+// The key of blob_links, once for each blob.
+const lockLinks = `
+SELECT CAST(each.value AS bigint) AS id, (
+  SELECT l.blob_id FROM blob_links l WHERE l.account_id = $1 AND l.repository_id = $2
+    AND l.blob_id = CAST(each.value AS bigint) {for no key update l}) AS linked_id
+FROM {each $3}`
+
+// All of these links exist. An upsert, because it finds each of them by its whole key.
+const renewLinks = `
 INSERT INTO blob_links (account_id, repository_id, blob_id, leased_at)
 SELECT $1, $2, CAST(each.value AS bigint), {now} FROM {each $3} WHERE true
 ON CONFLICT (account_id, repository_id, blob_id) DO UPDATE SET leased_at = excluded.leased_at`
+
+const sizeOfLinked = '(SELECT b.size_bytes FROM blobs b WHERE b.id = blob_links.blob_id) AS size_bytes'
+
+// An upsert could not tell whether it has added the link.
+const insertLink = `
+INSERT INTO blob_links (account_id, repository_id, blob_id, leased_at) VALUES ($1, $2, $3, {now})
+ON CONFLICT (account_id, repository_id, blob_id) DO NOTHING RETURNING ${sizeOfLinked}`
+
+const renewLink = `
+UPDATE blob_links SET leased_at = {now} WHERE account_id = $1 AND repository_id = $2 AND blob_id = $3`
+
+const removeLink = `
+DELETE FROM blob_links WHERE account_id = $1 AND repository_id = $2 AND blob_id = $3 RETURNING ${sizeOfLinked}`
+
+const linkTriesMax = 3
 
 const enqueue = `
 INSERT INTO blob_queue (account_id, blob_id, queued_at)
@@ -90,11 +116,15 @@ ON CONFLICT (account_id, blob_id) DO UPDATE SET queued_at = excluded.queued_at`
 
 export class SqlBlobs implements Blobs {
   readonly #queries: Queryable
+  readonly #usage: UsageLog
   readonly #inlineBytes: ByteCache | undefined
+  /** The blobs that were added in this transaction with their owner. */
+  readonly #owned = new Set<RowId>()
 
   /** `inlineBytes`: bytes of inline blobs by storage key. A key is never used again, so they are never outdated. */
-  constructor(queries: Queryable, inlineBytes?: ByteCache) {
+  constructor(queries: Queryable, usage: UsageLog, inlineBytes?: ByteCache) {
     this.#queries = queries
+    this.#usage = usage
     this.#inlineBytes = inlineBytes
   }
 
@@ -154,10 +184,16 @@ export class SqlBlobs implements Blobs {
     return { id, sizeBytes, storageKey: storageKey as StorageKey, isInline: row.is_inline === 1 }
   }
 
-  async add(accountId: RowId, digest: Digest, content: NewContent): Promise<BlobRow | undefined> {
-    const values = [accountId, digest, content.sizeBytes, content.key, content.inlineBytes ?? null]
+  async add(accountId: RowId, digest: Digest, content: NewContent, ownerId?: RowId): Promise<BlobRow | undefined> {
+    const { sizeBytes, key, inlineBytes } = content
+    const values = [accountId, digest, sizeBytes, key, inlineBytes ?? null, ownerId ?? null]
     const [row] = await this.#queries.returning<{ id: number }>(insert, values)
-    return row && toBlobRow(row.id, content)
+    if (row === undefined) return undefined
+    if (ownerId !== undefined) {
+      this.#owned.add(row.id)
+      await this.#usage.record({ accountId, id: ownerId }, { ownedBytes: sizeBytes, storedBytes: sizeBytes })
+    }
+    return toBlobRow(row.id, content)
   }
 
   async replaceDamaged(accountId: RowId, digest: Digest, content: NewContent): Promise<BlobRow | undefined> {
@@ -175,7 +211,8 @@ export class SqlBlobs implements Blobs {
 
   async link(repository: RepositoryRow, blobId: RowId, digest: Digest): Promise<void> {
     await Promise.all([
-      this.renewLeases(repository, [blobId]),
+      this.#addLink(repository, blobId),
+      this.#queries.run(enqueue, [repository.accountId, JSON.stringify([blobId])]),
       this.#queries.run(
         `UPDATE manifest_entries SET blob_id = $4
          WHERE account_id = $1 AND repository_id = $2 AND digest = $3 AND blob_id IS NULL AND child_id IS NULL`,
@@ -184,13 +221,31 @@ export class SqlBlobs implements Blobs {
     ])
   }
 
+  /** The collector may remove the link between the two statements. Then they are tried again. */
+  async #addLink(repository: RepositoryRow, blobId: RowId): Promise<void> {
+    const key = [repository.accountId, repository.id, blobId]
+    for (let tries = 0; tries < linkTriesMax; tries += 1) {
+      const [added] = await this.#queries.returning<{ size_bytes: number }>(insertLink, key)
+      if (added !== undefined) {
+        const isOwner = this.#owned.has(blobId)
+        return this.#usage.record(repository, { bytes: added.size_bytes, ...(isOwner ? {} : { blobId }) })
+      }
+      if ((await this.#queries.run(renewLink, key)) > 0) return
+    }
+    const cause = new Error(`the link of blob ${blobId} is added and removed repeatedly`)
+    throw new Unavailable('metadata-store', { cause })
+  }
+
   async renewLeases(repository: RepositoryRow, blobIds: readonly RowId[]): Promise<void> {
     if (blobIds.length === 0) return
     // Sorted, so that two transactions lock rows in the same order and cannot deadlock.
-    const ids = JSON.stringify(blobIds.toSorted((one, other) => one - other))
+    const sorted = blobIds.toSorted((one, other) => one - other)
+    const values = [repository.accountId, repository.id, JSON.stringify(sorted)]
+    const links = await this.#queries.all<{ id: number; linked_id: number | null }>(lockLinks, values)
+    for (const { id, linked_id: linkedId } of links) if (linkedId === null) await this.#addLink(repository, id)
     await Promise.all([
-      this.#queries.run(upsertLinks, [repository.accountId, repository.id, ids]),
-      this.#queries.run(enqueue, [repository.accountId, ids]),
+      this.#queries.run(renewLinks, values),
+      this.#queries.run(enqueue, [repository.accountId, JSON.stringify(sorted)]),
     ])
   }
 
@@ -209,11 +264,9 @@ export class SqlBlobs implements Blobs {
   }
 
   async unlink(repository: RepositoryRow, blobId: RowId): Promise<void> {
-    await this.#queries.run('DELETE FROM blob_links WHERE account_id = $1 AND repository_id = $2 AND blob_id = $3', [
-      repository.accountId,
-      repository.id,
-      blobId,
-    ])
+    const key = [repository.accountId, repository.id, blobId]
+    const removed = await this.#queries.returning<{ size_bytes: number }>(removeLink, key)
+    for (const { size_bytes: bytes } of removed) await this.#usage.record(repository, { bytes: -bytes, blobId })
     await this.#queries.run(enqueue, [repository.accountId, JSON.stringify([blobId])])
   }
 }

@@ -57,7 +57,10 @@ SELECT l.repository_id FROM blob_links l WHERE ${areThese} AND ${isUnused}
 ORDER BY l.repository_id {for update l skip locked}`
 
 export const removeUnusedLinks = `
-DELETE FROM blob_links AS l WHERE ${areThese} AND ${isUnused}`
+DELETE FROM blob_links AS l WHERE ${areThese} AND ${isUnused} RETURNING repository_id`
+
+export const removeLinks = `
+DELETE FROM blob_links WHERE account_id = $1 AND blob_id = $2 RETURNING repository_id`
 
 export const dequeueUsed = `
 DELETE FROM blob_queue WHERE account_id = $1 AND blob_id = $2
@@ -67,7 +70,8 @@ DELETE FROM blob_queue WHERE account_id = $1 AND blob_id = $2
 export const requeueKept = 'UPDATE blob_queue SET queued_at = {now} WHERE account_id = $1 AND blob_id = $2'
 
 export const removeBlob = `
-DELETE FROM blobs WHERE account_id = $1 AND id = $2 RETURNING CASE WHEN content IS NULL THEN 1 ELSE 0 END AS is_object`
+DELETE FROM blobs WHERE account_id = $1 AND id = $2
+RETURNING CASE WHEN content IS NULL THEN 1 ELSE 0 END AS is_object, size_bytes, owner_id`
 
 // A session whose writer has the turn is alive, however old it is. Each of the three statements has an index: in order,
 // uploads_open_by_touch, uploads_open_by_age and uploads_done_by_age.
@@ -108,7 +112,7 @@ export const repositoriesAtOnce = 500
 
 const repositoriesWhere = (condition: string) => `
 SELECT r.account_id, r.id, CASE WHEN r.created_at <= {now} - $1 THEN 1 ELSE 0 END AS may_be_empty
-FROM repositories r WHERE ${condition} AND r.manifest_count = 0 ORDER BY r.account_id, r.id LIMIT ${repositoriesAtOnce}`
+FROM repositories r WHERE ${condition} AND r.is_image = 0 ORDER BY r.account_id, r.id LIMIT ${repositoriesAtOnce}`
 
 /**
  * The repositories without manifests after the one with the key ($2, $3). Index repositories_without_manifests. First the rest
@@ -121,11 +125,12 @@ UNION ALL
 SELECT account_id, id, may_be_empty FROM (${repositoriesWhere('r.account_id > $2')}) AS later_accounts
 ORDER BY account_id, id LIMIT ${repositoriesAtOnce}`
 
-const holdsNothing = `r.id IN (SELECT CAST(each.value AS {number}) FROM {each text $1}) AND r.manifest_count = 0
+const holdsNothing = `r.id IN (SELECT CAST(each.value AS {number}) FROM {each text $1}) AND r.is_image = 0
   AND NOT EXISTS (SELECT 1 FROM blob_links l WHERE l.account_id = r.account_id AND l.repository_id = r.id)
   AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.account_id = r.account_id AND u.repository_id = r.id)
   AND NOT EXISTS (SELECT 1 FROM tag_history h WHERE h.account_id = r.account_id AND h.repository_id = r.id)
-  AND NOT EXISTS (SELECT 1 FROM deleted_manifests d WHERE d.account_id = r.account_id AND d.repository_id = r.id)`
+  AND NOT EXISTS (SELECT 1 FROM deleted_manifests d WHERE d.account_id = r.account_id AND d.repository_id = r.id)
+  AND NOT EXISTS (SELECT 1 FROM usage_changes c WHERE c.account_id = r.account_id AND c.repository_id = r.id)`
 
 /** Skips repositories that a push has locked. */
 export const lockEmptyRepositories = `

@@ -14,6 +14,7 @@ import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
 import * as statements from './garbage-statements.ts'
 import { putIntoTrash } from './trash.ts'
+import type { UsageLog } from './usage-log.ts'
 
 interface CandidateRow {
   readonly account_id: number
@@ -28,6 +29,16 @@ interface CandidateRow {
 interface LinkRow {
   readonly repository_id: number
   readonly is_unused: number
+}
+
+interface RemovedLink {
+  readonly repository_id: number
+}
+
+interface RemovedBlob {
+  readonly is_object: number
+  readonly size_bytes: number
+  readonly owner_id: number | null
 }
 
 interface RepositoryRowOfBatch {
@@ -51,9 +62,11 @@ interface TrashRow {
 
 export class SqlGarbage implements Garbage {
   readonly #queries: Queryable
+  readonly #usage: UsageLog
 
-  constructor(queries: Queryable) {
+  constructor(queries: Queryable, usage: UsageLog) {
     this.#queries = queries
+    this.#usage = usage
   }
 
   async lockNextDue(leaseMs: number, queuedFrom: number, linksMax: number): Promise<DueBlob | undefined> {
@@ -86,7 +99,7 @@ export class SqlGarbage implements Garbage {
   }
 
   async removeUnusedLinks(
-    { accountId, blobId }: BlobCandidate,
+    { accountId, blobId, sizeBytes }: BlobCandidate,
     leaseMs: number,
     after: RowId,
     limit: number,
@@ -95,16 +108,20 @@ export class SqlGarbage implements Garbage {
     const links = await this.#queries.all<LinkRow>(statements.listLinks, [...blob, after, limit])
     const unused = links.filter((link) => link.is_unused === 1)
     const dropped = await this.#drop(blob, unused)
+    for (const id of dropped) await this.#usage.record({ accountId, id }, { bytes: -sizeBytes, blobId })
     return {
       next: links.length < limit ? undefined : links.at(-1)?.repository_id,
-      hasSkipped: dropped < unused.length,
+      hasSkipped: dropped.length < unused.length,
     }
   }
 
-  async #drop(blob: readonly number[], unused: readonly LinkRow[]): Promise<number> {
-    if (unused.length === 0) return 0
+  async #drop(blob: readonly number[], unused: readonly LinkRow[]): Promise<RowId[]> {
+    if (unused.length === 0) return []
     const locked = await this.#queries.all<LinkRow>(statements.lockUnusedLinks, [...blob, ...toRange(unused)])
-    return locked.length === 0 ? 0 : this.#queries.run(statements.removeUnusedLinks, [...blob, ...toRange(locked)])
+    if (locked.length === 0) return []
+    const values = [...blob, ...toRange(locked)]
+    const removed = await this.#queries.returning<RemovedLink>(statements.removeUnusedLinks, values)
+    return removed.map((link) => link.repository_id)
   }
 
   async keep({ accountId, blobId }: BlobCandidate): Promise<void> {
@@ -114,9 +131,19 @@ export class SqlGarbage implements Garbage {
 
   async moveToTrash(candidate: BlobCandidate): Promise<void> {
     const { accountId, blobId, storageKey } = candidate
-    await this.#queries.run('DELETE FROM blob_links WHERE account_id = $1 AND blob_id = $2', [accountId, blobId])
-    const removed = await this.#queries.returning<{ is_object: number }>(statements.removeBlob, [accountId, blobId])
-    if (removed[0]?.is_object !== 0) await this.trash({ storageKey, notes: undefined })
+    const links = await this.#queries.returning<RemovedLink>(statements.removeLinks, [accountId, blobId])
+    const [removed] = await this.#queries.returning<RemovedBlob>(statements.removeBlob, [accountId, blobId])
+    if (removed !== undefined) await this.#recordRemoval(accountId, removed, links)
+    if (removed?.is_object !== 0) await this.trash({ storageKey, notes: undefined })
+  }
+
+  async #recordRemoval(accountId: RowId, blob: RemovedBlob, links: readonly RemovedLink[]): Promise<void> {
+    const bytes = -blob.size_bytes
+    for (const { repository_id: id } of links) await this.#usage.record({ accountId, id }, { bytes })
+    // Null: the blob is not in the sums yet.
+    if (blob.owner_id === null) return
+    const ownedBytes = blob.owner_id === 0 ? 0 : bytes
+    await this.#usage.record({ accountId, id: blob.owner_id }, { ownedBytes, storedBytes: bytes })
   }
 
   async expireUploads(ages: GarbageAges, limit: number): Promise<number> {

@@ -18,6 +18,7 @@ import type { PullMark } from '../../../ports/pulls.ts'
 import type { RepositoryKey, RepositoryRow } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
+import type { UsageLog } from './usage-log.ts'
 
 // Look-ups are nested, not joined: each step finds one row by its whole key. SQLite needs a third of the time of a join, and
 // PostgreSQL cannot choose another plan because a repository is large.
@@ -114,9 +115,11 @@ const referrerBytes = 250
 
 export class SqlManifests implements Manifests {
   readonly #queries: Queryable
+  readonly #usage: UsageLog
 
-  constructor(queries: Queryable) {
+  constructor(queries: Queryable, usage: UsageLog) {
     this.#queries = queries
+    this.#usage = usage
   }
 
   find(
@@ -205,9 +208,17 @@ export class SqlManifests implements Manifests {
         manifest.annotations === undefined ? null : JSON.stringify(manifest.annotations),
         manifest.bytes,
       ])
-      if (added[0] !== undefined) return { id: added[0].id, isNew: true }
+      if (added[0] !== undefined) {
+        const bytes = manifest.sizeBytes
+        const change = { manifests: 1, bytes, manifestBytes: bytes, storedBytes: bytes, pushedAt: 'now' } as const
+        await this.#usage.record(repository, change)
+        return { id: added[0].id, isNew: true }
+      }
       const updated = await this.#queries.returning<{ id: number }>(updateMediaType, key)
-      if (updated[0] !== undefined) return { id: updated[0].id, isNew: false }
+      if (updated[0] !== undefined) {
+        await this.#usage.record(repository, { pushedAt: 'now' })
+        return { id: updated[0].id, isNew: false }
+      }
     }
     throw new Unavailable('metadata-store', {
       cause: new Error(`manifest ${manifest.digest} is inserted and deleted repeatedly`),
@@ -252,10 +263,14 @@ export class SqlManifests implements Manifests {
   }
 
   async remove(repository: RepositoryRow, manifestId: RowId): Promise<void> {
-    await this.#queries.run('DELETE FROM manifests WHERE account_id = $1 AND id = $2', [
-      repository.accountId,
-      manifestId,
-    ])
+    const removed = await this.#queries.returning<{ size_bytes: number }>(
+      'DELETE FROM manifests WHERE account_id = $1 AND id = $2 RETURNING size_bytes',
+      [repository.accountId, manifestId],
+    )
+    for (const { size_bytes: bytes } of removed) {
+      const change = { manifests: -1, bytes: -bytes, manifestBytes: -bytes, storedBytes: -bytes }
+      await this.#usage.record(repository, change)
+    }
   }
 }
 

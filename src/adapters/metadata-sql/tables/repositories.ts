@@ -1,14 +1,15 @@
 import type { RepositoryName } from '../../../oci/names.ts'
 import type { RepositoryPattern } from '../../../oci/repository-pattern.ts'
-import type { Repositories, RepositoryKey, RepositoryRow } from '../../../ports/repositories.ts'
+import type { OpenRepository, Repositories, RepositoryKey, RepositoryRow } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
 import { type NameLookUp, type NameRange, planScan } from './repository-scan.ts'
+import type { UsageLog } from './usage-log.ts'
 
 // The key of repositories (name), in the order of the result.
 const listRange = `
 SELECT name FROM repositories
-WHERE account_id = $1 AND name >= $2 AND name < $3 AND manifest_count > 0
+WHERE account_id = $1 AND name >= $2 AND name < $3 AND is_image > 0
   AND EXISTS (SELECT 1 FROM {each text $4} WHERE name LIKE each.value ESCAPE '\\')
 ORDER BY name LIMIT $5`
 
@@ -16,14 +17,25 @@ ORDER BY name LIMIT $5`
 // account alone and read all its repositories.
 const listExisting = `
 SELECT (SELECT r.name FROM repositories r
-        WHERE r.account_id = $1 AND r.name = each.value AND r.manifest_count > 0) AS name
+        WHERE r.account_id = $1 AND r.name = each.value AND r.is_image > 0) AS name
 FROM {each text $2}`
+
+// Finds a row if there are more than $3 manifests.
+const hasMore = 'SELECT 1 AS found FROM manifests WHERE account_id = $1 AND repository_id = $2 LIMIT 1 OFFSET $3'
+
+/**
+ * If a repository has as many manifests, no transactions that run at the same time can remove all of them. It is larger than
+ * the number of connections that a database usually allows.
+ */
+const manifestsLeftMin = 500
 
 export class SqlRepositories implements Repositories {
   readonly #queries: Queryable
+  readonly #usage: UsageLog
 
-  constructor(queries: Queryable) {
+  constructor(queries: Queryable, usage: UsageLog) {
     this.#queries = queries
+    this.#usage = usage
   }
 
   async find({ accountId, repository }: RepositoryKey): Promise<RepositoryRow | undefined> {
@@ -34,7 +46,7 @@ export class SqlRepositories implements Repositories {
     return row && { accountId, id: row.id }
   }
 
-  async ensure(repositoryKey: RepositoryKey): Promise<RepositoryRow> {
+  async ensure(repositoryKey: RepositoryKey): Promise<OpenRepository> {
     const found = await this.#findLocked(repositoryKey)
     if (found !== undefined) return found
     await this.#queries.run(
@@ -48,12 +60,12 @@ export class SqlRepositories implements Repositories {
   }
 
   /** The lock keeps the collector from removing an empty repository until the caller has put something into it. */
-  async #findLocked({ accountId, repository }: RepositoryKey): Promise<RepositoryRow | undefined> {
-    const row = await this.#queries.first<{ id: number }>(
-      'SELECT id FROM repositories r WHERE account_id = $1 AND name = $2 {for key share r}',
+  async #findLocked({ accountId, repository }: RepositoryKey): Promise<OpenRepository | undefined> {
+    const row = await this.#queries.first<{ id: number; is_image: number }>(
+      'SELECT id, is_image FROM repositories r WHERE account_id = $1 AND name = $2 {for key share r}',
       [accountId, repository],
     )
-    return row && { accountId, id: row.id }
+    return row && { accountId, id: row.id, isImage: row.is_image > 0 }
   }
 
   async lock({ accountId, id }: RepositoryRow): Promise<void> {
@@ -71,7 +83,7 @@ export class SqlRepositories implements Repositories {
   ): Promise<RepositoryName[]> {
     if (within !== undefined) return this.#listWithin(accountId, after ?? '', limit, within)
     const rows = await this.#queries.all<{ name: string }>(
-      `SELECT name FROM repositories WHERE account_id = $1 AND name > $2 AND manifest_count > 0
+      `SELECT name FROM repositories WHERE account_id = $1 AND name > $2 AND is_image > 0
        ORDER BY name LIMIT $3`,
       [accountId, after ?? '', limit],
     )
@@ -109,13 +121,29 @@ export class SqlRepositories implements Repositories {
     return rows.map((row) => row.name as RepositoryName)
   }
 
-  async changeManifestCount(repository: RepositoryRow, change: 1 | -1): Promise<number> {
-    const rows = await this.#queries.returning<{ manifest_count: number }>(
-      `UPDATE repositories SET manifest_count = manifest_count + $3 WHERE account_id = $1 AND id = $2
-       RETURNING manifest_count`,
-      [repository.accountId, repository.id, change],
+  async markAsImage(repository: RepositoryRow): Promise<void> {
+    const changed = await this.#queries.run(
+      'UPDATE repositories SET is_image = 1 WHERE account_id = $1 AND id = $2 AND is_image = 0',
+      [repository.accountId, repository.id],
     )
-    return rows[0]?.manifest_count ?? 0
+    if (changed > 0) await this.#usage.record(repository, { images: 1 })
+  }
+
+  async lockForRemoval(repository: RepositoryRow): Promise<void> {
+    const key = [repository.accountId, repository.id]
+    if ((await this.#queries.first(hasMore, [...key, manifestsLeftMin])) !== undefined) return
+    await this.#queries.first('SELECT id FROM repositories r WHERE account_id = $1 AND id = $2 {for update r}', key)
+  }
+
+  async unmarkIfEmpty(repository: RepositoryRow): Promise<void> {
+    await this.lockForRemoval(repository)
+    const key = [repository.accountId, repository.id]
+    if ((await this.#queries.first(hasMore, [...key, 0])) !== undefined) return
+    const changed = await this.#queries.run(
+      'UPDATE repositories SET is_image = 0 WHERE account_id = $1 AND id = $2 AND is_image > 0',
+      key,
+    )
+    if (changed > 0) await this.#usage.record(repository, { images: -1 })
   }
 }
 

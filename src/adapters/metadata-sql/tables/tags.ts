@@ -6,6 +6,7 @@ import type { TagChange, Tags } from '../../../ports/tags.ts'
 import type { Queryable } from '../database.ts'
 import { addTagMove, addTagRemovals } from './events.ts'
 import { addUntagged } from './untagged.ts'
+import type { UsageLog } from './usage-log.ts'
 
 /** More rows than any table has. */
 const noLimit = Number.MAX_SAFE_INTEGER
@@ -41,9 +42,11 @@ interface RemovedRow {
 
 export class SqlTags implements Tags {
   readonly #queries: Queryable
+  readonly #usage: UsageLog
 
-  constructor(queries: Queryable) {
+  constructor(queries: Queryable, usage: UsageLog) {
     this.#queries = queries
+    this.#usage = usage
   }
 
   async list(repository: RepositoryRow, after: string | undefined, limit: number | undefined): Promise<Tag[]> {
@@ -60,6 +63,7 @@ export class SqlTags implements Tags {
     const [row] = await this.#queries.returning<{ previous_manifest_id: number | null }>(pointTag, values)
     const previous = row?.previous_manifest_id ?? null
     if (previous === manifestId) return previous
+    if (previous === null) await this.#usage.record(repository, { tags: 1 })
     const { actor, cause } = change
     const type = previous === null ? 'tag.created' : 'tag.moved'
     if (previous !== null) await this.#queries.run(addUntagged, [accountId, previous, repositoryId, 1])
@@ -73,6 +77,7 @@ export class SqlTags implements Tags {
     const { accountId, id: repositoryId } = repository
     const created = await this.#queries.run(createTag, [accountId, repositoryId, tag, manifestId, actor.subject])
     if (created === 0) return false
+    await this.#usage.record(repository, { tags: 1 })
     await this.#queries.run(recordMove, [accountId, repositoryId, tag, null, manifestId, actor.subject, cause])
     const event = [accountId, 'tag.created', repositoryId, tag, manifestId, null, ...valuesOf(actor), cause]
     await this.#queries.run(addTagMove, event)
@@ -106,6 +111,7 @@ export class SqlTags implements Tags {
   async #recordRemoval(accountId: RowId, removed: readonly RemovedRow[], { actor, cause }: TagChange): Promise<void> {
     const [first] = removed
     if (first === undefined) return
+    await this.#usage.record({ accountId, id: first.repository_id }, { tags: -removed.length })
     const names = JSON.stringify(removed.map(({ name }) => name))
     const values = [accountId, first.repository_id, names, first.manifest_id, actor.subject, cause]
     await this.#queries.run(recordRemovals, values)
