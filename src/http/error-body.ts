@@ -60,6 +60,7 @@ export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   'body-incomplete': { status: 400, code: 'SIZE_INVALID' },
   'body-too-slow': { status: 408, code: 'SIZE_INVALID' },
   'page-size-invalid': { status: 400, code: 'UNSUPPORTED' },
+  'sort-invalid': { status: 400, code: 'UNSUPPORTED' },
   'name-invalid': { status: 400, code: 'NAME_INVALID' },
   'name-unknown': { status: 404, code: 'NAME_UNKNOWN' },
   'path-unknown': { status: 404, code: 'NAME_UNKNOWN' },

@@ -5,6 +5,8 @@ import { meRoutes } from './identity/me.ts'
 import { tokenRoutes } from './identity/tokens.ts'
 import { userRoutes } from './identity/users.ts'
 import { policyRoutes } from './management/policies.ts'
+import { repositoryDetailRoutes, repositoryListRoutes } from './management/repositories.ts'
+import { storageRoutes } from './management/storage.ts'
 import { tagHistoryRoutes } from './management/tag-history.ts'
 import { untaggedRoutes } from './management/untagged.ts'
 import { openApiRoute } from './openapi/openapi.ts'
@@ -34,6 +36,10 @@ export const serviceRoutes: readonly Route[] = [
   ...tagHistoryRoutes,
   ...untaggedRoutes,
   ...policyRoutes,
+  ...repositoryListRoutes,
+  ...storageRoutes,
+  // The last, because a name in the path may contain anything.
+  ...repositoryDetailRoutes,
 ]
 
 /**

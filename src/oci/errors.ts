@@ -39,6 +39,7 @@ export const refusalWords = {
   'body-incomplete': 'the request body ended early',
   'body-too-slow': 'the request body arrives too slowly',
   'page-size-invalid': 'n must be a whole number, 0 or more',
+  'sort-invalid': 'this order is not supported',
   // names and digests
   'name-invalid': 'invalid repository name',
   'name-unknown': 'repository name not known to registry',

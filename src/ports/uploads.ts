@@ -1,6 +1,7 @@
 import type { Digest } from '../oci/digest.ts'
 import type { StorageKey, UnfinishedObject } from './blob-store.ts'
 import type { RepositoryKey, RepositoryRow } from './repositories.ts'
+import type { RowId } from './row-id.ts'
 
 /** The id of an upload session. It cannot be guessed, and is never a part of a file name or a storage key. */
 export type UploadId = string & { readonly __brand: 'UploadId' }
@@ -60,6 +61,14 @@ export interface ListedUpload {
   readonly isWritten: boolean
 }
 
+/** An open session as its account sees it. */
+export interface OwnUpload extends Omit<ListedUpload, 'account' | 'ageMs' | 'idleMs'> {
+  /** Milliseconds since 1970, by the clock of the metadata store. */
+  readonly startedAt: number
+  /** When the turn was last claimed, renewed or released. */
+  readonly touchedAt: number
+}
+
 /**
  * Upload sessions.
  *
@@ -116,6 +125,19 @@ export interface Uploads {
 
   /** For operators: at most `limit` open sessions, the longest idle first. */
   listOpen(filter: UploadFilter, limit: number): Promise<ListedUpload[]>
+
+  /** Looks at the next `limit` sessions of the account after `after`, by id, and returns the open ones. */
+  listOfAccount(
+    accountId: RowId,
+    after: string,
+    limit: number,
+  ): Promise<{ readonly uploads: readonly OwnUpload[]; readonly next: string | undefined }>
+
+  /** The number and the bytes of the open sessions of the account. Looks at `limit` sessions; `isExact`: at all. */
+  measureOpen(
+    accountId: RowId,
+    limit: number,
+  ): Promise<{ readonly count: number; readonly bytes: number; readonly isExact: boolean }>
 
   // The following methods are for transactions.
 

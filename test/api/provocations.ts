@@ -80,6 +80,7 @@ const theRequestItself = {
     service: async (_, server) => slowBody(server, 'POST', `${identity}/token/auth`),
   },
   'page-size-invalid': { registry: (mount) => get(`${mount}/_catalog?n=many`) },
+  'sort-invalid': { service: () => get(`${api}/repositories?sort=colour`) },
 } satisfies Partial<Record<Refusal, Way>>
 
 const namesAndDigests = {

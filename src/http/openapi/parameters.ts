@@ -87,6 +87,13 @@ export const parameters = {
     description: 'The largest number of entries. The server has a limit of its own; `Link` leads to the rest.',
     schema: wholeNumber,
   },
+  search: { name: 'search', in: 'query', description: 'A part of the name.', schema: text },
+  repositorySort: {
+    name: 'sort',
+    in: 'query',
+    description: '`name` (default); or `size`, `pushed` or `pulled`: the largest or the latest first.',
+    schema: text,
+  },
   last: { name: 'last', in: 'query', description: 'The page begins after this entry.', schema: text },
   moreTags: {
     name: 'tag',

@@ -5,6 +5,7 @@ import { anyDigest } from './formats.ts'
 import { identitySchemas } from './identity-schemas.ts'
 import { imageSchemas } from './image-schemas.ts'
 import { policySchemas } from './policy-schemas.ts'
+import { usageSchemas } from './usage-schemas.ts'
 
 // spec.md does not say which fields are mandatory. Here, the fields that every answer has are mandatory.
 const ErrorMessage = Type.Object({ msg: Type.String() }, { description: 'An error message for people.' })
@@ -141,6 +142,7 @@ export const schemas = {
   OciError,
   ...imageSchemas,
   ...policySchemas,
+  ...usageSchemas,
   ...identitySchemas,
   ServerDescription,
   HealthResponse,

@@ -18,7 +18,7 @@ const registries = {
 }
 /** It does not count images. */
 const forgetful = await wireRegistry(temporaryFolder(), {
-  wrap: (metadata) => around(metadata, 'accounts', 'changeImageCount', async () => undefined),
+  wrap: (metadata) => around(metadata, 'repositories', 'markAsImage', async () => undefined),
 })
 afterAll(() => Promise.all([registries.on, registries.off, forgetful].map((one) => one.stop())))
 

@@ -157,8 +157,5 @@ describe('what the catalog shows to a limited key', () => {
 /** As if each had been pushed to; a thousand pushes would take their time. */
 function addRepositories({ dataDir }: ApiServer, names: readonly string[]): void {
   const rows = names.map((name) => `((SELECT max(id) FROM accounts), '${name}', 1, 0)`)
-  damageMetadata(
-    dataDir,
-    `INSERT INTO repositories (account_id, name, manifest_count, created_at) VALUES ${rows.join(', ')}`,
-  )
+  damageMetadata(dataDir, `INSERT INTO repositories (account_id, name, is_image, created_at) VALUES ${rows.join(', ')}`)
 }

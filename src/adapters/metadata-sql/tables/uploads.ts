@@ -1,9 +1,11 @@
 import type { Digest } from '../../../oci/digest.ts'
 import type { StorageKey, UnfinishedObject } from '../../../ports/blob-store.ts'
 import type { RepositoryRow } from '../../../ports/repositories.ts'
+import type { RowId } from '../../../ports/row-id.ts'
 import type {
   ListedUpload,
   OpenUploads,
+  OwnUpload,
   Upload,
   UploadFilter,
   UploadId,
@@ -39,6 +41,17 @@ interface ListedRow {
   readonly age_ms: number
   readonly idle_ms: number
   readonly is_written: number
+}
+
+interface OwnRow {
+  readonly id: string
+  readonly repository: string
+  readonly subject: string
+  readonly received_bytes: number
+  readonly created_at: number
+  readonly touched_at: number
+  readonly is_written: number
+  readonly is_open: number
 }
 
 const columns =
@@ -82,6 +95,18 @@ FROM uploads u JOIN accounts a ON a.id = u.account_id JOIN repositories r ON r.i
 WHERE u.done_digest IS NULL AND ($1 = '' OR a.name = $1) AND ($2 = '' OR r.name = $2)
 ORDER BY u.touched_at LIMIT $3`
 
+// The primary key, in its order. Finished sessions are read too, so the limit is one of sessions.
+const listOfAccount = `
+SELECT u.id, (SELECT r.name FROM repositories r WHERE r.id = u.repository_id) AS repository, u.subject, u.received_bytes,
+  u.created_at, u.touched_at, CASE WHEN u.turn_until > {now} THEN 1 ELSE 0 END AS is_written,
+  CASE WHEN u.done_digest IS NULL THEN 1 ELSE 0 END AS is_open
+FROM uploads u WHERE u.account_id = $1 AND u.id > $2 ORDER BY u.id LIMIT $3`
+
+const measureOpen = `
+SELECT count(*) AS looked, count(CASE WHEN s.done_digest IS NULL THEN 1 END) AS uploads,
+  CAST(coalesce(sum(CASE WHEN s.done_digest IS NULL THEN s.received_bytes ELSE 0 END), 0) AS bigint) AS bytes
+FROM (SELECT u.done_digest, u.received_bytes FROM uploads u WHERE u.account_id = $1 ORDER BY u.id LIMIT $2) AS s`
+
 export class SqlUploads implements Uploads {
   readonly #queries: Queryable
 
@@ -102,7 +127,16 @@ export class SqlUploads implements Uploads {
       [repository.accountId, repository.id, subject, id, storageKey, turnMs],
     )
     const object = { sizeBytes: 0, notes: undefined }
-    return { id, repository, storageKey, object, receivedDigest: undefined, epoch: 0, isUnclaimed: turnMs === 0 }
+    const { accountId, id: repositoryId } = repository
+    return {
+      id,
+      repository: { accountId, id: repositoryId },
+      storageKey,
+      object,
+      receivedDigest: undefined,
+      epoch: 0,
+      isUnclaimed: turnMs === 0,
+    }
   }
 
   async find(owner: UploadOwner, id: UploadId): Promise<UploadState | undefined> {
@@ -198,6 +232,22 @@ export class SqlUploads implements Uploads {
     }))
   }
 
+  async listOfAccount(accountId: RowId, after: string, limit: number) {
+    const rows = await this.#queries.all<OwnRow>(listOfAccount, [accountId, after, limit])
+    return {
+      uploads: rows.filter((row) => row.is_open === 1).map(toOwnUpload),
+      next: rows.length < limit ? undefined : rows.at(-1)?.id,
+    }
+  }
+
+  async measureOpen(accountId: RowId, limit: number) {
+    const row = await this.#queries.first<{ looked: number; uploads: number; bytes: number }>(measureOpen, [
+      accountId,
+      limit,
+    ])
+    return { count: row?.uploads ?? 0, bytes: row?.bytes ?? 0, isExact: (row?.looked ?? 0) < limit }
+  }
+
   async remove(owner: UploadOwner, id: UploadId): Promise<boolean> {
     return this.#trashFirst(await this.#queries.returning<UploadRow>(removeOwned, ownerValues(owner, id)))
   }
@@ -211,6 +261,18 @@ export class SqlUploads implements Uploads {
     const mayHaveObject = row.storage_key !== null && row.turn_until >= 0
     if (mayHaveObject) await putIntoTrash(this.#queries, row.storage_key, row.notes)
     return true
+  }
+}
+
+function toOwnUpload(row: OwnRow): OwnUpload {
+  return {
+    id: row.id as UploadId,
+    repository: row.repository,
+    subject: row.subject,
+    sizeBytes: row.received_bytes,
+    startedAt: row.created_at,
+    touchedAt: row.touched_at,
+    isWritten: row.is_written === 1,
   }
 }
 
