@@ -113,10 +113,10 @@ export function wholeNumber(fallback: number, min: number, max = Number.MAX_SAFE
 
 /** How many processes serve requests. */
 export function workerCount(max: number): Kind<number | 'auto'> {
-  const { fallback, fallbackText, allowed, isSecret, parse } = wholeNumber(1, 1, max)
+  const { allowed, isSecret, parse } = wholeNumber(1, 1, max)
   return {
-    fallback,
-    fallbackText,
+    fallback: 'auto',
+    fallbackText: 'auto',
     allowed: `auto, or ${allowed}`,
     isSecret,
     parse: (given) => (given === 'auto' ? { value: given } : parse(given)),

@@ -35,7 +35,7 @@ export const settingsTable = {
   workers: setting(
     'server.workers',
     workerCount(64),
-    'How many processes serve requests. With more than 1, a further process supervises them. `auto`: one for each core that the process may use, at most 8, and no more than the memory of the machine or container and the limits of the other settings allow. Only Linux distributes connections over several processes; on other systems `auto` is 1.',
+    'How many processes serve requests. With more than 1, a further process supervises them. `auto`: one for each core that the process may use, at most 8, and no more than the memory of the machine or container and the limits of the other settings allow; one with fewer than 3 cores. Only Linux distributes connections over several processes; on other systems `auto` is 1.',
   ),
   publicUrl: setting(
     'server.public_url',

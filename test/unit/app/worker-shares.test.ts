@@ -17,6 +17,7 @@ describe('the number of workers', () => {
   test.each([
     ['8 on a large machine', 8, {}, {}],
     ['one for each core', 3, { cores: 3 }, {}],
+    ['1 on two cores', 1, { cores: 2 }, {}],
     ['1 on another system', 1, { platform: 'darwin' }, {}],
     ['1 with 512 MiB of memory', 1, { memoryBytes: 512 * 1024 ** 2 }, {}],
     ['1 with less memory than the settings need', 1, { memoryBytes: 1024 ** 2 }, {}],
