@@ -6,6 +6,7 @@ import type { KeyUseRecorder } from '../identity/api-keys.ts'
 import type { FailureLimits } from '../identity/failure-limits.ts'
 import type { KeyRing } from '../identity/key-ring.ts'
 import type { Clock } from '../ports/clock.ts'
+import { AuditRecorder } from '../registry/audit.ts'
 import { PullRecorder } from '../registry/pulls.ts'
 import { UploadWriters } from '../registry/upload-writers.ts'
 import { claimBlobStore } from './blob-owner.ts'
@@ -103,6 +104,10 @@ async function buildOnStores(config: Config, opened: Opened): Promise<Built> {
     ...identity,
     redirects: config.redirect ? toRedirects(config) : undefined,
     writers: new UploadWriters(clock, shared.endElsewhere),
+    audit: new AuditRecorder({ metadata }, clock, {
+      keepMs: config.auditKeepMs,
+      hasUsers: config.authUrl === undefined,
+    }),
     pulls: new PullRecorder(metadata, clock, { periodMs: config.pullsEveryMs, countsHead: config.pullsCountHead }),
     settings: toRegistrySettings(config),
     memory: openMemoryBudget(config),
@@ -122,8 +127,9 @@ async function buildOnStores(config: Config, opened: Opened): Promise<Built> {
       isLeaving = true
     },
     close: async () => {
-      // If the disk is full, only the times of the last uses of API keys and of the last pulls are lost.
+      // If the disk is full, only the last uses of API keys, refusals, logins and pulls are lost.
       await uses.flush().catch(() => undefined)
+      await app.audit.flush({ isLast: true }).catch(() => undefined)
       await app.pulls.flush().catch(() => undefined)
       await metadata.close()
       await blobs.close()

@@ -4,6 +4,7 @@ import type { KeyUseRecorder } from '../identity/api-keys.ts'
 import type { KeyRing } from '../identity/key-ring.ts'
 import { repeatEvery } from '../lib/intervals.ts'
 import type { Log } from '../lib/log.ts'
+import { removeOldAuditEntries } from '../registry/audit.ts'
 import { collectGarbage, ObjectsUnremoved, sweepOrphansOnce } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
 import { countExisting, foldUsage } from '../registry/usage.ts'
@@ -14,6 +15,7 @@ import type { Config } from './settings.ts'
 
 const usesEveryMs = 60_000
 const pullsEveryMs = 60_000
+const auditEveryMs = 5_000
 const keysEveryMs = 600_000
 const diskEveryMs = 10_000
 const clockEveryMs = 60_000
@@ -71,6 +73,7 @@ export class Jobs {
     if (databaseClock !== undefined)
       this.#every(clockEveryMs, 'reading the time of the database', () => databaseClock.synchronize())
     this.#every(usesEveryMs, 'recording the last use of API keys', () => uses.flush())
+    this.#every(auditEveryMs, 'writing the audit log', () => app.audit.flush())
     this.#every(pullsEveryMs, 'recording the last pulls', () => app.pulls.flush())
   }
 
@@ -83,7 +86,8 @@ export class Jobs {
       }
       return { ...error.collected, kept: error.count }
     })
-    this.#log.write('info', 'garbage collected', { ...collected })
+    const auditEntries = await removeOldAuditEntries(this.#built.app, this.#config.auditKeepMs, () => this.#isStopped)
+    this.#log.write('info', 'garbage collected', { ...collected, auditEntries })
   }
 
   async #addUpUsage(): Promise<void> {

@@ -39,7 +39,7 @@ interface Started {
  *   4. read the time of the database             4. end the uploads that still run
  *   5. open the identity service                 5. close the remaining connections
  *   6. open the port                             6. stop the background jobs
- *   7. create the first API key                  7. record the last uses of API keys, and pulls
+ *   7. create the first API key                  7. record the last uses of API keys, pulls and refusals
  *   8. start the background jobs                 8. close the stores
  *   9. write server.address                      9. release the lock of the data folder
  *

@@ -97,6 +97,11 @@ export const settingsTable = {
     'Manifest media types to accept in addition to the three of the specification.',
   ),
 
+  auditKeepMs: setting(
+    'audit.keep',
+    duration('90d', '0s'),
+    'How long the entries of the audit log are kept. `0`: nothing is recorded, and older entries are removed.',
+  ),
   pullsEveryMs: setting(
     'pulls.record_every',
     duration('1h', '0s', '30d'),

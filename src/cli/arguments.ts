@@ -43,6 +43,13 @@ export function parseEnd(given: string): number {
   throw new InvalidArgumentError('It must be a time such as 2030-01-31T12:00:00Z.')
 }
 
+/** A time, or how long ago it was. */
+export function parsePast(given: string): number {
+  const time = parseTime(given) ?? Date.now() - (parseDuration(given) ?? Number.NaN)
+  if (!Number.isNaN(time)) return time
+  throw new InvalidArgumentError('It must be a time such as 2030-01-31T12:00:00Z, or a duration such as 24h.')
+}
+
 /** A duration, in milliseconds. It may be zero. */
 export function parseAge(given: string): number {
   const value = parseDuration(given)

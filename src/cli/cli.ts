@@ -3,7 +3,9 @@ import { ConfigError } from '../app/config.ts'
 import { version } from '../app/version.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
 import { addAccountCommand } from './account.ts'
+import { addAuditCommand } from './audit.ts'
 import { addConfigCommand } from './config.ts'
+import { noteCommand } from './current-command.ts'
 import { describeError } from './describe-error.ts'
 import { addGcCommand } from './gc.ts'
 import { addImageCommand } from './image.ts'
@@ -45,11 +47,13 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   addMigrateCommand(program)
   addMigrateStoreCommand(program)
   program.commandsGroup('Users and accounts (the server may be running or stopped):')
+  addAuditCommand(program)
   addUserCommand(program)
   addKeyCommand(program)
   addAccountCommand(program)
   addSigningKeyCommand(program)
   try {
+    program.hook('preAction', (_, command) => noteCommand(command))
     await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {

@@ -3,6 +3,7 @@ import { claimBlobStore } from '../app/blob-owner.ts'
 import { orphanMinAgeMs, toGarbageAges } from '../app/registry-settings.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { RegistryRefusal } from '../oci/errors.ts'
+import { removeOldAuditEntries } from '../registry/audit.ts'
 import { type Collected, collectGarbage, forecastGarbage, ObjectsUnremoved, sweepOrphans } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
 import { parseAge } from './arguments.ts'
@@ -72,6 +73,7 @@ async function collect(options: Options): Promise<void> {
     if (await isReadOnly(stores)) throw new RegistryRefusal('read-only')
     if (options.sweep)
       console.log(`moved ${await sweepOrphans(stores, orphanMinAgeMs(config))} orphaned objects to the trash`)
+    await removeOldAuditEntries(stores, config.auditKeepMs)
     printTotals(await collectGarbage(stores, ages).catch(printFailures))
   })
 }

@@ -4,6 +4,7 @@ import { RegistryRefusal } from '../oci/errors.ts'
 import { parseRepositoryName } from '../oci/names.ts'
 import { changeUnlessReadOnly } from '../registry/read-only.ts'
 import { parseAccount } from './arguments.ts'
+import { recordCommand } from './current-command.ts'
 
 type Config = ReturnType<typeof readConfig>
 
@@ -41,9 +42,13 @@ export async function withStores(
   }
 }
 
-/** Work that changes something. It is refused while the registry is moved to other stores. */
+/** Work that changes something. It is refused while the registry is moved to other stores, and recorded afterwards. */
 export function asChange(work: (place: Workplace) => Promise<void>): (place: Workplace) => Promise<void> {
-  return (place) => changeUnlessReadOnly(place, () => work(place))
+  return (place) =>
+    changeUnlessReadOnly(place, async () => {
+      await work(place)
+      await recordCommand(place)
+    })
 }
 
 /** Refuses if there is no such account. */

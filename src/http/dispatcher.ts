@@ -8,6 +8,7 @@ import { checkAllowed } from '../registry/access.ts'
 import { openAccount } from '../registry/accounts.ts'
 import { changeUnlessReadOnly } from '../registry/read-only.ts'
 import type { Answer } from './answer.ts'
+import { recordChange } from './audit.ts'
 import { type Authenticator, refuseAnonymous } from './authenticator.ts'
 import type { Application, Exchange } from './exchange.ts'
 import { type Area, apiMount, areaOf } from './mounts.ts'
@@ -76,7 +77,7 @@ export class Dispatcher {
       if (route.right !== undefined) checkAllowed(principal, route.right)
       const answer = () => route.handle({ ...exchange, principal })
       if (route.right === undefined || !isChange(exchange.request)) return answer()
-      return changeUnlessReadOnly(exchange.app, async () => answer())
+      return changeUnlessReadOnly(exchange.app, async () => recordChange(exchange, route, principal, await answer()))
     }
     return this.#dispatchRegistry(route, exchange, principal, context.area)
   }
@@ -95,11 +96,17 @@ export class Dispatcher {
     checkAllowed(principal, route.right, repository)
     const mount = area.kind === 'registry' ? area.mount : apiMount
     const opening = openAccount(this.#needs.app, principal.account, isChange(request) ? 'change' : 'read')
+    // The address is recorded with the change.
+    const caller = isChange(request) ? { ...principal, address: exchange.peers.clientOf(request) } : principal
     return andThen(opening, (account) => {
-      if (route.access === 'enabled account') return route.handle({ ...exchange, principal, account, mount })
+      if (route.access === 'enabled account') {
+        const answer = route.handle({ ...exchange, principal: caller, account, mount })
+        if (area.kind === 'registry' || !isChange(request)) return answer
+        return andThen(answer, (done) => recordChange(exchange, route, principal, done))
+      }
       if (repository === undefined) throw new RegistryRefusal('name-invalid')
       const repositoryKey = { accountId: account.id, repository }
-      return route.handle({ ...exchange, principal, account, mount, repository, repositoryKey })
+      return route.handle({ ...exchange, principal: caller, account, mount, repository, repositoryKey })
     })
   }
 

@@ -14,6 +14,7 @@ import type { DiskSpace } from '../ports/disk-space.ts'
 import type { CachingIdentity, Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { RepositoryKey } from '../ports/repositories.ts'
+import type { AuditRecorder } from '../registry/audit.ts'
 import type { PullRecorder } from '../registry/pulls.ts'
 import type { RegistrySettings } from '../registry/settings.ts'
 import type { UploadWriters } from '../registry/upload-writers.ts'
@@ -51,6 +52,7 @@ export interface Application {
   readonly redirects: Redirects | undefined
   readonly writers: UploadWriters
   readonly pulls: PullRecorder
+  readonly audit: AuditRecorder
   readonly identity: CachingIdentity
   readonly failures: AttemptLimits
   /** The principal of anonymous callers, if some repositories are open to them. */

@@ -2,6 +2,7 @@ import { andThen } from '../lib/and-then.ts'
 import type { Log } from '../lib/log.ts'
 import type { Awaitable } from '../ports/awaitable.ts'
 import { type Answer, toResponse } from './answer.ts'
+import { noteRefusal } from './audit.ts'
 import { Authenticator } from './authenticator.ts'
 import { Challenges } from './challenges.ts'
 import { Dispatcher } from './dispatcher.ts'
@@ -111,6 +112,7 @@ export class Pipeline {
 
   #answerError(error: unknown, context: RequestContext): Answer {
     logError(this.#log, error, context)
+    noteRefusal(this.#app, this.#peers, error, context)
     context.interruption = findInterruption(error)
     return answerError(error, {
       area: context.area,

@@ -4,6 +4,7 @@ import { keySetRoutes } from './identity/key-set.ts'
 import { meRoutes } from './identity/me.ts'
 import { tokenRoutes } from './identity/tokens.ts'
 import { userRoutes } from './identity/users.ts'
+import { auditRoutes } from './management/audit.ts'
 import { policyRoutes } from './management/policies.ts'
 import { repositoryDetailRoutes, repositoryListRoutes } from './management/repositories.ts'
 import { storageRoutes } from './management/storage.ts'
@@ -36,6 +37,7 @@ export const serviceRoutes: readonly Route[] = [
   ...tagHistoryRoutes,
   ...untaggedRoutes,
   ...policyRoutes,
+  ...auditRoutes,
   ...repositoryListRoutes,
   ...storageRoutes,
   // The last, because a name in the path may contain anything.

@@ -24,6 +24,7 @@ interface Authenticated {
   readonly limits: KeyLimits | undefined
   /** Set for a password, which could be guessed from a fingerprint of the secret. */
   readonly fingerprint?: string
+  readonly keyName?: string
 }
 
 /** The embedded identity service: API keys, passwords and tokens of its users. */
@@ -47,6 +48,7 @@ export class EmbeddedIdentity implements Identity {
       fingerprint: found.fingerprint ?? fingerprintOf(credential.secret),
       expiresAt,
       keyExpiresAt: found.limits?.expiresAt,
+      keyName: found.keyName,
     }
   }
 
@@ -90,7 +92,7 @@ export class EmbeddedIdentity implements Identity {
   #byFoundKey({ key, user }: FoundKey): Authenticated | undefined {
     if (key.expiresAt !== undefined && key.expiresAt <= this.#needs.clock.now()) return undefined
     this.#needs.uses.add(key.id)
-    return { user, expiresAt: key.expiresAt, limits: key }
+    return { user, expiresAt: key.expiresAt, limits: key, keyName: key.name }
   }
 
   /** Reads the user's row, so that disabling the user and changing roles take effect before the token expires. */

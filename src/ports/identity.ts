@@ -35,6 +35,10 @@ export interface Principal {
   readonly keyExpiresAt?: number | undefined
   /** Identifies the credential in the log without revealing it. */
   readonly fingerprint: string
+  /** The address of the client. Only the principal of a request that changes something has it. */
+  readonly address?: string | undefined
+  /** The name of the API key, if the identity service tells it. */
+  readonly keyName?: string | undefined
   /** When the credential expires, in milliseconds since 1970. No cache may keep the principal longer. */
   readonly expiresAt?: number | undefined
   /**

@@ -1,5 +1,6 @@
 import type { Accounts } from './accounts.ts'
 import type { ApiKeys } from './api-keys.ts'
+import type { Audit } from './audit.ts'
 import type { Blobs } from './blobs.ts'
 import type { DeletedManifests } from './deleted-manifests.ts'
 import type { Events } from './events.ts'
@@ -27,6 +28,7 @@ export interface Tables {
   readonly tagHistory: TagHistory
   readonly untagged: Untagged
   readonly pulls: Pulls
+  readonly audit: Audit
   readonly events: Events
   readonly deletedManifests: DeletedManifests
   readonly policies: Policies

@@ -80,6 +80,7 @@ const successes: readonly (readonly [string, number, () => Asked | Promise<Asked
   ],
   ['getTag', 200, () => ask('GET', `${tagV1}?at=${new Date().toISOString()}`)],
   ['getTagHistory', 200, () => ask('GET', `${tagV1}/history`)],
+  ['getAudit', 200, () => ask('GET', `${api}/audit`)],
   ['getUntaggedManifests', 200, () => ask('GET', `${api}/repositories/${name}/-/untagged-manifests`)],
   ['restoreTag', 200, () => ask('POST', `${tagV1}/restore`, withJson({ digest }))],
   ['deleteManifest', 202, () => ask('DELETE', `/v2/${name}/manifests/v2`)],

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
 import { openShelf } from '../support/stores/metadata-rows.ts'
 import { accountsContract } from './metadata-accounts.ts'
+import { auditContract } from './metadata-audit.ts'
 import { blobLinksContract } from './metadata-blobs.ts'
 import { deletedManifestsContract } from './metadata-deleted-manifests.ts'
 import { eventsContract } from './metadata-events.ts'
@@ -39,6 +40,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('tags', () => tagsContract(open))
     describe('tag history', () => tagHistoryContract(open))
     describe('untagged manifests', () => untaggedContract(open))
+    describe('audit log', () => auditContract(open))
     describe('last pulls', () => pullsContract(open))
     describe('events', () => eventsContract(open))
     describe('deleted manifests', () => deletedManifestsContract(open))

@@ -14,6 +14,9 @@ import type { NamedStatements } from './named-statements.ts'
 const stepsToManyRows: Readonly<Record<string, string>> = {
   'accounts: name>': 'accounts.list',
   'api_keys: user_id': 'apiKeys.list users.add',
+  'audit_by_time: happened_at<': 'audit.removeOld',
+  'audit_by_time: happened_at> happened_at<': 'audit.list',
+  'audit_of_account: account happened_at> happened_at<': 'audit.list',
   'b: rowid>': 'movableBlobs.list usage.countBlobs',
   'blob_links: account_id repository_id': 'garbage.removeEmptyRepositories',
   'blob_links: account_id repository_id blob_id>': 'usageRecount.recountNext',
@@ -24,9 +27,11 @@ const stepsToManyRows: Readonly<Record<string, string>> = {
   'blob_queue_by_age: queued_at<': 'garbage.forecast',
   'blob_queue_by_age: queued_at> queued_at<': 'garbage.lockNextDue',
   'blobs: storage_key> storage_key<': 'blobs.replaceDamaged garbage.trashOrphans',
-  'e: rowid<': 'events.removeOld',
+  'e: rowid<': 'audit.listEvents events.removeOld',
+  'e: rowid> rowid<': 'audit.listEvents',
   'events: rowid>': 'events.listAllAfter',
-  'events_of_account: account_id id<': 'events.listBefore',
+  'events_of_account: account_id id<': 'audit.listEvents events.listBefore',
+  'events_of_account: account_id id> id<': 'audit.listEvents',
   'events_of_account: account_id id>': 'events.listAfter',
   'deleted_entries: account_id deleted_id': 'deletedManifests.expire deletedManifests.findLocked deletedManifests.keep',
   'deleted_entries_of_blob: account_id blob_id':

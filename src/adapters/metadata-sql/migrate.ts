@@ -15,6 +15,7 @@ import { events } from './migrations/0013-events.ts'
 import { deletedManifests } from './migrations/0014-deleted-manifests.ts'
 import { policies } from './migrations/0015-policies.ts'
 import { usage } from './migrations/0016-usage.ts'
+import { audit } from './migrations/0017-audit.ts'
 
 interface Migration {
   readonly version: number
@@ -45,6 +46,7 @@ const migrations: readonly Migration[] = [
   { version: 14, sql: deletedManifests, oldestCode: 3 },
   { version: 15, sql: policies, oldestCode: 3 },
   { version: 16, sql: usage, oldestCode: 16 },
+  { version: 17, sql: audit, oldestCode: 16 },
 ]
 
 const newestKnown = migrations.length

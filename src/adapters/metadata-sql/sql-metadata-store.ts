@@ -8,6 +8,7 @@ import { SqlCopiedObjects, SqlMovableBlobs } from './store-move/copied-objects.t
 import { copyRows, listOccupied, type RowCounts, type RowMove } from './store-move/copy-rows.ts'
 import { SqlAccounts } from './tables/accounts.ts'
 import { SqlApiKeys } from './tables/api-keys.ts'
+import { SqlAudit } from './tables/audit.ts'
 import { SqlBlobs } from './tables/blobs.ts'
 import { SqlDeletedManifests } from './tables/deleted-manifests.ts'
 import { SqlEvents } from './tables/events.ts'
@@ -38,6 +39,7 @@ class SqlTables implements Tables {
   readonly tagHistory: SqlTagHistory
   readonly untagged: SqlUntagged
   readonly pulls: SqlPulls
+  readonly audit: SqlAudit
   readonly events: SqlEvents
   readonly deletedManifests: SqlDeletedManifests
   readonly policies: SqlPolicies
@@ -57,6 +59,7 @@ class SqlTables implements Tables {
     this.tagHistory = new SqlTagHistory(queries)
     this.untagged = new SqlUntagged(queries)
     this.pulls = new SqlPulls(queries)
+    this.audit = new SqlAudit(queries)
     this.events = new SqlEvents(queries)
     this.deletedManifests = new SqlDeletedManifests(queries)
     this.policies = new SqlPolicies(queries)

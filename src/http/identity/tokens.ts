@@ -3,6 +3,7 @@ import { tokenLifetimeSeconds } from '../../identity/tokens.ts'
 import { findByPassword } from '../../identity/users.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
+import { noteFailedLogin, noteLogin } from '../audit.ts'
 import { type Exchange, getEmbeddedIdentity } from '../exchange.ts'
 import { jsonBody, readJson } from '../json-body.ts'
 import { identityPrefix } from '../mounts.ts'
@@ -40,7 +41,11 @@ async function postToken(exchange: Exchange): Promise<Answer> {
   const user = await authenticator.attempt(request, { credential: `${username}\n${password}`, target: username }, () =>
     findByPassword(app.metadata, username, password).catch(tellFull),
   )
-  if (user === undefined) throw new RegistryRefusal('login-invalid')
+  if (user === undefined) {
+    noteFailedLogin(exchange, username)
+    throw new RegistryRefusal('login-invalid')
+  }
+  noteLogin(exchange, { account: user.account, subject: user.name })
   const token = {
     access_token: await tokens.issue(user),
     scope: user.account,

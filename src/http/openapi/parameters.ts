@@ -45,6 +45,17 @@ export const parameters = {
     schema: tagOrDigest,
   },
   plainTag: { name: 'tag', in: 'path', required: true, description: 'Tag of the image.', schema: tag },
+  since: {
+    name: 'since',
+    in: 'query',
+    description: 'Only entries from this time on, with its zone, such as `2030-01-31T12:00:00Z`.',
+    schema: dateTime,
+  },
+  until: { name: 'until', in: 'query', description: 'Only entries before this time.', schema: dateTime },
+  actor: { name: 'actor', in: 'query', description: 'Only entries of this caller.', schema: text },
+  action: { name: 'action', in: 'query', description: 'Only this action, such as `login`.', schema: text },
+  repository: { name: 'repository', in: 'query', description: 'Only requests to this repository.', schema: text },
+  outcome: { name: 'outcome', in: 'query', description: '`done` or `refused`.', schema: text },
   at: {
     name: 'at',
     in: 'query',

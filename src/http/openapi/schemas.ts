@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { dockerManifest, ociIndex, ociManifest } from '../../oci/media-types.ts'
 import { errorTable } from '../error-body.ts'
+import { auditSchemas } from './audit-schemas.ts'
 import { anyDigest } from './formats.ts'
 import { identitySchemas } from './identity-schemas.ts'
 import { imageSchemas } from './image-schemas.ts'
@@ -143,6 +144,7 @@ export const schemas = {
   ...imageSchemas,
   ...policySchemas,
   ...usageSchemas,
+  ...auditSchemas,
   ...identitySchemas,
   ServerDescription,
   HealthResponse,

@@ -4,6 +4,7 @@ import { RegistryRefusal } from '../../oci/errors.ts'
 import type { Principal } from '../../ports/identity.ts'
 import { isAllowed, isGrantable, listablePatterns } from '../../registry/access.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
+import { noteLogin } from '../audit.ts'
 import { type PresentedCredential, toLogin } from '../credentials.ts'
 import type { Exchange } from '../exchange.ts'
 import { readSmallBody } from '../json-body.ts'
@@ -94,6 +95,7 @@ async function issueToken(
   const lifetimeMs = principal.isUnconfirmed ? lifetimeSecondsMin * 1000 : app.scopedTokens.lifetimeMs
   const expiresAt = Math.min(now + lifetimeMs, principal.expiresAt ?? Number.POSITIVE_INFINITY)
   const token = await app.scopedTokens.issue({ principal, access, catalog }, expiresAt)
+  if (principal.kind !== 'anonymous') noteLogin(exchange, principal)
   const granted = access
     .filter(({ rights }) => rights.length > 0)
     .map(({ repository, rights }) => `repository:${repository}:${rights.join(',')}`)

@@ -125,6 +125,7 @@ const serviceExamples: Readonly<Record<string, Example>> = {
   getImmutableTags: { status: 200 },
   putImmutableTags: { status: 200, question: () => json({ rules: [] }) },
   deleteImmutableTags: { status: 204 },
+  getAudit: { status: 200 },
   restoreTag: { status: 200, values: onTag, question: ({ imageDigest }) => json({ digest: imageDigest }) },
 }
 

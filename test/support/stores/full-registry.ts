@@ -6,7 +6,16 @@ import { copiedTables } from '../../../src/adapters/metadata-sql/store-move/copi
 import type { Tag } from '../../../src/oci/names.ts'
 import type { StorageKey } from '../../../src/ports/blob-store.ts'
 import type { CopiedObject } from '../../../src/ports/store-move.ts'
-import { addBlob, addInlineBlob, addManifest, freshUploadId, openShelf, tagChange, tagged } from './metadata-rows.ts'
+import {
+  addBlob,
+  addInlineBlob,
+  addManifest,
+  auditEntryOf,
+  freshUploadId,
+  openShelf,
+  tagChange,
+  tagged,
+} from './metadata-rows.ts'
 import { freshKey } from './stored-objects.ts'
 
 export interface FilledRegistry {
@@ -42,6 +51,7 @@ export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Prom
     await metadata.transaction(({ untagged }) => untagged.add(shelf.repository, lone.id))
     const pull = { repository: shelf.repository, manifestId: lone.id, tag: 'v0' as Tag, pulledAt: 1_000_000 }
     await metadata.pulls.record([pull], 1)
+    await metadata.audit.add([auditEntryOf({ account })])
     keys.push((await addBlob(shelf, `${account} unused`)).key)
     await addInlineBlob(shelf, `${account} inline`)
     await addInlineBlob(shelf, '')

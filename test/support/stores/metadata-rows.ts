@@ -2,6 +2,7 @@
 import type { Digest, WellFormedDigest } from '../../../src/oci/digest.ts'
 import type { RepositoryName, Tag } from '../../../src/oci/names.ts'
 import { parseRepositoryPattern, type RepositoryPattern } from '../../../src/oci/repository-pattern.ts'
+import type { NewAuditEntry } from '../../../src/ports/audit.ts'
 import type { StorageKey } from '../../../src/ports/blob-store.ts'
 import type { GarbageAges } from '../../../src/ports/garbage.ts'
 import type { NewManifest } from '../../../src/ports/manifests.ts'
@@ -46,6 +47,25 @@ export const longAges = agesOf(hourMs)
 
 /** Who moves tags in tests that do not care. */
 export const tagChange: TagChange = { actor: { subject: 'tester' }, cause: 'push' }
+
+/** An entry of the audit log as a test needs it. */
+export function auditEntryOf(more: Partial<NewAuditEntry>): NewAuditEntry {
+  return {
+    account: 'acme',
+    actor: 'ann',
+    credential: 'f1',
+    keyName: 'ci',
+    address: '192.0.2.1',
+    action: 'postUser',
+    target: '/users',
+    repository: undefined,
+    outcome: 'done',
+    reason: undefined,
+    count: 1,
+    happenedAt: 1_000_000,
+    ...more,
+  }
+}
 
 export function named(text: string): RepositoryName {
   return text as RepositoryName

@@ -55,6 +55,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
     'config',
     'migrate',
     'migrate-store',
+    'audit',
     'user',
     'key',
     'account',

@@ -232,6 +232,26 @@ export const copiedTables: readonly CopiedTable[] = [
     key: ['id'],
     isNumbered: true,
   },
+  {
+    name: 'audit',
+    columns: [
+      'id',
+      'account',
+      'happened_at',
+      'actor',
+      'credential',
+      'key_name',
+      'address',
+      'action',
+      'target',
+      'repository',
+      'outcome',
+      'reason',
+      'times',
+    ],
+    key: ['id'],
+    isNumbered: true,
+  },
 ]
 
 /** The tables that a move does not copy, and why. */

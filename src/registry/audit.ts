@@ -1,0 +1,288 @@
+import type { AuditBatch, AuditEntry, AuditFilter, AuditPosition, NewAuditEntry } from '../ports/audit.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { MetadataStore } from '../ports/metadata-store.ts'
+import { formatPosition, parsePosition } from './pages.ts'
+import { isReadOnly, staysWritable } from './read-only.ts'
+
+type Needs = { readonly metadata: Pick<MetadataStore, 'audit' | 'marks' | 'users' | 'transaction'> }
+
+export interface AuditSettings {
+  /** How long entries are kept. 0: nothing is recorded. */
+  readonly keepMs: number
+  /** Whether the registry has users of its own. */
+  readonly hasUsers: boolean
+}
+
+/** The time and the number of an entry are added when it is recorded. Empty texts count as undefined. */
+export type Deed = Omit<NewAuditEntry, 'count' | 'happenedAt'>
+
+/** What is counted: one entry for all deeds that are alike, in a window of time. */
+export interface Noted extends Deed {
+  /** The user whose name a failed login gave. If there is such a user, the entry belongs to the user's account. */
+  readonly claimedUser?: string | undefined
+}
+
+interface Tally {
+  readonly noted: Noted
+  readonly startedAt: number
+  readonly endsAt: number
+  /** Not written yet. */
+  count: number
+  isWritten: boolean
+}
+
+const loginWindowMs = 3_600_000
+const refusalWindowMs = 60_000
+
+/** How many different logins and refusals are counted at once, and how many begin per hour and account. */
+const talliesMax = 10_000
+const startsMax = 1_000
+const entriesAtOnce = 200
+const textMax = 512
+
+/**
+ * Records what callers do. Changes are written at once. Logins and refusals are counted in memory, and a job writes them:
+ * the first of each kind with the next `flush`, and the number of the further ones when the window of time is over. So a
+ * flood of refusals makes few entries: after `startsMax` different ones, all others of the account in this hour are counted
+ * together, without their caller and target.
+ */
+export class AuditRecorder {
+  readonly #needs: Needs
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #settings: AuditSettings
+  readonly #tallies = new Map<string, Tally>()
+  #starts = new Map<string, number>()
+  #hour = 0
+
+  constructor(needs: Needs, clock: Pick<Clock, 'now'>, settings: AuditSettings) {
+    this.#needs = needs
+    this.#clock = clock
+    this.#settings = settings
+  }
+
+  /** Records a change. Resolves when the entry is durable. */
+  async record(deed: Deed): Promise<void> {
+    if (this.#settings.keepMs === 0) return
+    await this.#needs.metadata.audit.add([toEntry(deed, 1, this.#clock.now())])
+  }
+
+  noteLogin(login: Deed): void {
+    this.#note(login, loginWindowMs)
+  }
+
+  noteRefusal(refusal: Noted): void {
+    this.#note(refusal, refusalWindowMs)
+  }
+
+  #note(noted: Noted, windowMs: number): void {
+    if (this.#settings.keepMs === 0) return
+    const now = this.#clock.now()
+    const key = keyOf(noted)
+    const tally = this.#tallies.get(key)
+    if (tally !== undefined && now < tally.endsAt) tally.count += 1
+    else if (this.#mayStart(noted, now)) this.#start(key, noted, now, windowMs)
+    else this.#noteWithOthers(noted, now)
+  }
+
+  /** The next flush writes what an old tally of the same key has counted. */
+  #start(key: string, noted: Noted, now: number, windowMs: number): void {
+    const old = this.#tallies.get(key)
+    if (old !== undefined && old.count > 0) this.#tallies.set(`${key}\n${old.startedAt}`, old)
+    this.#tallies.set(key, { noted, startedAt: now, endsAt: now + windowMs, count: 1, isWritten: false })
+  }
+
+  #mayStart({ account = '' }: Noted, now: number): boolean {
+    const hour = Math.floor(now / 3_600_000)
+    if (hour !== this.#hour || this.#starts.size > talliesMax) this.#starts = new Map()
+    this.#hour = hour
+    const started = this.#starts.get(account) ?? 0
+    if (started >= startsMax || this.#tallies.size >= talliesMax) return false
+    this.#starts.set(account, started + 1)
+    return true
+  }
+
+  #noteWithOthers(noted: Noted, now: number): void {
+    const { outcome, reason, action } = noted
+    // Even their accounts are counted together if there are too many.
+    const account = this.#tallies.size < talliesMax ? noted.account : undefined
+    const others: Noted = {
+      account,
+      actor: undefined,
+      credential: undefined,
+      keyName: undefined,
+      address: undefined,
+      action: action === 'login' ? action : 'others',
+      target: undefined,
+      repository: undefined,
+      outcome,
+      reason,
+    }
+    const key = keyOf(others)
+    const tally = this.#tallies.get(key)
+    if (tally !== undefined && now < tally.endsAt) tally.count += 1
+    else this.#start(key, others, now, refusalWindowMs)
+  }
+
+  /** Writes what is due. With `isLast`, everything. While the registry is read-only, it waits. */
+  async flush({ isLast = false } = {}): Promise<void> {
+    const now = this.#clock.now()
+    for (const [key, { count, endsAt }] of this.#tallies) {
+      if (count === 0 && endsAt <= now) this.#tallies.delete(key)
+    }
+    const isDue = (tally: Tally) => tally.count > 0 && (isLast || !tally.isWritten || tally.endsAt <= now)
+    const due = [...this.#tallies.values()].filter(isDue)
+    if (due.length === 0 || (await isReadOnly(this.#needs))) return
+    for (let at = 0; at < due.length; at += entriesAtOnce) {
+      const portion = due.slice(at, at + entriesAtOnce).map((tally) => ({ tally, count: tally.count }))
+      const entries = await Promise.all(
+        portion.map(async ({ tally, count }) => toEntry(await this.#resolve(tally.noted), count, tally.startedAt)),
+      )
+      await this.#needs.metadata.audit.add(entries)
+      for (const { tally, count } of portion) {
+        tally.count -= count
+        tally.isWritten = true
+      }
+    }
+  }
+
+  /** A name that belongs to no user is not recorded: people type passwords into the wrong field. */
+  async #resolve({ claimedUser, ...deed }: Noted): Promise<Deed> {
+    if (claimedUser === undefined || !this.#settings.hasUsers) return deed
+    const user = await this.#needs.metadata.users.find(claimedUser)
+    return user === undefined ? deed : { ...deed, account: user.account, actor: user.name }
+  }
+}
+
+function keyOf(noted: Noted): string {
+  return JSON.stringify([
+    noted.account,
+    noted.actor,
+    noted.credential,
+    noted.address,
+    noted.action,
+    noted.target?.slice(0, textMax),
+    noted.outcome,
+    noted.reason,
+    noted.claimedUser,
+  ])
+}
+
+function toEntry(deed: Deed, count: number, happenedAt: number): NewAuditEntry {
+  return { ...deed, target: deed.target?.slice(0, textMax), count, happenedAt }
+}
+
+/** How many entries of each source one request looks at, in portions, if few of them match the filter. */
+const lookAtOnce = 2_000
+const portionsMax = 10
+
+/** Where a list continues in each of its sources. Undefined: at the newest. `end`: the source has no more. */
+export interface AuditCursor {
+  readonly log: AuditPosition | 'end' | undefined
+  readonly events: AuditPosition | 'end' | undefined
+}
+
+const theStart: AuditCursor = { log: undefined, events: undefined }
+
+type Source = (before: AuditPosition | undefined, range: { limit: number; lookAt: number }) => Promise<AuditBatch>
+
+/**
+ * Entries of the log and events of the account, or of all accounts, the newest first. A page may have fewer entries than
+ * `limit`, and even none, although `next` leads to more.
+ */
+export async function listAudit(
+  { metadata }: { readonly metadata: Pick<MetadataStore, 'audit' | 'accounts'> },
+  account: string | undefined,
+  filter: AuditFilter,
+  { after = theStart, limit }: { readonly after: AuditCursor | undefined; readonly limit: number },
+): Promise<{ readonly items: readonly AuditEntry[]; readonly next: AuditCursor | undefined }> {
+  if (limit === 0) return { items: [], next: undefined }
+  const accountId = account === undefined ? undefined : (await metadata.accounts.find(account))?.id
+  const hasEvents = (filter.outcome ?? 'done') === 'done' && (account === undefined || accountId !== undefined)
+  const log = await read((before, range) => metadata.audit.list(account, filter, before, range), after.log, limit)
+  const events = await read(
+    (before, range) => metadata.audit.listEvents(accountId, filter, before?.id, range),
+    hasEvents ? after.events : 'end',
+    limit,
+  )
+  return merge(log, events, limit)
+}
+
+interface Read {
+  readonly entries: readonly AuditEntry[]
+  /** Where the source continues behind `entries`. */
+  readonly next: AuditPosition | 'end'
+  readonly start: AuditPosition | 'end' | undefined
+}
+
+async function read(source: Source, start: Read['start'], limit: number): Promise<Read> {
+  const entries: AuditEntry[] = []
+  let next = start
+  for (let portions = 0; portions < portionsMax && next !== 'end' && entries.length < limit; portions += 1) {
+    const batch: AuditBatch = await source(next, { limit: limit - entries.length, lookAt: lookAtOnce })
+    entries.push(...batch.entries)
+    next = batch.next ?? 'end'
+  }
+  return { entries, next: next ?? 'end', start }
+}
+
+/** Ends where a source has more entries that were not read: they may be newer than what the other source has next. */
+function merge(log: Read, events: Read, limit: number) {
+  const items: AuditEntry[] = []
+  let [atLog, atEvents] = [0, 0]
+  while (items.length < limit) {
+    const [one, other] = [log.entries[atLog], events.entries[atEvents]]
+    if ((one === undefined && log.next !== 'end') || (other === undefined && events.next !== 'end')) break
+    if (one === undefined && other === undefined) break
+    const isFromLog = other === undefined || (one !== undefined && one.happenedAt >= other.happenedAt)
+    const taken = isFromLog ? one : other
+    if (isFromLog) atLog += 1
+    else atEvents += 1
+    if (taken !== undefined) items.push(taken)
+  }
+  const next: AuditCursor = { log: positionAt(log, atLog), events: positionAt(events, atEvents) }
+  return { items, next: next.log === 'end' && next.events === 'end' ? undefined : next }
+}
+
+/** Where a source continues after `taken` of its entries. */
+function positionAt({ entries, next, start }: Read, taken: number): Read['start'] {
+  return taken === entries.length ? next : (entries[taken - 1] ?? start)
+}
+
+/** As `last` of a page. */
+export function formatAuditCursor({ log, events }: AuditCursor): string {
+  return [log, events].map(formatPart).join('_')
+}
+
+function formatPart(part: AuditCursor['log']): string {
+  return part === undefined ? 'start' : part === 'end' ? part : formatPosition(part.happenedAt, part.id)
+}
+
+/** The inverse of `formatAuditCursor`. A text that is no cursor means the start. */
+export function parseAuditCursor(text: string | undefined): AuditCursor {
+  const [log, events] = (text ?? '').split('_').map(parsePart)
+  return { log, events }
+}
+
+function parsePart(text: string): AuditCursor['log'] {
+  return text === 'end' ? text : parsePosition(text, (happenedAt, id) => ({ happenedAt, id }))
+}
+
+const removedAtOnce = 1_000
+const removalsMax = 1_000
+
+/** Removes old entries in portions. `keepMs` 0 removes all of them. */
+export async function removeOldAuditEntries(
+  { metadata }: { readonly metadata: Pick<MetadataStore, 'transaction'> },
+  keepMs: number,
+  shouldStop: () => boolean = () => false,
+): Promise<number> {
+  let removed = 0
+  for (let portions = 0; portions < removalsMax && !shouldStop(); portions += 1) {
+    const count = await metadata.transaction(async (tables) =>
+      (await staysWritable(tables)) ? tables.audit.removeOld(keepMs, removedAtOnce) : 0,
+    )
+    removed += count
+    if (count < removedAtOnce) break
+  }
+  return removed
+}
