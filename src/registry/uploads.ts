@@ -200,7 +200,7 @@ export async function finishUpload(
     for (;;) {
       await releaseFormerTurn(needs, id)
       const state = await metadata.uploads.find(owner, id)
-      if (state !== undefined && 'done' in state && state.done === digest) return await metadata.flush()
+      if (isDoneAs(state, digest)) return await metadata.flush()
       const { open, closing } = requireOpen(state, id)
       const writer = writers.find(id)
       if ((writer === undefined ? closing : writer.closing) !== digest) {
@@ -218,10 +218,10 @@ export async function finishUpload(
         } finally {
           handle?.release()
         }
-        if (!(await isClosedAs(needs, owner, id, digest))) throw await refusalOfBusy(needs, owner, id)
+        if (!(await isClosedAs(needs, owner, id, digest))) return await endAsBusy(needs, owner, id, digest)
       }
       slot ??= writers.waitFor(id, digest, chunk.signal)
-      if (slot === undefined || clock.steadyNow() >= deadline) throw await refusalOfBusy(needs, owner, id)
+      if (slot === undefined || clock.steadyNow() >= deadline) return await endAsBusy(needs, owner, id, digest)
       await slot.untilNextPoll(deadline)
     }
   } finally {
@@ -247,6 +247,18 @@ async function isClosedAs(needs: UploadNeeds, owner: UploadOwner, id: UploadId, 
   const state = await needs.metadata.uploads.find(owner, id)
   if (state !== undefined && 'done' in state) return state.done === digest
   return (needs.writers.find(id)?.closing ?? state?.closing) === digest
+}
+
+function isDoneAs(state: UploadState | undefined, digest: Digest): boolean {
+  return state !== undefined && 'done' in state && state.done === digest
+}
+
+/** Ends a closing request that cannot wait. It succeeds if another request has committed the session in the meantime. */
+async function endAsBusy(needs: UploadNeeds, owner: UploadOwner, id: UploadId, digest: Digest): Promise<void> {
+  const state = await needs.metadata.uploads.find(owner, id)
+  if (isDoneAs(state, digest)) return needs.metadata.flush()
+  requireOpen(state, id)
+  throw new RegistryRefusal('upload-busy', { id })
 }
 
 /** Why the turn could not be claimed: the session is gone, or another request writes to it. */

@@ -171,6 +171,19 @@ describe('of two requests that read the session at once', () => {
     await Promise.all([close(world.writers), close(new UploadWriters(world.clock)), close(world.writers)])
     expect([count('done_digest IS NOT NULL'), countRows(world.dataDir, 'blobs')]).toEqual([1, 1])
   })
+
+  test('and close it with one digest, the second one succeeds also if a third one waits already', async () => {
+    const { world, owner, id } = await openUpload()
+    const digest = digestOf(bytes)
+    const gate = new Gate()
+    const metadata = beforeCall(world.metadata, 'transaction', gate.pass)
+    const second = finishUpload({ ...world, metadata }, owner, id, digest, bodyOf(bytes))
+    await gate.reached
+    using _third = world.writers.waitFor(id, digest, undefined)
+    await finishUpload({ ...world, writers: new UploadWriters(world.clock) }, owner, id, digest, bodyOf(bytes))
+    gate.open()
+    expect(await second).toBeUndefined()
+  })
 })
 
 test('a request whose bytes were received before another one has claimed the turn does not commit without the turn', async () => {
