@@ -10,8 +10,9 @@ import type { RegistrySettings } from './settings.ts'
 
 type AccountNeeds = { readonly metadata: Pick<MetadataStore, 'accounts'> }
 type OpenNeeds = AccountNeeds & { readonly settings: Pick<RegistrySettings, 'autoEnable'> }
-type EnableNeeds = {
-  readonly metadata: Pick<MetadataStore, 'accounts' | 'probe'>
+type ReopenNeeds = { readonly metadata: Pick<MetadataStore, 'accounts' | 'transaction'> }
+type EnableNeeds = ReopenNeeds & {
+  readonly metadata: Pick<MetadataStore, 'probe'>
   readonly blobs: Pick<BlobStore, 'probe'>
 }
 type CountNeeds = { readonly metadata: Pick<MetadataStore, 'accounts' | 'usage'> }
@@ -56,7 +57,9 @@ function requireOpen(account: Account | undefined, intent: 'read' | 'change'): A
 export async function enableAccount({ metadata, blobs }: EnableNeeds, name: string): Promise<void> {
   await metadata.probe()
   await blobs.probe()
+  const isOpen = (await metadata.accounts.find(name))?.state === 'enabled'
   const { state } = await metadata.accounts.setState(name, 'enabled')
+  if (!isOpen) await collectAgain({ metadata })
   if (state === 'suspended') throw new RegistryRefusal('account-suspended')
 }
 
@@ -78,8 +81,15 @@ export async function suspendAccount({ metadata, settings }: OpenNeeds, name: st
 }
 
 /** For operators. Idempotent. Returns the state of the account afterwards; undefined if there is no such account. */
-export async function resumeAccount({ metadata }: AccountNeeds, name: string): Promise<Account['state'] | undefined> {
-  return (await metadata.accounts.resume(name))?.state
+export async function resumeAccount({ metadata }: ReopenNeeds, name: string): Promise<Account['state'] | undefined> {
+  const account = await metadata.accounts.resume(name)
+  if (account?.state === 'enabled') await collectAgain({ metadata })
+  return account?.state
+}
+
+/** The collector skipped the tag history of the account while it was not enabled, and reads each part of it only once. */
+async function collectAgain({ metadata }: Pick<ReopenNeeds, 'metadata'>): Promise<void> {
+  await metadata.transaction(({ marks }) => marks.remove('tag-history'))
 }
 
 export async function countImages({ metadata }: CountNeeds, name: string): Promise<number> {

@@ -2,6 +2,8 @@
 import { expect, test } from 'bun:test'
 import type { HistoryPosition, TagMove } from '../../src/ports/tag-history.ts'
 import type { TagChange } from '../../src/ports/tags.ts'
+import { enableAccount, resumeAccount } from '../../src/registry/accounts.ts'
+import { removeOldTagMoves } from '../../src/registry/tag-history.ts'
 import { addManifest, hourMs, openShelf, passTime, type Shelf, tagged } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
@@ -118,14 +120,22 @@ export function tagHistoryContract(open: OpenMetadataStore): void {
     expect(nothing).toEqual({ removed: 0, next: undefined })
   })
 
-  test('is not removed from a disabled account', async () => {
-    const shelf = await openShelf(await open())
-    for (const text of ['one', 'two', 'three']) await addManifest(shelf, text, { tag: 'a' })
-    await shelf.metadata.accounts.setState('acme', 'disabled')
-    await passTime()
+  test.each(['disabled', 'suspended'] as const)(
+    'is not removed while the account is %s, and is removed afterwards',
+    async (state) => {
+      const shelf = await openShelf(await open())
+      const { metadata } = shelf
+      for (const text of ['one', 'two', 'three']) await addManifest(shelf, text, { tag: 'a' })
+      if (state === 'disabled') await metadata.accounts.setState('acme', 'disabled')
+      else await metadata.accounts.suspend('acme')
+      await passTime()
+      const remove = () => removeOldTagMoves({ metadata }, { tagHistoryMs: 0 }, () => false)
 
-    const batch = await shelf.metadata.transaction(({ tagHistory }) => tagHistory.removeSuperseded(0, undefined, 10))
-
-    expect([batch.removed, (await movesOf(shelf)).length]).toEqual([0, 3])
-  })
+      expect([await remove(), (await movesOf(shelf)).length]).toEqual([0, 3])
+      const blobs = { probe: async () => undefined }
+      if (state === 'disabled') await enableAccount({ metadata, blobs }, 'acme')
+      else await resumeAccount({ metadata }, 'acme')
+      expect([await remove(), (await movesOf(shelf)).length]).toEqual([2, 1])
+    },
+  )
 }
