@@ -71,8 +71,7 @@ const stepsToManyRows: Readonly<Record<string, string>> = {
   'trash_by_age: trashed_at<': 'garbage.claimTrashed garbage.forecast',
   'untagged_manifests_by_age: (since,manifest_id)>(,)': 'untagged.check',
   'untagged_manifests_of_repository: account_id repository_id (since,manifest_id)>(,)': 'untagged.list',
-  'usage_changes_of_repository: account_id repository_id':
-    'garbage.removeEmptyRepositories usage.findOfRepository usageRecount.recountNext',
+  'usage_changes_of_repository: account_id repository_id': 'garbage.removeEmptyRepositories usage.findOfRepository',
   'uploads_by_repository: account_id repository_id': 'garbage.removeEmptyRepositories',
   'uploads_by_repository: account_id repository_id done_digest': 'uploads.countOpen',
   'uploads_done_by_age: touched_at<': 'garbage.expireUploads',
@@ -111,7 +110,6 @@ const growing: Readonly<Record<string, readonly [reason: string, ...steps: strin
   'usage.findOfRepository': ['what is not folded yet: the changes of about a second', 'SCAN parts'],
   'usage.findWaiting': ['a list that is cut at a limit', 'blob_queue: account_id', 'SCAN q'],
   'usage.fold': ['in the order of the ids, cut at a limit', 'SCAN c'],
-  'usageRecount.recountNext': ['what is not folded yet: the changes of about a second', 'SCAN parts'],
   'uploads.listOpen': [
     'only for operators; reads only open sessions, in the order of the answer',
     'SCAN u BY uploads_open_by_touch',

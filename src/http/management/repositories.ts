@@ -10,7 +10,7 @@ import { json, type Route } from '../route.ts'
 
 export const repositoryListRoutes: readonly Route[] = [
   {
-    operationId: 'listRepositories',
+    operationId: 'getRepositories',
     method: 'GET',
     pattern: repositoriesPath,
     access: 'enabled account',

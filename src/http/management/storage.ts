@@ -18,7 +18,7 @@ export const storageRoutes: readonly Route[] = [
     answers: { 200: { description: 'The numbers.', content: json('StorageResponse') } },
   },
   {
-    operationId: 'listUploads',
+    operationId: 'getUploads',
     method: 'GET',
     pattern: `${apiPrefix}/uploads`,
     access: 'enabled account',

@@ -1,7 +1,7 @@
 import type { RowId } from '../../../ports/row-id.ts'
 import type { UsageRecount } from '../../../ports/usage.ts'
 import type { Database, Queryable } from '../database.ts'
-import { SqlUsage } from './usage.ts'
+import { readUsage } from './usage.ts'
 import { ImmediateUsageLog, type UsageChange } from './usage-log.ts'
 
 /** How many rows one statement reads. With SQLite, requests wait for a statement. */
@@ -89,10 +89,10 @@ async function correct(queries: Queryable, { key, recounts, change }: Counted): 
 
 /** The difference between what the repository holds and what the sums say, at one moment. */
 async function count(queries: Queryable, key: Key): Promise<Counted | undefined> {
-  const usage = await new SqlUsage(queries).findOfRepository({ accountId: key[0], id: key[1] })
+  const usage = await readUsage(queries, key)
   const row = await queries.first<{ recounts: number }>(findRecounts, key)
   const counted = await countAll(queries, key)
-  const manifestBytes = counted.manifestBytes - (await findManifestBytes(queries, key))
+  const manifestBytes = counted.manifestBytes - usage.manifest_bytes
   const change = {
     manifests: counted.manifests - usage.manifests,
     tags: counted.tags - usage.tags,
@@ -118,16 +118,6 @@ async function countAll(queries: Queryable, key: Key) {
     for (const link of page) blobBytes += link.size_bytes
   }
   return { manifests, tags, manifestBytes, blobBytes, pushedAt }
-}
-
-async function findManifestBytes(queries: Queryable, key: Key): Promise<number> {
-  const row = await queries.first<{ bytes: number }>(
-    `SELECT CAST(coalesce(sum(manifest_bytes), 0) AS bigint) AS bytes
-     FROM (SELECT manifest_bytes FROM repository_usage WHERE account_id = $1 AND repository_id = $2
-           UNION ALL SELECT manifest_bytes FROM usage_changes WHERE account_id = $1 AND repository_id = $2) AS parts`,
-    key,
-  )
-  return row?.bytes ?? 0
 }
 
 /** Between two pages, the server handles requests. */

@@ -109,9 +109,7 @@ export class SqlUsage implements Usage {
   }
 
   async findOfRepository({ accountId, id }: RepositoryRow): Promise<RepositoryUsage> {
-    const row = await this.#queries.first<UsageRow>(findOfRepository, [accountId, id])
-    if (row === undefined) throw new Error('a sum has no row')
-    return toUsage(row)
+    return toUsage(await readUsage(this.#queries, [accountId, id]))
   }
 
   async findOfAccount(accountId: RowId): Promise<AccountUsage> {
@@ -169,6 +167,13 @@ export class SqlUsage implements Usage {
   }
 }
 
+/** The sums and the changes that are not folded, as they are stored. */
+export async function readUsage(queries: Queryable, key: readonly [accountId: RowId, id: RowId]): Promise<UsageRow> {
+  const row = await queries.first<UsageRow>(findOfRepository, key)
+  if (row === undefined) throw new Error('a sum has no row')
+  return row
+}
+
 function toListed(rows: readonly ListedRow[]): ListedRepository[] {
   return rows
     .filter((row) => row.is_image > 0)
@@ -181,22 +186,24 @@ function toListed(rows: readonly ListedRow[]): ListedRepository[] {
     }))
 }
 
+/** `owned_bytes` may lag behind, and older content may not be counted yet. */
 function toUsage(row: UsageRow): RepositoryUsage {
+  const bytes = Math.max(0, row.bytes)
   return {
-    manifests: row.manifests,
-    tags: row.tags,
-    bytes: row.bytes,
-    ownedBytes: row.manifest_bytes + row.owned_bytes,
+    manifests: Math.max(0, row.manifests),
+    tags: Math.max(0, row.tags),
+    bytes,
+    ownedBytes: Math.max(0, Math.min(bytes, row.manifest_bytes + row.owned_bytes)),
     pushedAt: row.pushed_at === 0 ? undefined : row.pushed_at,
   }
 }
 
-export function toAccountUsage(row: AccountRow): AccountUsage {
+function toAccountUsage(row: AccountRow): AccountUsage {
   return {
     images: row.images,
-    manifests: row.manifests,
-    tags: row.tags,
-    logicalBytes: row.bytes,
-    storedBytes: row.stored_bytes,
+    manifests: Math.max(0, row.manifests),
+    tags: Math.max(0, row.tags),
+    logicalBytes: Math.max(0, row.bytes),
+    storedBytes: Math.max(0, row.stored_bytes),
   }
 }
