@@ -16,7 +16,10 @@ interface Watched {
 const timerSecondsMax = 255
 const noTimer = 0
 
-/** Bun accepts a new timeout only after the answer has begun. */
+/**
+ * Bun accepts a new timeout only after the answer has begun. Most answers have ended before this time. They cost no more than
+ * a place in a list.
+ */
 const begunAfterMs = 1_000
 
 const ticksPerWindow = 6
@@ -38,6 +41,10 @@ export class StalledReaders {
   readonly #port: number
   readonly #canTell = listSendQueues(0) !== undefined
   #timer: Timer | undefined
+  /** Requests of the last second and of the second before it. */
+  #recent: Request[] = []
+  #begun: Request[] = []
+  #recentTimer: Timer | undefined
 
   constructor(server: Server<undefined>, windowMs: number, log: Log) {
     this.#server = server
@@ -49,10 +56,25 @@ export class StalledReaders {
 
   /** Call this before a long answer to this request begins. */
   watch(request: Request): void {
+    this.#recent.push(request)
+    this.#recentTimer ??= setInterval(() => this.#watchBegun(), begunAfterMs).unref()
+  }
+
+  #watchBegun(): void {
+    for (const request of this.#begun) this.#watchOne(request)
+    this.#begun = this.#recent
+    this.#recent = []
+    if (this.#begun.length > 0) return
+    clearInterval(this.#recentTimer)
+    this.#recentTimer = undefined
+  }
+
+  #watchOne(request: Request): void {
     const peer = this.#server.requestIP(request)
-    const isWatched = this.#canTell && peer !== null
-    setTimeout(() => this.#server.timeout(request, isWatched ? timerSecondsMax : noTimer), begunAfterMs).unref()
-    if (!isWatched) return
+    // The answer has ended.
+    if (peer === null) return
+    this.#server.timeout(request, this.#canTell ? timerSecondsMax : noTimer)
+    if (!this.#canTell) return
     this.#watched.set(remoteKeyOf(peer.address, peer.port), { request, queuedBytes: 0, stalledTicks: 0, quietTicks: 0 })
     this.#timer ??= setInterval(() => this.#checkAll(), this.#tickMs)
   }
@@ -60,10 +82,20 @@ export class StalledReaders {
   /** Closes the connection of this request in the middle of its answer. */
   cut(request: Request): void {
     for (const [key, watched] of this.#watched) if (watched.request === request) this.#watched.delete(key)
+    this.#recent = this.#recent.filter((each) => each !== request)
+    this.#begun = this.#begun.filter((each) => each !== request)
     this.#server.timeout(request, 1)
   }
 
   close(): void {
+    clearInterval(this.#recentTimer)
+    this.#recentTimer = undefined
+    this.#recent = []
+    this.#begun = []
+    this.#stopChecking()
+  }
+
+  #stopChecking(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
     this.#watched.clear()
@@ -72,7 +104,7 @@ export class StalledReaders {
   #checkAll(): void {
     const queues = listSendQueues(this.#port)
     for (const [key, watched] of this.#watched) this.#check(key, watched, queues?.get(key))
-    if (this.#watched.size === 0) this.close()
+    if (this.#watched.size === 0) this.#stopChecking()
   }
 
   #check(key: string, watched: Watched, queuedBytes: number | undefined): void {
