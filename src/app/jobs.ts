@@ -4,13 +4,14 @@ import type { KeyUseRecorder } from '../identity/api-keys.ts'
 import type { KeyRing } from '../identity/key-ring.ts'
 import { repeatEvery } from '../lib/intervals.ts'
 import type { Log } from '../lib/log.ts'
+import { continueAccountDeletions } from '../registry/account-deletion.ts'
 import { removeOldAuditEntries } from '../registry/audit.ts'
 import { collectGarbage, ObjectsUnremoved, sweepOrphansOnce } from '../registry/garbage.ts'
 import { isReadOnly } from '../registry/read-only.ts'
 import { countExisting, foldUsage } from '../registry/usage.ts'
 import { claimBlobStore } from './blob-owner.ts'
 import type { DatabaseClock } from './database-clock.ts'
-import { orphanMinAgeMs, toGarbageAges } from './registry-settings.ts'
+import { nameBlockedMs, orphanMinAgeMs, toGarbageAges } from './registry-settings.ts'
 import type { Config } from './settings.ts'
 
 const usesEveryMs = 60_000
@@ -78,7 +79,10 @@ export class Jobs {
   }
 
   async #collect(): Promise<void> {
-    const collecting = collectGarbage(this.#built.app, toGarbageAges(this.#config), () => this.#isStopped)
+    const { app } = this.#built
+    const deleted = await continueAccountDeletions(app, nameBlockedMs(this.#config), () => this.#isStopped)
+    if (deleted.rows + deleted.accounts > 0) this.#log.write('info', 'accounts deleted', { ...deleted })
+    const collecting = collectGarbage(app, toGarbageAges(this.#config), () => this.#isStopped)
     const collected = await collecting.catch((error: unknown) => {
       if (!(error instanceof ObjectsUnremoved)) throw error
       for (const object of error.failures) {
@@ -86,7 +90,7 @@ export class Jobs {
       }
       return { ...error.collected, kept: error.count }
     })
-    const auditEntries = await removeOldAuditEntries(this.#built.app, this.#config.auditKeepMs, () => this.#isStopped)
+    const auditEntries = await removeOldAuditEntries(app, this.#config.auditKeepMs, () => this.#isStopped)
     this.#log.write('info', 'garbage collected', { ...collected, auditEntries })
   }
 

@@ -56,6 +56,14 @@ export function toGarbageAges(config: Config): GarbageAges {
   }
 }
 
+/**
+ * How long the name of a deleted account stays blocked. Scoped tokens of its callers are valid for so long; the first use of such a
+ * token would create the account again.
+ */
+export function nameBlockedMs({ scopedTokenMs, identityCacheMs }: Config): number {
+  return scopedTokenMs + identityCacheMs
+}
+
 /** The age from which an object without a row counts as orphaned. A younger one may belong to an upload that has no row yet. */
 export function orphanMinAgeMs({ uploadMaxMs }: Config): number {
   return uploadMaxMs + dayMs

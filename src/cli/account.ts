@@ -8,6 +8,7 @@ import {
   resumeAccount,
   suspendAccount,
 } from '../registry/accounts.ts'
+import { addAccountLifecycle } from './account-lifecycle.ts'
 import { parseAccount } from './arguments.ts'
 import { printJson, printTable, warn } from './printing.ts'
 import { asChange, configOption, type Workplace, withStores } from './stores.ts'
@@ -20,9 +21,9 @@ interface Options {
 export function addAccountCommand(program: Command): void {
   const account = program
     .command('account')
-    .summary('list, show, enable, disable and suspend accounts')
+    .summary('list, show, create, enable, disable, suspend and delete accounts')
     .description(
-      'List, show, enable, disable and suspend accounts. A running server applies a change from the next request on. The users of a disabled account who have the right `operate` can enable it with `POST /enable`; those of a suspended account cannot.',
+      'List, show, create, enable, disable, suspend and delete accounts. A running server applies a change from the next request on. The users of a disabled account who have the right `operate` can enable it with `POST /enable`; those of a suspended account cannot.',
     )
   account
     .command('list')
@@ -64,6 +65,7 @@ export function addAccountCommand(program: Command): void {
     .description('end the suspension of an account; it is then enabled or disabled as before')
     .option(...configOption)
     .action(resume)
+  addAccountLifecycle(account)
 }
 
 /** With a remote identity service, Berth does not know which users belong to an account. */
@@ -157,6 +159,7 @@ async function resume(name: string, options: Options): Promise<void> {
     asChange(async (place) => {
       const state = await resumeAccount(place, name)
       if (state === undefined) throw new Error(`no such account: ${name}`)
+      if (state === 'suspended') throw new Error(`${name} is being deleted and stays suspended`)
       console.log(`resumed ${name}, which is ${state}`)
     }),
   )

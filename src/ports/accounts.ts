@@ -46,7 +46,8 @@ export interface Accounts {
   suspend(name: string): Promise<void>
 
   /**
-   * Ends the suspension: the account has its earlier state again. Idempotent. Undefined if there is no such account.
+   * Ends the suspension: the account has its earlier state again. Idempotent. An account that is being deleted stays
+   * suspended. Undefined if there is no such account.
    */
   resume(name: string): Promise<Account | undefined>
 

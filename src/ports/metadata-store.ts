@@ -1,3 +1,4 @@
+import type { AccountDeletions } from './account-deletions.ts'
 import type { Accounts } from './accounts.ts'
 import type { ApiKeys } from './api-keys.ts'
 import type { Audit } from './audit.ts'
@@ -22,6 +23,7 @@ import type { Users } from './users.ts'
  */
 export interface Tables {
   readonly accounts: Accounts
+  readonly accountDeletions: AccountDeletions
   readonly repositories: Repositories
   readonly manifests: Manifests
   readonly tags: Tags

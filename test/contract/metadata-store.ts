@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
 import { openShelf } from '../support/stores/metadata-rows.ts'
+import { accountDeletionsContract } from './metadata-account-deletions.ts'
 import { accountsContract } from './metadata-accounts.ts'
 import { auditContract } from './metadata-audit.ts'
 import { blobLinksContract } from './metadata-blobs.ts'
@@ -40,6 +41,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('tags', () => tagsContract(open))
     describe('tag history', () => tagHistoryContract(open))
     describe('untagged manifests', () => untaggedContract(open))
+    describe('deletions of accounts', () => accountDeletionsContract(open))
     describe('audit log', () => auditContract(open))
     describe('last pulls', () => pullsContract(open))
     describe('events', () => eventsContract(open))

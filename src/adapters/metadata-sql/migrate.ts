@@ -16,6 +16,7 @@ import { deletedManifests } from './migrations/0014-deleted-manifests.ts'
 import { policies } from './migrations/0015-policies.ts'
 import { usage } from './migrations/0016-usage.ts'
 import { audit } from './migrations/0017-audit.ts'
+import { accountDeletions } from './migrations/0018-account-deletions.ts'
 
 interface Migration {
   readonly version: number
@@ -47,6 +48,7 @@ const migrations: readonly Migration[] = [
   { version: 15, sql: policies, oldestCode: 3 },
   { version: 16, sql: usage, oldestCode: 16 },
   { version: 17, sql: audit, oldestCode: 16 },
+  { version: 18, sql: accountDeletions, oldestCode: 16 },
 ]
 
 const newestKnown = migrations.length

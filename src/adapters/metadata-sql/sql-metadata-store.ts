@@ -6,6 +6,7 @@ import type { Database, Queryable } from './database.ts'
 import { listMissing, migrate, refuseCodeWithoutInlineBlobs, SchemaMismatch } from './migrate.ts'
 import { SqlCopiedObjects, SqlMovableBlobs } from './store-move/copied-objects.ts'
 import { copyRows, listOccupied, type RowCounts, type RowMove } from './store-move/copy-rows.ts'
+import { SqlAccountDeletions } from './tables/account-deletions.ts'
 import { SqlAccounts } from './tables/accounts.ts'
 import { SqlApiKeys } from './tables/api-keys.ts'
 import { SqlAudit } from './tables/audit.ts'
@@ -33,6 +34,7 @@ const inlineBytesMax = 16 * 1024 * 1024
 
 class SqlTables implements Tables {
   readonly accounts: SqlAccounts
+  readonly accountDeletions: SqlAccountDeletions
   readonly repositories: SqlRepositories
   readonly manifests: SqlManifests
   readonly tags: SqlTags
@@ -53,6 +55,7 @@ class SqlTables implements Tables {
 
   constructor(queries: Queryable, usage: UsageLog, inlineBytes?: ByteCache) {
     this.accounts = new SqlAccounts(queries)
+    this.accountDeletions = new SqlAccountDeletions(queries)
     this.repositories = new SqlRepositories(queries, usage)
     this.manifests = new SqlManifests(queries, usage)
     this.tags = new SqlTags(queries, usage)

@@ -123,3 +123,25 @@ test('berth account list lists accounts by name, also those that have users and 
     '',
   ])
 })
+
+test('an account is created before its first use, and deleted with its users when it is disabled and --yes is given', async () => {
+  const { run, stateOf, list } = await openAccounts()
+  await run('user add eve --account other')
+  expect(await run('account create home --disabled')).toEqual(succeeded('created home, which is disabled\n'))
+  expect(await run('account create home')).toEqual(failed('the account home exists already, and is disabled'))
+  await run('user add bob --account home')
+  await run('account enable home')
+
+  expect((await run('account delete home')).stderr).toContain(
+    'this would delete home, which is enabled: 0 repositories',
+  )
+  expect((await run('account delete home --yes')).stderr).toContain('run `berth account disable home` first')
+  await run('account disable home')
+  expect((await run('account delete home --yes')).stdout).toMatch(/^deleted home: \d+ rows; its name is free when/)
+  expect(await stateOf('home')).toBe('suspended')
+  expect(await run('account resume home')).toEqual(failed('home is being deleted and stays suspended'))
+  expect((await run('account enable home')).stderr).toContain('home is suspended')
+  expect((await list()).map((account) => (account as { name: string }).name)).toEqual(['home', 'other'])
+  expect((await run('user list')).stdout).not.toContain('bob')
+  expect(await run('account delete hom --yes')).toEqual(failed('no such account: hom'))
+})

@@ -32,7 +32,17 @@ const eventColumns = [
 export const copiedTables: readonly CopiedTable[] = [
   {
     name: 'accounts',
-    columns: ['id', 'name', 'state', 'created_at', 'changed_at', 'resume_state', 'has_immutable_tags', 'untagged_ms'],
+    columns: [
+      'id',
+      'name',
+      'state',
+      'created_at',
+      'changed_at',
+      'resume_state',
+      'deleting_since',
+      'has_immutable_tags',
+      'untagged_ms',
+    ],
     key: ['id'],
     isNumbered: true,
   },

@@ -97,7 +97,7 @@ export class SqlAccounts implements Accounts {
   async resume(name: string): Promise<Account | undefined> {
     await this.#queries.run(
       `UPDATE accounts SET state = resume_state, resume_state = NULL, changed_at = {now}
-       WHERE name = $1 AND resume_state IS NOT NULL`,
+       WHERE name = $1 AND resume_state IS NOT NULL AND deleting_since IS NULL`,
       [name],
     )
     return this.find(name)
