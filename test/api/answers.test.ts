@@ -30,6 +30,7 @@ const { digest, bytes } = await pushApiImage(server, name, 'v1')
 const blob = await pushBlob(server, name, 'a blob')
 
 const tagV1 = `${api}/repositories/${name}/-/tags/v1`
+const immutableTags = `${api}/policies/immutable-tags`
 const ask = (method: string, path: string, question: Question = {}) => ({ method, path, question })
 type Asked = ReturnType<typeof ask>
 const has = { headers: { 'if-none-match': '*' } }
@@ -80,6 +81,9 @@ const successes: readonly (readonly [string, number, () => Asked | Promise<Asked
   ],
   ['getTag', 200, () => ask('GET', `${tagV1}?at=${new Date().toISOString()}`)],
   ['getTagHistory', 200, () => ask('GET', `${tagV1}/history`)],
+  ['putImmutableTags', 200, () => ask('PUT', immutableTags, withJson({ rules: [{ tags: ['v9'] }] }))],
+  ['getImmutableTags', 200, () => ask('GET', immutableTags)],
+  ['deleteImmutableTags', 204, () => ask('DELETE', immutableTags)],
   ['getAudit', 200, () => ask('GET', `${api}/audit`)],
   ['getUntaggedManifests', 200, () => ask('GET', `${api}/repositories/${name}/-/untagged-manifests`)],
   ['getRepositories', 200, () => ask('GET', `${api}/repositories`)],

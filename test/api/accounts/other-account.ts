@@ -112,7 +112,7 @@ function pushes(mount: string, { repository, spareDigest }: Stock): AskedQuestio
   ]
 }
 
-/** An answer as the asker sees it, and what it took. What is random by design is blanked. */
+/** An answer as the asker sees it, and what it took. Random ids and times are blanked. */
 export interface Told {
   readonly title: string
   readonly answer: string
@@ -120,6 +120,7 @@ export interface Told {
 }
 
 const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+const time = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z/g
 
 export async function askAll({ registry, mine }: TwoAccounts, other: OtherAccount): Promise<Told[]> {
   const told: Told[] = []
@@ -127,7 +128,8 @@ export async function askAll({ registry, mine }: TwoAccounts, other: OtherAccoun
     registry.statements.length = 0
     const { status, headers, text } = await ask(mine)
     headers.delete('x-request-id')
-    const answer = JSON.stringify([status, [...headers].toSorted(), text]).replaceAll(uuid, '<id>')
+    const seen = JSON.stringify([status, [...headers].toSorted(), text])
+    const answer = seen.replaceAll(uuid, '<id>').replaceAll(time, '<time>')
     // Rows are numbered for all accounts together, so numbers differ; no answer contains them.
     const statements = registry.statements.map((one) => one.replaceAll(uuid, '<id>').replaceAll(/(?<=[[,])\d+/g, '#'))
     told.push({ title, answer, statements })
