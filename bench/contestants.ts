@@ -33,6 +33,8 @@ export async function startBerthContestant(
   const child = Bun.spawn([process.execPath, 'src/main.ts', 'serve'], {
     cwd: projectRoot,
     env: {
+      // As `npm start`, the image and the systemd unit set it.
+      UV_THREADPOOL_SIZE: '8',
       ...process.env,
       BERTH_DATA_DIR: dataDir,
       BERTH_SERVER__HOST: '127.0.0.1',

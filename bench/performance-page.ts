@@ -53,7 +53,7 @@ This page is the output of \`npm run bench\` of ${results.day}. Every figure is 
 
 - The load runs on the same machine. For rows that show speed, it takes CPU time from the servers.
 - There is no network between client and server, and one disk for all.
-- The figures of \`zb\` are from one run of each server.
+- The figures of \`zb\` are medians of three runs of each server, with ten requests for each test.
 - Memory is the sum of the resident memory of all processes. Pages that processes share count for each of them.
 
 ## How to repeat

@@ -6,6 +6,7 @@ import { berthPassword, berthUser } from './contestants.ts'
 import { applyCores } from './cores.ts'
 import type { Line } from './figures.ts'
 import { zotName } from './registries.ts'
+import { spreadOf } from './rounds.ts'
 
 const clients = 10
 const prefix = 'zb'
@@ -14,15 +15,29 @@ export function isZbLine({ title }: Line): boolean {
   return title.startsWith(`${prefix}: `)
 }
 
-/** One run for each server. Its figures are requests per second. */
+/** The first run reads files and memory for the first time, and is slower. */
+const rounds = 3
+
+type Values = Map<string, Map<string, number[]>>
+
+/** The median of some runs of each server, in turn. The figures are requests per second. */
 export async function measureWithZb(run: Run, program: string): Promise<Line[]> {
   applyCores(run.cores, 'shared', [])
-  const lines = new Map<string, Map<string, number>>()
+  const lines: Values = new Map()
+  for (let round = 1; round <= rounds; round++) await measureRound(run, program, `${prefix}-${round}`, lines)
+  return [...lines].map(([title, values]) => ({
+    title,
+    figure: 'per second',
+    values: new Map([...values].map(([name, taken]) => [name, spreadOf(taken).median])),
+  }))
+}
+
+async function measureRound(run: Run, program: string, roundName: string, lines: Values): Promise<void> {
   await startEach(
     run,
-    prefix,
+    roundName,
     async ({ name, url, headers }) => {
-      const folder = join(run.folder, prefix, `of-${name.replaceAll(/\W+/g, '-')}`)
+      const folder = join(run.folder, roundName, `of-${name.replaceAll(/\W+/g, '-')}`)
       // It removes its folder for data at the end, and keeps its results in the current folder.
       const data = join(folder, 'data')
       mkdirSync(data, { recursive: true })
@@ -46,12 +61,12 @@ export async function measureWithZb(run: Run, program: string): Promise<Line[]> 
       }
       for (const each of readFigures(join(folder, 'ci-cd.json'))) {
         const title = `${prefix}: ${each.name}`
-        lines.set(title, (lines.get(title) ?? new Map()).set(name, each.value))
+        const values = lines.get(title) ?? new Map<string, number[]>()
+        lines.set(title, values.set(name, [...(values.get(name) ?? []), each.value]))
       }
     },
     ({ isBerth, name }) => isBerth || name === zotName,
   )
-  return [...lines].map(([title, values]) => ({ title, figure: 'per second', values }))
 }
 
 /** The names of the tests, their failed requests, and the messages, without the warnings of its HTTP client. */

@@ -4,6 +4,12 @@ import { join } from 'node:path'
 import { bunPath, root } from './install.mjs'
 
 /**
+ * Threads of Bun that wait for files. Bun has one for each core by default. With eight on two cores, uploads at once are
+ * faster (docs/design/limits-of-speed.md).
+ */
+const threads = { UV_THREADPOOL_SIZE: '8' }
+
+/**
  * Runs a command of Berth in the folder of the checkout, so that it uses the same data folder from wherever it is called.
  * `src/app/config.ts` searches for the settings file in the folder of the caller first. npm changes to the checkout before
  * it runs a script, and keeps the folder of the caller in `INIT_CWD`.
@@ -12,7 +18,7 @@ export function runBerth(args) {
   const { env } = process
   const isRunByNpm = env.npm_package_json === join(root, 'package.json')
   const caller = (isRunByNpm && env.INIT_CWD) || process.cwd()
-  return runBun(['src/main.ts', ...args], { env: { ...env, BERTH_CALLER_FOLDER: caller } })
+  return runBun(['src/main.ts', ...args], { env: { ...threads, ...env, BERTH_CALLER_FOLDER: caller } })
 }
 
 export function runBun(args, { cwd = root, env = process.env } = {}) {
