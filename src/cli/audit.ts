@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { formatTime } from '../lib/quantities.ts'
-import { listAudit } from '../registry/audit.ts'
+import { listAudit } from '../registry/audit-list.ts'
 import { parseAccount, parseEnd, parsePast } from './arguments.ts'
 import { printTable, tell } from './printing.ts'
 import { configOption, withStores } from './stores.ts'

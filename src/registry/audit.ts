@@ -1,7 +1,6 @@
-import type { AuditBatch, AuditEntry, AuditFilter, AuditPosition, NewAuditEntry } from '../ports/audit.ts'
+import type { NewAuditEntry } from '../ports/audit.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
-import { formatPosition, parsePosition } from './pages.ts'
 import { isReadOnly, staysWritable } from './read-only.ts'
 
 type Needs = { readonly metadata: Pick<MetadataStore, 'audit' | 'marks' | 'users' | 'transaction'> }
@@ -34,9 +33,13 @@ interface Tally {
 const loginWindowMs = 3_600_000
 const refusalWindowMs = 60_000
 
-/** How many different logins and refusals are counted at once, and how many begin per hour and account. */
+/**
+ * How many different logins and refusals are counted at once, how many begin per hour and account, and how many names of one
+ * client are looked up per minute.
+ */
 const talliesMax = 10_000
 const startsMax = 1_000
+const namesMax = 20
 const entriesAtOnce = 200
 const textMax = 512
 
@@ -51,6 +54,8 @@ export class AuditRecorder {
   readonly #clock: Pick<Clock, 'now'>
   readonly #settings: AuditSettings
   readonly #tallies = new Map<string, Tally>()
+  /** The names that clients have given in failed logins, by everything else that is known of the login. */
+  readonly #tried = new Map<string, { readonly endsAt: number; readonly names: Set<string> }>()
   #starts = new Map<string, number>()
   #hour = 0
 
@@ -71,7 +76,24 @@ export class AuditRecorder {
   }
 
   noteRefusal(refusal: Noted): void {
-    this.#note(refusal, refusalWindowMs)
+    this.#note(this.#limitNames(refusal), refusalWindowMs)
+  }
+
+  /** Of the names that a client tries within a window, the first ones are looked up. */
+  #limitNames(refusal: Noted): Noted {
+    const { claimedUser, ...nameless } = refusal
+    if (claimedUser === undefined) return refusal
+    const key = keyOf(nameless)
+    const now = this.#clock.now()
+    let tried = this.#tried.get(key)
+    if (tried === undefined || tried.endsAt <= now) {
+      if (this.#tried.size >= talliesMax) this.#tried.clear()
+      tried = { endsAt: now + refusalWindowMs, names: new Set() }
+      this.#tried.set(key, tried)
+    }
+    if (!tried.names.has(claimedUser) && tried.names.size >= namesMax) return nameless
+    tried.names.add(claimedUser)
+    return refusal
   }
 
   #note(noted: Noted, windowMs: number): void {
@@ -129,6 +151,7 @@ export class AuditRecorder {
     for (const [key, { count, endsAt }] of this.#tallies) {
       if (count === 0 && endsAt <= now) this.#tallies.delete(key)
     }
+    for (const [key, { endsAt }] of this.#tried) if (endsAt <= now) this.#tried.delete(key)
     const isDue = (tally: Tally) => tally.count > 0 && (isLast || !tally.isWritten || tally.endsAt <= now)
     const due = [...this.#tallies.values()].filter(isDue)
     if (due.length === 0 || (await isReadOnly(this.#needs))) return
@@ -137,7 +160,7 @@ export class AuditRecorder {
       const entries = await Promise.all(
         portion.map(async ({ tally, count }) => toEntry(await this.#resolve(tally.noted), count, tally.startedAt)),
       )
-      await this.#needs.metadata.audit.add(entries)
+      await this.#needs.metadata.audit.add(mergeAlike(entries))
       for (const { tally, count } of portion) {
         tally.count -= count
         tally.isWritten = true
@@ -167,104 +190,20 @@ function keyOf(noted: Noted): string {
   ])
 }
 
+/** Failed logins whose names belong to no user are alike. */
+function mergeAlike(entries: readonly NewAuditEntry[]): NewAuditEntry[] {
+  const merged = new Map<string, NewAuditEntry>()
+  for (const entry of entries) {
+    const key = keyOf(entry)
+    const { count, happenedAt } = merged.get(key) ?? { count: 0, happenedAt: entry.happenedAt }
+    const first = Math.min(happenedAt, entry.happenedAt)
+    merged.set(key, { ...entry, count: count + entry.count, happenedAt: first })
+  }
+  return [...merged.values()]
+}
+
 function toEntry(deed: Deed, count: number, happenedAt: number): NewAuditEntry {
   return { ...deed, target: deed.target?.slice(0, textMax), count, happenedAt }
-}
-
-/** How many entries of each source one request looks at, in portions, if few of them match the filter. */
-const lookAtOnce = 2_000
-const portionsMax = 10
-
-/** Where a list continues in each of its sources. Undefined: at the newest. `end`: the source has no more. */
-export interface AuditCursor {
-  readonly log: AuditPosition | 'end' | undefined
-  readonly events: AuditPosition | 'end' | undefined
-}
-
-const theStart: AuditCursor = { log: undefined, events: undefined }
-
-type Source = (before: AuditPosition | undefined, range: { limit: number; lookAt: number }) => Promise<AuditBatch>
-
-/**
- * Entries of the log and events of the account, or of all accounts, the newest first. A page may have fewer entries than
- * `limit`, and even none, although `next` leads to more.
- */
-export async function listAudit(
-  { metadata }: { readonly metadata: Pick<MetadataStore, 'audit' | 'accounts'> },
-  account: string | undefined,
-  filter: AuditFilter,
-  { after = theStart, limit }: { readonly after: AuditCursor | undefined; readonly limit: number },
-): Promise<{ readonly items: readonly AuditEntry[]; readonly next: AuditCursor | undefined }> {
-  if (limit === 0) return { items: [], next: undefined }
-  const accountId = account === undefined ? undefined : (await metadata.accounts.find(account))?.id
-  const hasEvents = (filter.outcome ?? 'done') === 'done' && (account === undefined || accountId !== undefined)
-  const log = await read((before, range) => metadata.audit.list(account, filter, before, range), after.log, limit)
-  const events = await read(
-    (before, range) => metadata.audit.listEvents(accountId, filter, before?.id, range),
-    hasEvents ? after.events : 'end',
-    limit,
-  )
-  return merge(log, events, limit)
-}
-
-interface Read {
-  readonly entries: readonly AuditEntry[]
-  /** Where the source continues behind `entries`. */
-  readonly next: AuditPosition | 'end'
-  readonly start: AuditPosition | 'end' | undefined
-}
-
-async function read(source: Source, start: Read['start'], limit: number): Promise<Read> {
-  const entries: AuditEntry[] = []
-  let next = start
-  for (let portions = 0; portions < portionsMax && next !== 'end' && entries.length < limit; portions += 1) {
-    const batch: AuditBatch = await source(next, { limit: limit - entries.length, lookAt: lookAtOnce })
-    entries.push(...batch.entries)
-    next = batch.next ?? 'end'
-  }
-  return { entries, next: next ?? 'end', start }
-}
-
-/** Ends where a source has more entries that were not read: they may be newer than what the other source has next. */
-function merge(log: Read, events: Read, limit: number) {
-  const items: AuditEntry[] = []
-  let [atLog, atEvents] = [0, 0]
-  while (items.length < limit) {
-    const [one, other] = [log.entries[atLog], events.entries[atEvents]]
-    if ((one === undefined && log.next !== 'end') || (other === undefined && events.next !== 'end')) break
-    if (one === undefined && other === undefined) break
-    const isFromLog = other === undefined || (one !== undefined && one.happenedAt >= other.happenedAt)
-    const taken = isFromLog ? one : other
-    if (isFromLog) atLog += 1
-    else atEvents += 1
-    if (taken !== undefined) items.push(taken)
-  }
-  const next: AuditCursor = { log: positionAt(log, atLog), events: positionAt(events, atEvents) }
-  return { items, next: next.log === 'end' && next.events === 'end' ? undefined : next }
-}
-
-/** Where a source continues after `taken` of its entries. */
-function positionAt({ entries, next, start }: Read, taken: number): Read['start'] {
-  return taken === entries.length ? next : (entries[taken - 1] ?? start)
-}
-
-/** As `last` of a page. */
-export function formatAuditCursor({ log, events }: AuditCursor): string {
-  return [log, events].map(formatPart).join('_')
-}
-
-function formatPart(part: AuditCursor['log']): string {
-  return part === undefined ? 'start' : part === 'end' ? part : formatPosition(part.happenedAt, part.id)
-}
-
-/** The inverse of `formatAuditCursor`. A text that is no cursor means the start. */
-export function parseAuditCursor(text: string | undefined): AuditCursor {
-  const [log, events] = (text ?? '').split('_').map(parsePart)
-  return { log, events }
-}
-
-function parsePart(text: string): AuditCursor['log'] {
-  return text === 'end' ? text : parsePosition(text, (happenedAt, id) => ({ happenedAt, id }))
 }
 
 const removedAtOnce = 1_000

@@ -2,13 +2,8 @@
 import { expect, test } from 'bun:test'
 import type { AuditEntry, AuditFilter, NewAuditEntry } from '../../src/ports/audit.ts'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
-import {
-  AuditRecorder,
-  formatAuditCursor,
-  listAudit,
-  parseAuditCursor,
-  removeOldAuditEntries,
-} from '../../src/registry/audit.ts'
+import { AuditRecorder, removeOldAuditEntries } from '../../src/registry/audit.ts'
+import { formatAuditCursor, listAudit, parseAuditCursor } from '../../src/registry/audit-list.ts'
 import { addManifest, auditEntryOf, hourMs, openShelf, tagged } from '../support/stores/metadata-rows.ts'
 import type { OpenMetadataStore } from './metadata-store.ts'
 
@@ -128,7 +123,7 @@ export function auditContract(open: OpenMetadataStore): void {
       recorder.noteRefusal({ ...entry, reason: 'login-invalid', claimedUser })
     }
     for (let times = 0; times < 5; times += 1) failed('192.0.2.1', 'ann')
-    failed('192.0.2.1', 'hunter2')
+    for (const typed of ['hunter2', 'hunter3']) failed('192.0.2.1', typed)
     await recorder.flush()
     for (let times = 0; times < 4; times += 1) failed('192.0.2.1', 'ann')
     await recorder.flush()
@@ -136,7 +131,7 @@ export function auditContract(open: OpenMetadataStore): void {
     expect(new Set(summaryOf(first))).toEqual(
       new Set([
         ['acme', 'ann', 'login', 'login-invalid', 5],
-        [undefined, undefined, 'login', 'login-invalid', 1],
+        [undefined, undefined, 'login', 'login-invalid', 2],
       ]),
     )
 
@@ -145,8 +140,13 @@ export function auditContract(open: OpenMetadataStore): void {
     await recorder.flush({ isLast: true })
     const all = await listAll(metadata, undefined, {}, 500)
     const total = all.reduce((sum, { count }) => sum + count, 0)
-    expect([total, all.length]).toEqual([10 + 3_000, 3 + 999])
+    expect([total, all.length]).toEqual([11 + 3_000, 3 + 998])
     expect(JSON.stringify(all)).not.toContain('hunter2')
     expect(await listAll(metadata, 'acme')).toHaveLength(2)
+
+    now += 61_000
+    for (let at = 0; at < 500; at += 1) failed('192.0.2.2', `name-${at}`)
+    await recorder.flush()
+    expect((await listAll(metadata, undefined, { since: now })).map(({ count }) => count)).toEqual([500])
   })
 }

@@ -1,7 +1,7 @@
 import { formatTime, parseTime } from '../../lib/quantities.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
 import type { AuditEntry, AuditFilter } from '../../ports/audit.ts'
-import { formatAuditCursor, listAudit, parseAuditCursor } from '../../registry/audit.ts'
+import { formatAuditCursor, listAudit, parseAuditCursor } from '../../registry/audit-list.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
 import type { CallerExchange } from '../exchange.ts'
 import { apiPrefix } from '../mounts.ts'
