@@ -154,7 +154,11 @@ class RepeatableBody implements AsyncIterable<Uint8Array> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    if (this.#hasEnded) return yield* this.#pieces
+    if (this.#hasEnded) {
+      // Copies, because a writer may free what it has written.
+      for (const piece of this.#pieces) yield new Uint8Array(piece)
+      return
+    }
     try {
       // Not kept: this may be the beginning of a large upload.
       for (;;) {

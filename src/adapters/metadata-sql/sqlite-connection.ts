@@ -32,6 +32,14 @@ const busyTimeoutMs = 5_000
 /** `commit`: COMMIT returns when the commit is on the disk. `caller`: the caller syncs the write-ahead log (`SqliteLogFile`). */
 export type SyncedBy = 'commit' | 'caller'
 
+interface CheckpointRow {
+  /** 1 while another process copies the log. Both sizes are -1 then. */
+  readonly busy: number
+  /** The size of the log, and how much of it is copied, in pages. */
+  readonly log: number
+  readonly checkpointed: number
+}
+
 /** One connection to SQLite. Its calls are synchronous; the promises are there for the interface. */
 export class SqliteConnection implements Queryable {
   readonly #sqlite: Sqlite
@@ -104,8 +112,8 @@ export class SqliteConnection implements Queryable {
    * needs an older state of the file, or another process copies the log.
    */
   checkpoint(): boolean {
-    const done = this.firstNow<{ log: number; checkpointed: number }>('PRAGMA wal_checkpoint(PASSIVE)', [])
-    return done !== undefined && done.log === done.checkpointed
+    const done = this.firstNow<CheckpointRow>('PRAGMA wal_checkpoint(PASSIVE)', [])
+    return done?.busy === 0 && done.log === done.checkpointed
   }
 
   /** BEGIN and COMMIT. They are synchronous, so that their errors are caught where the caller stands. */

@@ -161,7 +161,8 @@ export class SqliteDatabase implements Database {
   #recoverLog(): Promise<void> {
     return this.#writes.runAlone(async () => {
       this.#endReads()
-      if (!this.#writer.checkpoint()) throw new Error('a reader keeps the log from being copied')
+      if (!this.#writer.checkpoint())
+        throw new Error('a reader, or another process that copies the log, keeps the log from being copied')
       this.#isLogDoubtful = false
     })
   }

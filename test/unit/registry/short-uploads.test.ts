@@ -1,7 +1,9 @@
 // Requests whose bytes stay inline take no turn. Clients see no difference, and of two requests at once one changes nothing.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { freeChunk } from '../../../src/lib/byte-source.ts'
 import { RegistryRefusal, Unavailable } from '../../../src/oci/errors.ts'
+import { receiveIfShort } from '../../../src/registry/short-uploads.ts'
 import type { IncomingChunk } from '../../../src/registry/upload-turn.ts'
 import { UploadWriters } from '../../../src/registry/upload-writers.ts'
 import { appendToUpload, describeUpload, finishUpload, startUpload } from '../../../src/registry/uploads.ts'
@@ -130,6 +132,21 @@ describe('short requests', () => {
     gate.open()
     expect(await appending).toBe(60)
   })
+})
+
+test('the bytes of a short body can be read again after a writer has freed them', async () => {
+  const { world, owner, id } = await openUpload()
+  const state = await world.metadata.uploads.find(owner, id)
+  if (state === undefined || !('open' in state)) throw new Error('the session is not open')
+  using started = await receiveIfShort(world, state.open, bodyOf(whole.slice(0, 40), whole.slice(40, 60)))
+  for (let reads = 0; reads < 2; reads += 1) {
+    const seen: number[] = []
+    for await (const piece of started.chunk.body) {
+      seen.push(...piece)
+      freeChunk(piece)
+    }
+    expect(seen).toEqual([...whole.subarray(0, 60)])
+  }
 })
 
 describe('of two requests that read the session at once', () => {

@@ -84,7 +84,16 @@ describe('a change', () => {
     reader.query('SELECT count(*) FROM pushes').get()
     await push(database, 2, true)
     expect(await errorOf(database.flush())).toBeInstanceOf(Unavailable)
+    // A checkpoint of another process holds its lock as long as it waits for the reader.
+    const script = `const db = new (require('bun:sqlite').Database)(${JSON.stringify(path)})
+      db.run('PRAGMA busy_timeout = 10000'); db.run('PRAGMA wal_checkpoint(TRUNCATE)')`
+    const other = Bun.spawn([process.execPath, '-e', script])
+    using probe = new Sqlite(path)
+    while (probe.query('PRAGMA wal_checkpoint(PASSIVE)').values().flat()[0] === 0) await Bun.sleep(1)
+    expect(await errorOf(database.flush())).toBeInstanceOf(Unavailable)
+    reader.run('COMMIT')
     reader.close()
+    expect(await other.exited).toBe(0)
     await push(database, 3)
     const fileAlone = join(newFolder(), 'metadata.sqlite')
     copyFileSync(path, fileAlone)
