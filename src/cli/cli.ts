@@ -13,6 +13,7 @@ import { addKeyCommand } from './key.ts'
 import { addMigrateCommand } from './migrate.ts'
 import { addMigrateStoreCommand } from './migrate-store.ts'
 import { withoutControls } from './printing.ts'
+import { addRepoCommand } from './repo.ts'
 import { addServeCommand } from './serve.ts'
 import { addSigningKeyCommand } from './signing-key.ts'
 import { addTagCommand } from './tag.ts'
@@ -41,6 +42,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   addWorkerCommand(program)
   addGcCommand(program)
   addUploadCommand(program)
+  addRepoCommand(program)
   addTagCommand(program)
   addImageCommand(program)
   addConfigCommand(program)

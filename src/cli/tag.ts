@@ -1,8 +1,19 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { type Digest, isDigest } from '../oci/digest.ts'
 import { parseTag } from '../oci/names.ts'
+import { parseTagPattern } from '../oci/tag-pattern.ts'
+import { deleteTags } from '../registry/image-deletion.ts'
 import { getTagDigest, listTagMoves, type RestoreTarget, restoreTag } from '../registry/tag-history.ts'
 import { parseEnd } from './arguments.ts'
+import {
+  companionsOption,
+  type DeletionFlags,
+  dryRunOption,
+  operator,
+  printReport,
+  settingsOf,
+  toDeletionOptions,
+} from './deletion-report.ts'
 import { printJson, printTable, showTime, tell } from './printing.ts'
 import { accountOption, asChange, configOption, getRepositoryKey, type Workplace, withStores } from './stores.ts'
 
@@ -16,14 +27,11 @@ interface Options {
 
 const movesMax = 100
 
-/** The changes of commands are recorded under this name. */
-const operator = { subject: 'operator' }
-
 export function addTagCommand(program: Command): void {
   const tag = program
     .command('tag')
-    .summary('show the history of tags and restore them')
-    .description('Show the history of tags and restore them. The server may be running.')
+    .summary('show the history of tags, restore and delete them')
+    .description('Show the history of tags, restore and delete them. The server may be running.')
   tag
     .command('show <repository> <tag>')
     .description('print the digest to which the tag points, now or at a time')
@@ -46,6 +54,17 @@ export function addTagCommand(program: Command): void {
     .option('--digest <digest>', 'point it to this manifest', parseDigestArgument)
     .option('--at <time>', 'point it to the manifest that it had at this time, such as 2030-01-31T12:00:00Z', parseEnd)
     .action(restore)
+  tag
+    .command('delete <repository> <pattern>')
+    .description('delete the tags that match, such as pr-*; their manifests stay without --images')
+    .option(...configOption)
+    .option(...accountOption)
+    .option(...dryRunOption)
+    .option('--images', 'delete the manifests that have no other tag too')
+    .option(...companionsOption)
+    .option('--after <tag>', 'continue after this tag')
+    .option('--json', 'print JSON')
+    .action(remove)
 }
 
 async function show(repository: string, tagText: string, { config, account, at }: Options): Promise<void> {
@@ -86,6 +105,24 @@ async function restore(repository: string, tagText: string, options: Options): P
     asChange(async (place) => {
       const key = await getRepositoryKey(place, account, repository)
       console.log(await restoreTag(placeOf(place), key, tag, target, operator))
+    }),
+  )
+}
+
+async function remove(
+  repository: string,
+  patternText: string,
+  flags: DeletionFlags & { readonly after?: string },
+): Promise<void> {
+  const pattern = parseTagPattern(patternText)
+  if (pattern === undefined) throw new Error('the pattern must be a pattern for tags, such as pr-*')
+  await withStores(
+    flags.config,
+    asChange(async (place) => {
+      const key = await getRepositoryKey(place, flags.account, repository)
+      const needs = { ...place, settings: settingsOf(place) }
+      const selection = { pattern, after: flags.after }
+      printReport(await deleteTags(needs, key, selection, toDeletionOptions(flags), operator), flags.json)
     }),
   )
 }

@@ -59,6 +59,7 @@ export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   'body-invalid': { status: 400, code: 'UNSUPPORTED' },
   'body-incomplete': { status: 400, code: 'SIZE_INVALID' },
   'body-too-slow': { status: 408, code: 'SIZE_INVALID' },
+  'query-invalid': { status: 400, code: 'UNSUPPORTED' },
   'page-size-invalid': { status: 400, code: 'UNSUPPORTED' },
   'sort-invalid': { status: 400, code: 'UNSUPPORTED' },
   'name-invalid': { status: 400, code: 'NAME_INVALID' },

@@ -5,6 +5,8 @@ import { meRoutes } from './identity/me.ts'
 import { tokenRoutes } from './identity/tokens.ts'
 import { userRoutes } from './identity/users.ts'
 import { auditRoutes } from './management/audit.ts'
+import { deletedManifestRoutes } from './management/deleted-manifests.ts'
+import { imageDeletionRoutes, repositoryDeletionRoutes } from './management/image-deletion.ts'
 import { policyRoutes } from './management/policies.ts'
 import { repositoryDetailRoutes, repositoryListRoutes } from './management/repositories.ts'
 import { storageRoutes } from './management/storage.ts'
@@ -40,8 +42,11 @@ export const serviceRoutes: readonly Route[] = [
   ...auditRoutes,
   ...repositoryListRoutes,
   ...storageRoutes,
+  ...imageDeletionRoutes,
+  ...deletedManifestRoutes,
   // The last, because a name in the path may contain anything.
   ...repositoryDetailRoutes,
+  ...repositoryDeletionRoutes,
 ]
 
 /**

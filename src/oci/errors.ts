@@ -38,6 +38,7 @@ export const refusalWords = {
   'body-invalid': 'the request body is not valid',
   'body-incomplete': 'the request body ended early',
   'body-too-slow': 'the request body arrives too slowly',
+  'query-invalid': 'a query parameter is not valid',
   'page-size-invalid': 'n must be a whole number, 0 or more',
   'sort-invalid': 'this order is not supported',
   // names and digests

@@ -4,6 +4,7 @@ import type { ApiKeys } from './api-keys.ts'
 import type { Audit } from './audit.ts'
 import type { Blobs } from './blobs.ts'
 import type { DeletedManifests } from './deleted-manifests.ts'
+import type { DeletionPreviews } from './deletion-previews.ts'
 import type { Events } from './events.ts'
 import type { Garbage } from './garbage.ts'
 import type { Manifests } from './manifests.ts'
@@ -34,6 +35,7 @@ export interface Tables {
   readonly events: Events
   readonly deletedManifests: DeletedManifests
   readonly policies: Policies
+  readonly deletionPreviews: DeletionPreviews
   readonly blobs: Blobs
   readonly uploads: Uploads
   readonly garbage: Garbage

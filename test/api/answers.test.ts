@@ -29,7 +29,8 @@ const name = 'answers/app'
 const { digest, bytes } = await pushApiImage(server, name, 'v1')
 const blob = await pushBlob(server, name, 'a blob')
 
-const tagV1 = `${api}/repositories/${name}/-/tags/v1`
+const repositoryPath = `${api}/repositories/${name}`
+const tagV1 = `${repositoryPath}/-/tags/v1`
 const immutableTags = `${api}/policies/immutable-tags`
 const ask = (method: string, path: string, question: Question = {}) => ({ method, path, question })
 type Asked = ReturnType<typeof ask>
@@ -85,6 +86,22 @@ const successes: readonly (readonly [string, number, () => Asked | Promise<Asked
   ['getImmutableTags', 200, () => ask('GET', immutableTags)],
   ['deleteImmutableTags', 204, () => ask('DELETE', immutableTags)],
   ['getAudit', 200, () => ask('GET', `${api}/audit`)],
+  ['deleteTags', 200, () => ask('DELETE', `${repositoryPath}/-/tags?match=*&dryRun=true`)],
+  ['deleteTag', 200, () => ask('DELETE', `${tagV1}?dryRun=true`)],
+  ['deleteImage', 200, () => ask('DELETE', `${repositoryPath}/-/manifests/${digest}?companions=true`)],
+  ['getDeletedManifests', 200, () => ask('GET', `${repositoryPath}/-/deleted-manifests`)],
+  ['undeleteManifest', 200, () => ask('POST', `${repositoryPath}/-/manifests/${digest}/undelete`)],
+  ['deleteRepository', 200, () => ask('DELETE', repositoryPath)],
+  ['undeleteRepository', 200, () => ask('POST', `${repositoryPath}/-/undelete`)],
+  [
+    'purgeDeletedManifest',
+    204,
+    async () => {
+      const spare = await pushApiImage(server, name, 'spare', { annotations: { is: 'spare' } })
+      await server.ask('DELETE', `${repositoryPath}/-/manifests/${spare.digest}`)
+      return ask('DELETE', `${repositoryPath}/-/deleted-manifests/${spare.digest}`)
+    },
+  ],
   ['getUntaggedManifests', 200, () => ask('GET', `${api}/repositories/${name}/-/untagged-manifests`)],
   ['getRepositories', 200, () => ask('GET', `${api}/repositories`)],
   ['getRepository', 200, () => ask('GET', `${api}/repositories/${name}`)],

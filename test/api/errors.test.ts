@@ -66,6 +66,7 @@ const elsewhere = refusals.filter((refusal) => ways[refusal].service !== undefin
 /** What the provocations outside of the registry are told beyond, or in place of, the words of the refusal. */
 const reasonsElsewhere: Readonly<Partial<Record<Refusal, string>>> = {
   'body-invalid': 'the request body is not valid: must be JSON',
+  'query-invalid': 'match: must be given, or tag',
   'last-operator':
     'the account would have no user with the right operate: give another user of the account a role with this right first',
   'identity-invalid': 'name: must be 1 to 128 letters, digits and . _ @ + -, beginning with a letter or a digit',

@@ -81,6 +81,7 @@ const theRequestItself = {
   },
   'page-size-invalid': { registry: (mount) => get(`${mount}/_catalog?n=many`) },
   'sort-invalid': { service: () => get(`${api}/repositories?sort=colour`) },
+  'query-invalid': { service: () => remove(`${api}/repositories/${name}/-/tags`) },
 } satisfies Partial<Record<Refusal, Way>>
 
 const namesAndDigests = {

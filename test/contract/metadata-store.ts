@@ -7,6 +7,7 @@ import { accountsContract } from './metadata-accounts.ts'
 import { auditContract } from './metadata-audit.ts'
 import { blobLinksContract } from './metadata-blobs.ts'
 import { deletedManifestsContract } from './metadata-deleted-manifests.ts'
+import { deletionsContract } from './metadata-deletions.ts'
 import { eventsContract } from './metadata-events.ts'
 import { garbageContract } from './metadata-garbage.ts'
 import { portionsContract } from './metadata-garbage-portions.ts'
@@ -47,6 +48,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('events', () => eventsContract(open))
     describe('deleted manifests', () => deletedManifestsContract(open))
     describe('policies', () => policiesContract(open))
+    describe('deletions', () => deletionsContract(open))
     describe('marks', () => marksContract(open))
     describe('blobs', () => blobLinksContract(open))
     describe('uploads', () => uploadsContract(open))

@@ -44,17 +44,19 @@ const stepsToManyRows: Readonly<Record<string, string>> = {
     'accountDeletions.removeSome garbage.removeEmptyRepositories',
   'deleted_manifests_of_repository: account_id repository_id deleted_at<': 'deletedManifests.list',
   'manifest_entries: account_id manifest_id':
-    'accountDeletions.removeSome deletedManifests.keep manifests.listBlobs manifests.remove manifests.save untagged.addRelated',
+    'accountDeletions.removeSome deletedManifests.keep deletionPreviews.listChildren deletionPreviews.measureExclusive manifests.listBlobs manifests.remove manifests.save untagged.addRelated',
   'manifest_entries_of_blob: account_id blob_id': 'garbage.forecast garbage.isInUse garbage.keep usage.findWaiting',
+  'manifest_entries_of_blob: account_id blob_id repository_id<': 'deletionPreviews.measureExclusive',
+  'manifest_entries_of_blob: account_id blob_id repository_id>': 'deletionPreviews.measureExclusive',
   'manifest_entries_of_child: account_id child_id':
-    'accountDeletions.removeSome manifests.detachFromIndexes manifests.isListed manifests.remove manifests.save untagged.check untagged.list untagged.lock',
+    'accountDeletions.removeSome deletionPreviews.listParents manifests.detachFromIndexes manifests.isListed manifests.remove manifests.save untagged.check untagged.list untagged.lock',
   'manifest_entries_of_link: account_id repository_id blob_id':
-    'accountDeletions.removeSome blobs.isUsed blobs.link blobs.renewLeases blobs.unlink garbage.moveToTrash garbage.removeUnusedLinks',
+    'accountDeletions.removeSome blobs.isUsed blobs.link blobs.renewLeases blobs.unlink deletionPreviews.measureExclusive garbage.moveToTrash garbage.removeUnusedLinks',
   'manifest_entries_waiting: account_id repository_id digest': 'blobs.link manifests.fillEntries',
   'manifests: account_id repository_id':
     'accountDeletions.removeSome garbage.removeEmptyRepositories repositories.lockForRemoval',
-  'manifests: account_id repository_id digest>': 'usageRecount.recountNext',
-  'manifests_by_subject: account_id repository_id subject_digest': 'untagged.addRelated',
+  'manifests: account_id repository_id digest>': 'deletionPreviews.list usageRecount.recountNext',
+  'manifests_by_subject: account_id repository_id subject_digest': 'deletionPreviews.listReferrers untagged.addRelated',
   'manifests_by_subject: account_id repository_id subject_digest digest>': 'manifests.listReferrers',
   'policies_by_kind: kind account_id>': 'policies.listAccounts',
   'r: rowid>': 'usageRecount.recountNext',
@@ -70,9 +72,9 @@ const stepsToManyRows: Readonly<Record<string, string>> = {
     'tagHistory.findLastUntil tagHistory.list tagHistory.removeSuperseded',
   'tag_history_of_tag: account_id repository_id tag moved_at>': 'tagHistory.findFirstAfter',
   'tags: account_id repository_id': 'accountDeletions.removeSome garbage.removeEmptyRepositories',
-  'tags: account_id repository_id name>': 'tags.list usageRecount.recountNext',
+  'tags: account_id repository_id name>': 'deletionPreviews.listTagged tags.list usageRecount.recountNext',
   'tags_of_manifest: account_id manifest_id':
-    'accountDeletions.removeSome manifests.remove manifests.save tags.removeAllOf untagged.check untagged.list untagged.lock',
+    'accountDeletions.removeSome deletionPreviews.listTagsOf manifests.remove manifests.save tags.removeAllOf untagged.check untagged.list untagged.lock',
   'trash_by_age: trashed_at<': 'garbage.claimTrashed garbage.forecast',
   'untagged_manifests_by_age: (since,manifest_id)>(,)': 'untagged.check',
   'untagged_manifests_of_repository: account_id repository_id (since,manifest_id)>(,)': 'untagged.list',
@@ -127,6 +129,9 @@ const growing: Readonly<Record<string, readonly [reason: string, ...steps: strin
   ],
   'apiKeys.hasAnyBeenUsed': ['once, when a server starts; it ends at the first key that was used', 'SCAN api_keys'],
   'events.hasUnnumbered': ['one row; nothing, with SQLite', 'SCAN event_queue'],
+  'deletionPreviews.listChildren': ['the entries of one manifest', 'SCAN e'],
+  'deletionPreviews.listTagged': ['a page of tags', 'SCAN t'],
+  'deletionPreviews.measureExclusive': ['a range that is cut at the number of deleted manifests', 'SCAN few'],
   'garbage.forecast': ['an operator asks; finished uploads are not read', 'SCAN u BY uploads_open_by_age'],
   'garbage.lockNextDue': ["a list of the blob's links, cut at 201", 'SCAN few'],
   'garbage.removeEmptyRepositories': [

@@ -12,6 +12,7 @@ import { SqlApiKeys } from './tables/api-keys.ts'
 import { SqlAudit } from './tables/audit.ts'
 import { SqlBlobs } from './tables/blobs.ts'
 import { SqlDeletedManifests } from './tables/deleted-manifests.ts'
+import { SqlDeletionPreviews } from './tables/deletion-previews.ts'
 import { SqlEvents } from './tables/events.ts'
 import { SqlGarbage } from './tables/garbage.ts'
 import { SqlManifests } from './tables/manifests.ts'
@@ -45,6 +46,7 @@ class SqlTables implements Tables {
   readonly events: SqlEvents
   readonly deletedManifests: SqlDeletedManifests
   readonly policies: SqlPolicies
+  readonly deletionPreviews: SqlDeletionPreviews
   readonly blobs: SqlBlobs
   readonly uploads: SqlUploads
   readonly garbage: SqlGarbage
@@ -66,6 +68,7 @@ class SqlTables implements Tables {
     this.events = new SqlEvents(queries)
     this.deletedManifests = new SqlDeletedManifests(queries)
     this.policies = new SqlPolicies(queries)
+    this.deletionPreviews = new SqlDeletionPreviews(queries)
     this.blobs = new SqlBlobs(queries, usage, inlineBytes)
     this.uploads = new SqlUploads(queries)
     this.garbage = new SqlGarbage(queries, usage)

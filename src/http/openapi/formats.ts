@@ -14,6 +14,8 @@ export const wholeNumber = Type.Integer({ minimum: 0 })
 export const reference = Type.String({ format: 'uri-reference' })
 export const dateTime = Type.String({ format: 'date-time' })
 export const uuid = Type.String({ format: 'uuid' })
+/** `true` or `false`. */
+export const flag = Type.Boolean()
 export const manyTexts = Type.Array(Type.String())
 
 function matching(pattern: RegExp, maxLength?: number) {

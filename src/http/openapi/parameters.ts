@@ -4,6 +4,7 @@ import {
   dateTime,
   digest,
   digestAlgorithm,
+  flag,
   imageName,
   keyName,
   manyTexts,
@@ -63,6 +64,45 @@ export const parameters = {
     schema: dateTime,
   },
   digest: { name: 'digest', in: 'path', required: true, description: 'Digest of the blob.', schema: digest },
+  manifestDigest: {
+    name: 'digest',
+    in: 'path',
+    required: true,
+    description: 'Digest of the manifest.',
+    schema: digest,
+  },
+  dryRun: {
+    name: 'dryRun',
+    in: 'query',
+    description: '`true`: change nothing, and tell the consequences.',
+    schema: flag,
+  },
+  companions: {
+    name: 'companions',
+    in: 'query',
+    description:
+      '`true`: delete what belongs to the deleted images too: their referrers (also of referrers), the tags of cosign (`sha256-<hex>.sig`, `.att`, `.sbom`), and the manifests that only they list.',
+    schema: flag,
+  },
+  images: {
+    name: 'images',
+    in: 'query',
+    description: '`true`: delete the manifests that have no other tag too.',
+    schema: flag,
+  },
+  match: {
+    name: 'match',
+    in: 'query',
+    description:
+      'Pattern of tags: `*` stands for any text, `?` for one character, `[0-9a]` for one of these characters, `{a,b}` for one of these texts.',
+    schema: text,
+  },
+  namedTags: {
+    name: 'tag',
+    in: 'query',
+    description: 'A tag. Can be given up to 100 times.',
+    schema: tags,
+  },
   user: { name: 'user', in: 'path', required: true, description: 'Name of the user.', schema: userName },
   key: { name: 'key', in: 'path', required: true, description: 'Name of the API key.', schema: keyName },
   scope: {

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import { dockerManifest, ociIndex, ociManifest } from '../../oci/media-types.ts'
 import { errorTable } from '../error-body.ts'
 import { auditSchemas } from './audit-schemas.ts'
+import { deletionSchemas } from './deletion-schemas.ts'
 import { anyDigest } from './formats.ts'
 import { identitySchemas } from './identity-schemas.ts'
 import { imageSchemas } from './image-schemas.ts'
@@ -145,6 +146,7 @@ export const schemas = {
   ...policySchemas,
   ...usageSchemas,
   ...auditSchemas,
+  ...deletionSchemas,
   ...identitySchemas,
   ServerDescription,
   HealthResponse,

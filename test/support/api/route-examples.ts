@@ -130,6 +130,19 @@ const serviceExamples: Readonly<Record<string, Example>> = {
   putImmutableTags: { status: 200, question: () => json({ rules: [] }) },
   deleteImmutableTags: { status: 204 },
   getAudit: { status: 200 },
+  deleteTag: { status: 200, values: onTag, query: () => '?dryRun=true' },
+  deleteTags: { status: 200, query: () => '?match=v*&dryRun=true' },
+  deleteImage: {
+    status: 200,
+    values: ({ imageDigest }) => ({ digest: imageDigest }),
+    query: () => '?dryRun=true',
+  },
+  deleteRepository: { status: 200, query: () => '?dryRun=true' },
+  getDeletedManifests: { status: 200 },
+  // The stock has no deleted manifest.
+  undeleteManifest: { status: 404, values: ({ imageDigest }) => ({ digest: imageDigest }) },
+  undeleteRepository: { status: 200 },
+  purgeDeletedManifest: { status: 404, values: ({ imageDigest }) => ({ digest: imageDigest }) },
   restoreTag: { status: 200, values: onTag, question: ({ imageDigest }) => json({ digest: imageDigest }) },
 }
 

@@ -81,6 +81,7 @@ const defaultSettings: RegistrySettings = {
 export function grow(world: World, ageMs = 2 * hourMs): void {
   damageMetadata(world.dataDir, `UPDATE blob_links SET leased_at = leased_at - ${ageMs}`)
   damageMetadata(world.dataDir, `UPDATE blob_queue SET queued_at = queued_at - ${ageMs}`)
+  damageMetadata(world.dataDir, `UPDATE deleted_manifests SET deleted_at = deleted_at - ${ageMs}`)
 }
 
 export async function scopeOf(world: World, repository = 'app', account = 'acme'): Promise<RepositoryKey> {

@@ -50,6 +50,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
     'serve',
     'gc',
     'upload',
+    'repo',
     'tag',
     'image',
     'config',
@@ -74,8 +75,20 @@ const commands: Readonly<Record<string, readonly string[]>> = {
     'delete <account>',
   ],
   upload: ['list', 'cancel <id>'],
-  tag: ['show <repository> <tag>', 'history <repository> <tag>', 'restore <repository> <tag>'],
-  image: ['untagged <repository>'],
+  tag: [
+    'show <repository> <tag>',
+    'history <repository> <tag>',
+    'restore <repository> <tag>',
+    'delete <repository> <pattern>',
+  ],
+  image: [
+    'untagged <repository>',
+    'delete <repository> <digest>',
+    'deleted <repository>',
+    'undelete <repository> <digest>',
+    'purge <repository> <digest>',
+  ],
+  repo: ['delete <repository>', 'undelete <repository>'],
   'signing-key': ['list', 'rotate'],
 }
 
