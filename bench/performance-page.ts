@@ -61,7 +61,8 @@ This page is the output of \`npm run bench\` of ${results.day}. Every figure is 
     npm run bench -- --zot <path> --distribution <path> --olareg <path> --zb <path>
 
 Each path leads to a program of that project. A peer without a path is left out. docker-registry is measured if it is installed.
-[Benchmarks](../../bench/README.md) describes the method, and [Scale](../design/scale.md) how the figures change with the size of a registry.
+[Benchmarks](../../bench/README.md) describes the method, [Scale](../design/scale.md) how the figures change with the size of a
+registry, and [Limits of speed](../design/limits-of-speed.md) what limits the targets that were missed.
 `,
   ].join('\n\n')
 }
