@@ -23,7 +23,7 @@ import { startBerth } from '../support/server/berth-process.ts'
 import { auditStores, countRows, fileOfBlob, listFiles } from '../support/stores/store-audit.ts'
 import { damageMetadata } from '../support/stores/store-damage.ts'
 
-const atOnce = ['gc', '--lease', '0s', '--quarantine', '0s']
+const atOnce = ['gc', '--lease', '0s', '--quarantine', '0s', '--undelete', '0s']
 
 const berth = useRunning(() => startBerth({ settings: { BERTH_GARBAGE__EVERY: '0s' } }))
 

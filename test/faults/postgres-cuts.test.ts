@@ -104,8 +104,8 @@ function cuts(): void {
     expect(found.status).toBe(404)
   })
 
-  test('control: the audit finds a wrong count, a file that no row names, and a missing file', async () => {
-    await server.ask("UPDATE repositories SET is_image = is_image + 1 WHERE name = 'load/0'", 'berth_1')
+  test('control: the audit finds a wrong mark, a file that no row names, and a missing file', async () => {
+    await server.ask("UPDATE repositories SET is_image = 1 - is_image WHERE name = 'load/0'", 'berth_1')
     const [blob] = await server.ask<{ storage_key: string }>(
       'SELECT storage_key FROM blobs WHERE content IS NULL LIMIT 1',
       'berth_1',
@@ -116,8 +116,9 @@ function cuts(): void {
 
     const faults = await auditPostgres(url, dataDir)
 
-    expect(faults.map((fault) => fault.replace(/sha256:[0-9a-f]+|\d+/g, '#')).toSorted()).toEqual([
-      'load/# counts # and has #',
+    expect(faults.map((fault) => fault.replace(/sha256:[0-9a-f]+|[0-9a-f-]{36}|\d+/g, '#')).toSorted()).toEqual([
+      '# counts # images and has #',
+      'load/# is marked as an image: #, and has manifests: #',
       'the file of # is missing',
       'the file stray is named by no row',
     ])

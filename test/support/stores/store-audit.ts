@@ -172,7 +172,8 @@ const faultStatements: readonly string[] = [
    WHERE e.blob_id IS NULL AND e.child_id IS NULL`,
   `SELECT 'a blob without a link, and not in the queue: ' || b.digest AS fault FROM blobs b
    WHERE NOT EXISTS (SELECT 1 FROM blob_links l WHERE l.account_id = b.account_id AND l.blob_id = b.id)
-     AND NOT EXISTS (SELECT 1 FROM blob_queue q WHERE q.account_id = b.account_id AND q.blob_id = b.id)`,
+     AND NOT EXISTS (SELECT 1 FROM blob_queue q WHERE q.account_id = b.account_id AND q.blob_id = b.id)
+     AND NOT EXISTS (SELECT 1 FROM deleted_entries d WHERE d.account_id = b.account_id AND d.blob_id = b.id)`,
   `SELECT r.name || ' is marked as an image: ' || r.is_image || ', and has manifests: ' || count(m.id) AS fault
    FROM repositories r LEFT JOIN manifests m ON m.account_id = r.account_id AND m.repository_id = r.id
    GROUP BY r.id, r.name, r.is_image HAVING (r.is_image > 0) <> (count(m.id) > 0)`,

@@ -34,6 +34,8 @@ async function inDatabase<T>(dataDir: string, work: (database: SqliteDatabase) =
 async function folderWithSchema(version: number): Promise<string> {
   const dataDir = newFolder()
   await inDatabase(dataDir, (database) => migrate(database, version))
+  // Every process that opens a database first copies the log of the one before.
+  await inDatabase(dataDir, async () => undefined)
   return dataDir
 }
 
