@@ -1,6 +1,7 @@
 // All probes, and a check that they call every method of the metadata store.
 import type { Tables } from '../../src/ports/metadata-store.ts'
 import type { Probe } from './probe.ts'
+import { auditProbes } from './probes-of-audit.ts'
 import { keepingProbes } from './probes-of-keeping.ts'
 import { operatorProbes } from './probes-of-operators.ts'
 import { pullProbes } from './probes-of-pulls.ts'
@@ -13,6 +14,7 @@ export const probes: readonly Probe[] = [
   ...pushProbes,
   ...keepingProbes,
   ...operatorProbes,
+  ...auditProbes,
 ]
 
 /** Not measured: a table of a few rows. */

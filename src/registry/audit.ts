@@ -203,7 +203,25 @@ function mergeAlike(entries: readonly NewAuditEntry[]): NewAuditEntry[] {
 }
 
 function toEntry(deed: Deed, count: number, happenedAt: number): NewAuditEntry {
-  return { ...deed, target: deed.target?.slice(0, textMax), count, happenedAt }
+  return {
+    account: toText(deed.account),
+    actor: toText(deed.actor),
+    credential: deed.credential,
+    keyName: toText(deed.keyName),
+    address: toText(deed.address),
+    action: deed.action,
+    target: toText(deed.target),
+    repository: toText(deed.repository),
+    outcome: deed.outcome,
+    reason: deed.reason,
+    count,
+    happenedAt,
+  }
+}
+
+/** PostgreSQL accepts neither NUL nor half a character, and would refuse all entries of the batch. */
+function toText(text: string | undefined): string | undefined {
+  return text?.slice(0, textMax).replaceAll('\0', '\uFFFD').toWellFormed()
 }
 
 const removedAtOnce = 1_000

@@ -144,6 +144,10 @@ export function auditContract(open: OpenMetadataStore): void {
     expect(JSON.stringify(all)).not.toContain('hunter2')
     expect(await listAll(metadata, 'acme')).toHaveLength(2)
 
+    await recorder.record(auditEntryOf({ actor: 'a\0b', target: `${'x'.repeat(511)}😀`, happenedAt: now }))
+    const [odd] = await listAll(metadata, 'acme', { since: now })
+    expect([odd?.actor, odd?.target?.at(-1), odd?.target?.length]).toEqual(['a\uFFFDb', '\uFFFD', 512])
+
     now += 61_000
     for (let at = 0; at < 500; at += 1) failed('192.0.2.2', `name-${at}`)
     await recorder.flush()
