@@ -4,9 +4,11 @@ import type { KeyUseRecorder } from '../identity/api-keys.ts'
 import type { KeyRing } from '../identity/key-ring.ts'
 import { repeatEvery } from '../lib/intervals.ts'
 import type { Log } from '../lib/log.ts'
+import type { AccountChange } from '../ports/usage.ts'
 import { continueAccountDeletions } from '../registry/account-deletion.ts'
 import { removeOldAuditEntries } from '../registry/audit.ts'
 import { collectGarbage, ObjectsUnremoved, sweepOrphansOnce } from '../registry/garbage.ts'
+import { findCrossings } from '../registry/quotas.ts'
 import { isReadOnly } from '../registry/read-only.ts'
 import { countExisting, foldUsage } from '../registry/usage.ts'
 import { claimBlobStore } from './blob-owner.ts'
@@ -96,7 +98,15 @@ export class Jobs {
 
   async #addUpUsage(): Promise<void> {
     const { app } = this.#built
-    await foldUsage(app, () => this.#isStopped)
+    const changes: AccountChange[] = []
+    await foldUsage(
+      app,
+      () => this.#isStopped,
+      (change) => changes.push(change),
+    )
+    for (const warning of await findCrossings(app, changes)) {
+      this.#log.write('warn', 'an account has used 80 % of its quota', { ...warning })
+    }
     if (!this.#isUsageCounted) this.#isUsageCounted = !(await countExisting(app, () => this.#isStopped))
   }
 

@@ -9,6 +9,7 @@ import {
   suspendAccount,
 } from '../registry/accounts.ts'
 import { addAccountLifecycle } from './account-lifecycle.ts'
+import { addQuotaCommand } from './account-quota.ts'
 import { parseAccount } from './arguments.ts'
 import { printJson, printTable, warn } from './printing.ts'
 import { asChange, configOption, type Workplace, withStores } from './stores.ts'
@@ -21,9 +22,9 @@ interface Options {
 export function addAccountCommand(program: Command): void {
   const account = program
     .command('account')
-    .summary('list, show, create, enable, disable, suspend and delete accounts')
+    .summary('list, show, create, enable, disable, suspend, limit and delete accounts')
     .description(
-      'List, show, create, enable, disable, suspend and delete accounts. A running server applies a change from the next request on. The users of a disabled account who have the right `operate` can enable it with `POST /enable`; those of a suspended account cannot.',
+      'List, show, create, enable, disable, suspend, limit and delete accounts. A running server applies a change from the next request on. The users of a disabled account who have the right `operate` can enable it with `POST /enable`; those of a suspended account cannot.',
     )
   account
     .command('list')
@@ -66,6 +67,7 @@ export function addAccountCommand(program: Command): void {
     .option(...configOption)
     .action(resume)
   addAccountLifecycle(account)
+  addQuotaCommand(account)
 }
 
 /** With a remote identity service, Berth does not know which users belong to an account. */

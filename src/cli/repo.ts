@@ -10,13 +10,15 @@ import {
   toDeletionOptions,
 } from './deletion-report.ts'
 import { printJson, tell } from './printing.ts'
+import { addRepositoryLists } from './repo-list.ts'
 import { accountOption, asChange, configOption, getRepositoryKey, withStores } from './stores.ts'
 
 export function addRepoCommand(program: Command): void {
   const repo = program
     .command('repo')
-    .summary('delete and undelete repositories')
-    .description('Delete and undelete repositories. The server may be running.')
+    .summary('list, show, delete and undelete repositories')
+    .description('List, show, delete and undelete repositories. The server may be running.')
+  addRepositoryLists(repo)
   repo
     .command('delete <repository>')
     .description('delete all images and tags of the repository (at most 500 images at once)')

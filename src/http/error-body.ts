@@ -39,6 +39,7 @@ export const errorTable: Readonly<Record<Refusal, ErrorRow>> = {
   'account-disabled': { status: 403, code: 'DENIED' },
   'account-suspended': { status: 403, code: 'DENIED' },
   'read-only': { status: 503, code: 'UNAVAILABLE' },
+  'quota-exceeded': { status: 403, code: 'DENIED' },
   'disk-low': { status: 503, code: 'UNAVAILABLE' },
   'login-invalid': { status: 401, code: 'UNAUTHORIZED' },
   'too-many-failures': { status: 429, code: 'TOOMANYREQUESTS' },

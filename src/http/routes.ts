@@ -8,6 +8,7 @@ import { auditRoutes } from './management/audit.ts'
 import { deletedManifestRoutes } from './management/deleted-manifests.ts'
 import { imageDeletionRoutes, repositoryDeletionRoutes } from './management/image-deletion.ts'
 import { policyRoutes } from './management/policies.ts'
+import { quotaRoutes } from './management/quotas.ts'
 import { repositoryDetailRoutes, repositoryListRoutes } from './management/repositories.ts'
 import { storageRoutes } from './management/storage.ts'
 import { tagHistoryRoutes } from './management/tag-history.ts'
@@ -44,6 +45,7 @@ export const serviceRoutes: readonly Route[] = [
   ...storageRoutes,
   ...imageDeletionRoutes,
   ...deletedManifestRoutes,
+  ...quotaRoutes,
   // The last, because a name in the path may contain anything.
   ...repositoryDetailRoutes,
   ...repositoryDeletionRoutes,

@@ -16,6 +16,7 @@ export const refusalWords = {
   'account-disabled': 'the registry is disabled for this account',
   'account-suspended': 'the operator of this registry has suspended the account',
   'read-only': 'the registry is being moved to other stores and accepts no changes',
+  'quota-exceeded': 'quota exceeded',
   'disk-low': 'pushes are refused: a disk has less free space than storage.min_free; an operator must free space',
   'login-invalid': 'user name or password is wrong',
   'too-many-failures': 'too many bad credentials; try again later',
@@ -40,7 +41,7 @@ export const refusalWords = {
   'body-too-slow': 'the request body arrives too slowly',
   'query-invalid': 'a query parameter is not valid',
   'page-size-invalid': 'n must be a whole number, 0 or more',
-  'sort-invalid': 'this order is not supported',
+  'sort-invalid': 'sort must be name, size, pushed or pulled',
   // names and digests
   'name-invalid': 'invalid repository name',
   'name-unknown': 'repository name not known to registry',

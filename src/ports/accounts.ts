@@ -1,5 +1,6 @@
 import type { Awaitable } from './awaitable.ts'
 import type { PolicyMarks } from './policies.ts'
+import type { Quota } from './quotas.ts'
 import type { RowId } from './row-id.ts'
 
 /** A tenant and its registry. An account that was never used has no row. */
@@ -10,6 +11,8 @@ export interface Account extends PolicyMarks {
   readonly state: 'enabled' | 'disabled' | 'suspended'
   /** True while the whole store takes no changes (the mark `read-only`). It is the same for every account. */
   readonly isReadOnly: boolean
+  /** Undefined: no limit. */
+  readonly quota: Quota | undefined
 }
 
 /** What an account contains. */

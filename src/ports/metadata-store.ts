@@ -11,6 +11,7 @@ import type { Manifests } from './manifests.ts'
 import type { Marks } from './marks.ts'
 import type { Policies } from './policies.ts'
 import type { Pulls } from './pulls.ts'
+import type { Quotas } from './quotas.ts'
 import type { Repositories } from './repositories.ts'
 import type { TagHistory } from './tag-history.ts'
 import type { Tags } from './tags.ts'
@@ -40,6 +41,7 @@ export interface Tables {
   readonly uploads: Uploads
   readonly garbage: Garbage
   readonly usage: Usage
+  readonly quotas: Quotas
   readonly users: Users
   readonly apiKeys: ApiKeys
   readonly marks: Marks

@@ -1,5 +1,6 @@
 import type { Digest } from '../oci/digest.ts'
 import type { StorageKey, UnfinishedObject } from './blob-store.ts'
+import type { Quota } from './quotas.ts'
 import type { RepositoryKey, RepositoryRow } from './repositories.ts'
 import type { RowId } from './row-id.ts'
 
@@ -32,6 +33,8 @@ export type UploadState = { readonly open: Upload; readonly closing?: Digest | u
 /** The owner of a session: one caller in one repository. For other callers the session does not exist. */
 export interface UploadOwner extends RepositoryKey {
   readonly subject: string
+  /** The quota of the account. Undefined: none. */
+  readonly quota?: Quota | undefined
 }
 
 /** Numbers of open sessions. */

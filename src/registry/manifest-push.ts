@@ -14,6 +14,7 @@ import type { RowId } from '../ports/row-id.ts'
 import type { TagChange } from '../ports/tags.ts'
 import { checkStillOpen } from './accounts.ts'
 import { checkMutable } from './immutable-tags.ts'
+import { checkQuota } from './quotas.ts'
 import type { RegistrySettings } from './settings.ts'
 
 type Settings = Pick<
@@ -77,15 +78,25 @@ export async function pushManifest(
       artifactType: manifest.artifactType,
       annotations: manifest.annotations,
     }
-    const { moved } = await storeManifest(tables, repository, stored, entries, tags, change)
+    const { isNew, moved, created } = await storeManifest(tables, repository, stored, entries, tags, change)
+    const images = isNew && !repository.isImage ? 1 : 0
+    const adds = { bytes: isNew ? bytes.length : 0, repositories: images, tags: created }
+    await checkQuota(tables, account, adds)
     if (moved.length > 0) await checkMutable(tables, { account, repositoryKey }, moved)
   })
   return { digest, subject: manifest.subject, tags }
 }
 
+interface StoredPush {
+  readonly id: RowId
+  readonly isNew: boolean
+  readonly moved: readonly Tag[]
+  readonly created: number
+}
+
 /**
  * Inside a transaction that has locked the content of the entries. Stores the manifest, and points the tags to it.
- * `moved`: the tags that had another manifest before.
+ * `moved`: the tags that had another manifest before. `created`: the number of tags that did not exist.
  */
 export async function storeManifest(
   tables: Tables,
@@ -94,14 +105,16 @@ export async function storeManifest(
   entries: readonly ManifestEntry[],
   tags: readonly Tag[],
   change: TagChange,
-): Promise<{ readonly id: RowId; readonly isNew: boolean; readonly moved: readonly Tag[] }> {
+): Promise<StoredPush> {
   const { id, isNew } = await tables.manifests.save(repository, manifest)
   await tables.manifests.saveEntries(repository, id, entries)
   // To prevent deadlocks, tags are locked in a fixed order.
   const moved: Tag[] = []
+  let created = 0
   for (const tag of tags.toSorted()) {
     const previous = await tables.tags.point(repository, tag, id, change)
-    if (previous !== undefined && previous !== id) moved.push(tag)
+    if (previous === undefined) created += 1
+    else if (previous !== id) moved.push(tag)
   }
   if (isNew) {
     const { digest, mediaType, sizeBytes } = manifest
@@ -118,7 +131,7 @@ export async function storeManifest(
     if (tags.length === 0) await tables.untagged.add(repository, id)
     if (repository.isImage !== true) await tables.repositories.markAsImage(repository)
   }
-  return { id, isNew, moved }
+  return { id, isNew, moved, created }
 }
 
 /**

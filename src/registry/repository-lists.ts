@@ -1,10 +1,8 @@
 import type { RepositoryName } from '../oci/names.ts'
-import type { Principal } from '../ports/identity.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { RepositoryKey } from '../ports/repositories.ts'
 import type { RowId } from '../ports/row-id.ts'
 import type { ListedPart, ListedRepository, RepositoryOrder, RepositoryPosition } from '../ports/usage.ts'
-import { isAllowed } from './access.ts'
 import { formatPosition, parsePosition } from './pages.ts'
 import { getRepository } from './repositories.ts'
 
@@ -36,7 +34,7 @@ const readsMax = 8
 /** The repositories of the account that the caller may pull from and whose name contains `search`. */
 export async function listRepositoryUsage(
   { metadata }: Needs,
-  principal: Principal,
+  mayPull: (name: RepositoryName) => boolean,
   accountId: RowId,
   query: RepositoryQuery,
 ): Promise<RepositoryPage> {
@@ -45,7 +43,7 @@ export async function listRepositoryUsage(
   for (let reads = 0; reads < readsMax; reads += 1) {
     const part = await readPart(metadata.usage, accountId, query.order, after)
     for (const repository of part.repositories) {
-      if (!isWanted(repository.name, query.search, principal)) continue
+      if (!repository.name.includes(query.search) || !mayPull(repository.name)) continue
       if (found.length >= query.limit) return { repositories: found, next: after }
       found.push(repository)
       after = positionOf(repository, query.order)
@@ -54,10 +52,6 @@ export async function listRepositoryUsage(
     if (after === undefined) break
   }
   return { repositories: found, next: after }
-}
-
-function isWanted(name: RepositoryName, search: string, principal: Principal): boolean {
-  return name.includes(search) && isAllowed(principal, 'pull', name)
 }
 
 async function readPart(

@@ -6,6 +6,7 @@ import type { BlobRow } from '../ports/blobs.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { Upload, UploadOwner } from '../ports/uploads.ts'
 import { hasContent } from './blob-content.ts'
+import { checkQuota, toLimited } from './quotas.ts'
 import { staysWritable } from './read-only.ts'
 
 /** What a turn knows about the bytes of its upload. */
@@ -110,9 +111,9 @@ async function writeRows(
     throw new RegistryRefusal('upload-unknown', { id: upload.id })
   }
   const content = { ...object, sizeBytes }
-  const added =
-    (await tables.blobs.add(accountId, digest, content, repository.id)) ??
-    (await tables.blobs.replaceDamaged(accountId, digest, content))
+  const fresh = await tables.blobs.add(accountId, digest, content, repository.id)
+  if (fresh !== undefined) await checkQuota(tables, toLimited(owner), { bytes: sizeBytes })
+  const added = fresh ?? (await tables.blobs.replaceDamaged(accountId, digest, content))
   const blob = added ?? (await tables.blobs.findLocked(accountId, digest))
   if (blob === undefined) {
     const cause = new Error(`the blob ${digest} was removed during the commit`)

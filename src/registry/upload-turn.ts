@@ -6,6 +6,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { MetadataStore } from '../ports/metadata-store.ts'
 import type { Upload, UploadOwner } from '../ports/uploads.ts'
 import { openContentWriter, type WriteNeeds } from './blob-content.ts'
+import { checkRoom, findRoom, type Room, toLimited } from './quotas.ts'
 import type { RegistrySettings } from './settings.ts'
 import { TurnHeartbeat, turnMs } from './turn-heartbeat.ts'
 import { commitUpload, computeDigest } from './upload-commit.ts'
@@ -14,7 +15,7 @@ import type { UploadWriters, WriterHandle } from './upload-writers.ts'
 
 export interface TurnNeeds extends WriteNeeds {
   readonly blobs: Pick<BlobStore, 'openWriter' | 'read' | 'has'>
-  readonly metadata: Pick<MetadataStore, 'uploads' | 'blobs' | 'transaction'>
+  readonly metadata: Pick<MetadataStore, 'uploads' | 'blobs' | 'usage' | 'transaction'>
   readonly clock: Pick<Clock, 'every' | 'freshId'>
   readonly writers: UploadWriters
   readonly settings: Pick<RegistrySettings, 'blobBytesMax' | 'inlineBytesMax'>
@@ -51,6 +52,8 @@ export class UploadTurn implements AsyncDisposable {
   /** The hash of all bytes of the upload. Undefined if another process wrote some of them. */
   #hash: RunningHash | undefined
   #sizeBytes: number
+  /** How much of the account's quota is left. */
+  #room: Room | undefined
   /** True after the session was recorded, committed or aborted. */
   #hasEnded = false
 
@@ -176,6 +179,7 @@ export class UploadTurn implements AsyncDisposable {
   async #open(chunk: IncomingChunk, algorithm: DigestAlgorithm): Promise<BlobWriter> {
     const upload = this.#upload
     checkOrder(upload, chunk)
+    if (this.#owner.quota !== undefined) this.#room = await findRoom(this.#needs.metadata, toLimited(this.#owner))
     const kept = this.#needs.writers.takeHash(upload)
     const isEmpty = upload.object.sizeBytes === 0
     this.#hash = isEmpty && kept?.algorithm !== algorithm ? startHash(algorithm) : kept
@@ -213,6 +217,7 @@ export class UploadTurn implements AsyncDisposable {
   #checkSize(moreBytes: number): void {
     const max = this.#needs.settings.blobBytesMax
     if (this.#sizeBytes + moreBytes > max) throw new RegistryRefusal('blob-too-large', { max })
+    checkRoom(this.#room, this.#sizeBytes + moreBytes)
   }
 
   /** Makes the received bytes durable, records the new size and releases the turn. */

@@ -14,6 +14,7 @@ import type {
   UploadState,
 } from '../ports/uploads.ts'
 import { becomesInline } from './blob-content.ts'
+import { checkStart, toLimited } from './quotas.ts'
 import type { RegistrySettings } from './settings.ts'
 import { appendShort, commitShort, receiveIfShort, type StartedBody, uploadShort } from './short-uploads.ts'
 import { turnMs } from './turn-heartbeat.ts'
@@ -49,13 +50,19 @@ export function parseUploadId(text: string): UploadId {
  * Creates a session. With `turn: 'ours'` this request has the first turn and writes to the session itself. No session
  * stays open then, so the limits on open sessions do not apply; the number of connections limits such uploads.
  */
-export async function startUpload(needs: UploadNeeds, owner: UploadOwner, turn: 'free' | 'ours'): Promise<Upload> {
+export async function startUpload(
+  needs: UploadNeeds,
+  owner: UploadOwner,
+  turn: 'free' | 'ours',
+  announcedBytes = 0,
+): Promise<Upload> {
   const { metadata, clock, settings } = needs
   if (needs.disk.isLow()) throw new RegistryRefusal('disk-low')
   const id = crypto.randomUUID() as string as UploadId
   const key = clock.freshId() as StorageKey
   const open = async (tables: Tables): Promise<Upload> => {
     const repository = await tables.repositories.ensure(owner)
+    if (owner.quota !== undefined) await checkStart(tables, toLimited(owner), repository.isImage, announcedBytes)
     if (turn === 'free') await checkSessionLimits(tables, repository, owner.subject, settings)
     return tables.uploads.create(repository, owner.subject, id, key, turn === 'ours' ? turnMs : 0)
   }
@@ -172,7 +179,7 @@ export async function uploadAtOnce(
 ): Promise<void> {
   if (chunk.first !== undefined && chunk.first !== 0) throw new RegistryRefusal('upload-out-of-order', { received: 0 })
   if (becomesInline(needs.settings, chunk.lengthBytes)) return uploadShort(needs, owner, digest, chunk)
-  const upload = await startUpload(needs, owner, 'ours')
+  const upload = await startUpload(needs, owner, 'ours', chunk.lengthBytes)
   await using turn = UploadTurn.ofNewUpload(needs, owner, upload)
   await turn.commit(digest, chunk)
 }

@@ -105,6 +105,7 @@ const successes: readonly (readonly [string, number, () => Asked | Promise<Asked
   ['getUntaggedManifests', 200, () => ask('GET', `${api}/repositories/${name}/-/untagged-manifests`)],
   ['getRepositories', 200, () => ask('GET', `${api}/repositories`)],
   ['getRepository', 200, () => ask('GET', `${api}/repositories/${name}`)],
+  ['getQuota', 200, () => ask('GET', `${api}/quota`)],
   ['getStorage', 200, () => ask('GET', `${api}/storage`)],
   ['getUploads', 200, () => ask('GET', `${api}/uploads`)],
   ['restoreTag', 200, () => ask('POST', `${tagV1}/restore`, withJson({ digest }))],

@@ -12,6 +12,7 @@ import {
   startUpload,
 } from '../support/api/api-images.ts'
 import { api, identity, type Question } from '../support/api/api-server.ts'
+import { setQuota } from '../support/api/quotas.ts'
 import { interruptedUpload, occupiedUpload, slowBody } from './interrupted-requests.ts'
 import { get, type Prepare, type Way } from './provocation.ts'
 import { usersAndKeys, whoIsCalling } from './provocations-of-identity.ts'
@@ -169,6 +170,14 @@ const blobsAndUploads = {
     // More than any disk has.
     settings: { BERTH_STORAGE__MIN_FREE: '4096TiB' },
     registry: (mount) => ({ method: 'POST', path: `${mount}/${name}/blobs/uploads/` }),
+  },
+  'quota-exceeded': {
+    // A server of its own, because the quota stays.
+    settings: { BERTH_LIMITS__TAGS_PER_PUSH: '17' },
+    registry: async (mount, server) => {
+      await setQuota(server, { bytes: 0 })
+      return { method: 'POST', path: `${mount}/${name}/blobs/uploads/` }
+    },
   },
   'too-many-uploads': {
     settings: { BERTH_LIMITS__UPLOADS_PER_REPOSITORY: '1' },

@@ -17,6 +17,7 @@ import { policies } from './migrations/0015-policies.ts'
 import { usage } from './migrations/0016-usage.ts'
 import { audit } from './migrations/0017-audit.ts'
 import { accountDeletions } from './migrations/0018-account-deletions.ts'
+import { quotas } from './migrations/0019-quotas.ts'
 
 interface Migration {
   readonly version: number
@@ -49,6 +50,7 @@ const migrations: readonly Migration[] = [
   { version: 16, sql: usage, oldestCode: 16 },
   { version: 17, sql: audit, oldestCode: 16 },
   { version: 18, sql: accountDeletions, oldestCode: 16 },
+  { version: 19, sql: quotas, oldestCode: 16 },
 ]
 
 const newestKnown = migrations.length

@@ -19,6 +19,7 @@ import { SqlManifests } from './tables/manifests.ts'
 import { SqlMarks } from './tables/marks.ts'
 import { SqlPolicies } from './tables/policies.ts'
 import { SqlPulls } from './tables/pulls.ts'
+import { SqlQuotas } from './tables/quotas.ts'
 import { SqlRepositories } from './tables/repositories.ts'
 import { SqlSigningKeys } from './tables/signing-keys.ts'
 import { SqlTagHistory } from './tables/tag-history.ts'
@@ -51,6 +52,7 @@ class SqlTables implements Tables {
   readonly uploads: SqlUploads
   readonly garbage: SqlGarbage
   readonly usage: SqlUsage
+  readonly quotas: SqlQuotas
   readonly users: SqlUsers
   readonly apiKeys: SqlApiKeys
   readonly marks: SqlMarks
@@ -73,6 +75,7 @@ class SqlTables implements Tables {
     this.uploads = new SqlUploads(queries)
     this.garbage = new SqlGarbage(queries, usage)
     this.usage = new SqlUsage(queries)
+    this.quotas = new SqlQuotas(queries)
     this.users = new SqlUsers(queries)
     this.apiKeys = new SqlApiKeys(queries)
     this.marks = new SqlMarks(queries)

@@ -1,6 +1,7 @@
 import { formatTime } from '../../lib/quantities.ts'
 import { RegistryRefusal } from '../../oci/errors.ts'
 import type { ListedRepository } from '../../ports/usage.ts'
+import { isAllowed } from '../../registry/access.ts'
 import { describeRepository, listRepositoryUsage, type RepositoryQuery } from '../../registry/repository-lists.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
 import type { RegistryExchange, RepositoryExchange } from '../exchange.ts'
@@ -49,7 +50,7 @@ async function listRepositories({ app, principal, account, target }: RegistryExc
   const search = target.query.get('search') ?? ''
   const order = parseOrder(target.query.get('sort') ?? 'name')
   const query = { search, order, after, limit: Math.max(1, limit) }
-  const page = await listRepositoryUsage(app, principal, account.id, query)
+  const page = await listRepositoryUsage(app, (name) => isAllowed(principal, 'pull', name), account.id, query)
   const again = { n: String(limit), sort: order, ...(search === '' ? {} : { search }) }
   const link = page.next && nextPageLink(repositoriesPath, { ...again, last: page.next })
   return jsonAnswer(200, { repositories: limit === 0 ? [] : page.repositories.map(show) }, link ? { link } : {})
@@ -57,7 +58,7 @@ async function listRepositories({ app, principal, account, target }: RegistryExc
 
 function parseOrder(text: string): RepositoryQuery['order'] {
   const order = orders.find((one) => one === text)
-  if (order === undefined) throw new RegistryRefusal('sort-invalid', { reason: `it must be ${orders.join(', ')}` })
+  if (order === undefined) throw new RegistryRefusal('sort-invalid', { sort: text.slice(0, 32) })
   return order
 }
 

@@ -57,4 +57,27 @@ const UploadsResponse = Type.Object({
   ),
 })
 
-export const usageSchemas = { RepositoryResponse, RepositoriesResponse, StorageResponse, UploadsResponse } as const
+const limit = (description: string) => Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description })
+
+const QuotaResponse = Type.Object({
+  limits: Type.Object(
+    {
+      bytes: limit('Stored bytes.'),
+      repositories: limit('Repositories with a manifest.'),
+      tags: limit('Tags in all repositories.'),
+    },
+    { description: 'Null: no limit.' },
+  ),
+  used: Type.Object({ bytes: count('Stored bytes.'), repositories: count('Repositories.'), tags: count('Tags.') }),
+  warnings: Type.Array(Type.Enum(['bytes', 'repositories', 'tags']), {
+    description: 'The limits of which at least 80 % is used.',
+  }),
+})
+
+export const usageSchemas = {
+  QuotaResponse,
+  RepositoryResponse,
+  RepositoriesResponse,
+  StorageResponse,
+  UploadsResponse,
+} as const

@@ -73,6 +73,7 @@ export const manifestRoutes: readonly Route[] = [
       },
     },
     refusals: [
+      'quota-exceeded',
       'disk-low',
       'tag-invalid',
       'too-many-tags',

@@ -50,7 +50,7 @@ export const uploadRoutes: readonly Route[] = [
     parameters: ['mount', 'from', 'wholeBlob', 'digestAlgorithm', 'contentRange'],
     requestBody: documentedBytes,
     answers: { 201: blobStored, 202: { description: 'Continue at `Location`.', headers: documentedSession } },
-    refusals: [...ofDigest, ...ofReceivedBytes, 'too-many-uploads'],
+    refusals: ['quota-exceeded', ...ofDigest, ...ofReceivedBytes, 'too-many-uploads'],
   },
   {
     operationId: 'postUploadWithoutSlash',
@@ -73,7 +73,7 @@ export const uploadRoutes: readonly Route[] = [
     parameters: ['contentRange'],
     requestBody: documentedBytes,
     answers: { 202: { description: 'The bytes are stored durably.', headers: documentedSession } },
-    refusals: [...ofReceivedBytes, ...ofContinuedUpload],
+    refusals: ['quota-exceeded', ...ofReceivedBytes, ...ofContinuedUpload],
   },
   {
     operationId: 'putUpload',
@@ -87,7 +87,7 @@ export const uploadRoutes: readonly Route[] = [
     parameters: ['closingDigest', 'contentRange'],
     requestBody: documentedBytes,
     answers: { 201: blobStored },
-    refusals: [...ofDigest, ...ofReceivedBytes, ...ofContinuedUpload],
+    refusals: ['quota-exceeded', ...ofDigest, ...ofReceivedBytes, ...ofContinuedUpload],
   },
   {
     operationId: 'getUpload',
@@ -113,8 +113,8 @@ export const uploadRoutes: readonly Route[] = [
   },
 ]
 
-function ownerOf({ repositoryKey, principal }: RepositoryExchange): UploadOwner {
-  return { ...repositoryKey, subject: principal.subject }
+function ownerOf({ repositoryKey, principal, account }: RepositoryExchange): UploadOwner {
+  return { ...repositoryKey, subject: principal.subject, quota: account.quota }
 }
 
 /**

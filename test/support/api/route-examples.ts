@@ -125,6 +125,7 @@ const serviceExamples: Readonly<Record<string, Example>> = {
   getRepositories: { status: 200 },
   getRepository: { status: 200 },
   getStorage: { status: 200 },
+  getQuota: { status: 200 },
   getUploads: { status: 200 },
   getImmutableTags: { status: 200 },
   putImmutableTags: { status: 200, question: () => json({ rules: [] }) },

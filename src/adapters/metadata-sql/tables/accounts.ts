@@ -3,8 +3,9 @@ import type { Account, AccountContent, Accounts } from '../../../ports/accounts.
 import type { Awaitable } from '../../../ports/awaitable.ts'
 import type { RowId } from '../../../ports/row-id.ts'
 import type { Queryable } from '../database.ts'
+import { type QuotaRow, toQuota } from './quotas.ts'
 
-interface AccountRow {
+interface AccountRow extends QuotaRow {
   readonly id: number
   readonly name: string
   readonly state: Account['state']
@@ -14,7 +15,7 @@ interface AccountRow {
 }
 
 // The primary key of marks. `state` is `disabled` while the account is suspended; see migration 4.
-const columns = `a.id, a.name, a.has_immutable_tags, a.untagged_ms,
+const columns = `a.id, a.name, a.has_immutable_tags, a.untagged_ms, a.quota_bytes, a.quota_repositories, a.quota_tags,
   CASE WHEN a.resume_state IS NULL THEN a.state ELSE 'suspended' END AS state,
   (SELECT count(*) FROM marks m WHERE m.name = 'read-only') AS read_only`
 
@@ -28,6 +29,7 @@ function toAccount(row: AccountRow): Account {
     isReadOnly: row.read_only > 0,
     hasImmutableTags: row.has_immutable_tags === 1,
     untaggedMs: row.untagged_ms ?? undefined,
+    quota: toQuota(row),
   }
 }
 
