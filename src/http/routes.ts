@@ -7,6 +7,7 @@ import { userRoutes } from './identity/users.ts'
 import { auditRoutes } from './management/audit.ts'
 import { deletedManifestRoutes } from './management/deleted-manifests.ts'
 import { imageDeletionRoutes, repositoryDeletionRoutes } from './management/image-deletion.ts'
+import { imageDetailRoutes } from './management/image-details.ts'
 import { policyRoutes } from './management/policies.ts'
 import { quotaRoutes } from './management/quotas.ts'
 import { repositoryDetailRoutes, repositoryListRoutes } from './management/repositories.ts'
@@ -43,6 +44,7 @@ export const serviceRoutes: readonly Route[] = [
   ...auditRoutes,
   ...repositoryListRoutes,
   ...storageRoutes,
+  ...imageDetailRoutes,
   ...imageDeletionRoutes,
   ...deletedManifestRoutes,
   ...quotaRoutes,

@@ -86,6 +86,7 @@ const successes: readonly (readonly [string, number, () => Asked | Promise<Asked
   ['getImmutableTags', 200, () => ask('GET', immutableTags)],
   ['deleteImmutableTags', 204, () => ask('DELETE', immutableTags)],
   ['getAudit', 200, () => ask('GET', `${api}/audit`)],
+  ['getImage', 200, () => ask('GET', `${repositoryPath}/-/manifests/${digest}`)],
   ['deleteTags', 200, () => ask('DELETE', `${repositoryPath}/-/tags?match=*&dryRun=true`)],
   ['deleteTag', 200, () => ask('DELETE', `${tagV1}?dryRun=true`)],
   ['deleteImage', 200, () => ask('DELETE', `${repositoryPath}/-/manifests/${digest}?companions=true`)],

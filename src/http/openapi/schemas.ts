@@ -5,6 +5,7 @@ import { auditSchemas } from './audit-schemas.ts'
 import { deletionSchemas } from './deletion-schemas.ts'
 import { anyDigest } from './formats.ts'
 import { identitySchemas } from './identity-schemas.ts'
+import { imageDetailSchemas } from './image-detail-schemas.ts'
 import { imageSchemas } from './image-schemas.ts'
 import { policySchemas } from './policy-schemas.ts'
 import { usageSchemas } from './usage-schemas.ts'
@@ -147,6 +148,7 @@ export const schemas = {
   ...usageSchemas,
   ...auditSchemas,
   ...deletionSchemas,
+  ...imageDetailSchemas,
   ...identitySchemas,
   ServerDescription,
   HealthResponse,

@@ -140,6 +140,7 @@ const serviceExamples: Readonly<Record<string, Example>> = {
   },
   deleteRepository: { status: 200, query: () => '?dryRun=true' },
   getDeletedManifests: { status: 200 },
+  getImage: { status: 200, values: ({ imageDigest }) => ({ digest: imageDigest }) },
   // The stock has no deleted manifest.
   undeleteManifest: { status: 404, values: ({ imageDigest }) => ({ digest: imageDigest }) },
   undeleteRepository: { status: 200 },
