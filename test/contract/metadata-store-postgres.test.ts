@@ -5,7 +5,15 @@ import { SqlUploads } from '../../src/adapters/metadata-sql/tables/uploads.ts'
 import { digestOf } from '../support/basics/generated-bytes.ts'
 import { testNeeding } from '../support/basics/needs.ts'
 import { postgres } from '../support/postgres/postgres-server.ts'
-import { addBlob, addManifest, candidateOf, freshUploadId, hourMs, openShelf } from '../support/stores/metadata-rows.ts'
+import {
+  addBlob,
+  addManifest,
+  candidateOf,
+  freshUploadId,
+  hourMs,
+  openShelf,
+  saveManifest,
+} from '../support/stores/metadata-rows.ts'
 import { freshKey } from '../support/stores/stored-objects.ts'
 import { limits, newMigratedDatabase } from '../support/stores/test-stores.ts'
 import { metadataStoreContract } from './metadata-store.ts'
@@ -97,6 +105,36 @@ function costContract(): void {
 
 /** On SQLite the collector waits for the push to end. */
 function nobodyWaitsContract(): void {
+  test('32 pushes into one repository have all done their work before the first of them ends', async () => {
+    const url = await newMigratedDatabase()
+    const database = new PostgresDatabase({ ...limits, url, connectionsMax: 40 })
+    const metadata = await SqlMetadataStore.open(database)
+    opened.push(metadata)
+    const shelf = await openShelf(metadata)
+    await addManifest(shelf, 'the first image', { tag: 'latest' })
+    await metadata.transaction(({ repositories }) => repositories.markAsImage(shelf.repository))
+    let working = 32
+    const all = Promise.withResolvers<void>()
+
+    const push = (at: number) =>
+      metadata.transaction(async (tables) => {
+        await tables.accounts.findLocked(shelf.accountId)
+        await tables.repositories.ensure(shelf.scope)
+        const digest = digestOf(`layer ${at}`)
+        const content = { sizeBytes: 5, key: freshKey() }
+        const blob = await tables.blobs.add(shelf.accountId, digest, content, shelf.repository.id)
+        await tables.blobs.link(shelf.repository, blob?.id ?? 0, digest)
+        await saveManifest(tables, shelf, `image ${at}`, { tag: `v${at}` })
+        await tables.repositories.markAsImage(shelf.repository)
+        working -= 1
+        if (working === 0) all.resolve()
+        await all.promise
+      })
+    await Promise.all(Array.from({ length: 32 }, (_, at) => push(at)))
+
+    expect(await metadata.usage.findOfRepository(shelf.repository)).toMatchObject({ manifests: 33, tags: 33 })
+  })
+
   test('a push of a blob goes on while links of others are dropped', async () => {
     const gone = await openShelf(await openPostgres())
     const { metadata } = gone
