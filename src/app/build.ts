@@ -1,5 +1,6 @@
 import { systemClock } from '../adapters/clock-system/system-clock.ts'
 import type { StatfsDiskSpace } from '../adapters/disk-space-statfs/statfs-disk-space.ts'
+import { HttpWebhookSender } from '../adapters/webhooks-http/http-webhook-sender.ts'
 import type { Application } from '../http/exchange.ts'
 import { Redirects } from '../http/redirects.ts'
 import type { KeyUseRecorder } from '../identity/api-keys.ts'
@@ -111,6 +112,7 @@ async function buildOnStores(config: Config, opened: Opened): Promise<Built> {
     pulls: new PullRecorder(metadata, clock, { periodMs: config.pullsEveryMs, countsHead: config.pullsCountHead }),
     settings: toRegistrySettings(config),
     memory: openMemoryBudget(config),
+    webhooks: { sender: openWebhookSender(config, clock), perAccountMax: config.webhooksPerAccount },
     http: toHttpSettings(config),
     isLeaving: () => isLeaving,
   }
@@ -151,6 +153,18 @@ function toHttpSettings(config: Config): Application['http'] {
     bodyBytesPerSecondMin: config.bodyBytesPerSecond,
     bodyWindowMs: config.bodyWindowMs,
   }
+}
+
+export function openWebhookSender(config: Config, clock: Clock): HttpWebhookSender {
+  return new HttpWebhookSender(
+    {
+      timeoutMs: config.webhookTimeoutMs,
+      allowedNetworks: config.webhookNetworks,
+      allowsHttp: config.webhookHttp,
+      userAgent: `Berth/${version}`,
+    },
+    clock,
+  )
 }
 
 function toRedirects(config: Config): Redirects {

@@ -7,13 +7,16 @@ import type { Log } from '../lib/log.ts'
 import type { AccountChange } from '../ports/usage.ts'
 import { continueAccountDeletions } from '../registry/account-deletion.ts'
 import { removeOldAuditEntries } from '../registry/audit.ts'
+import { removeOldEvents } from '../registry/events.ts'
 import { collectGarbage, ObjectsUnremoved, sweepOrphansOnce } from '../registry/garbage.ts'
 import { findCrossings } from '../registry/quotas.ts'
 import { isReadOnly } from '../registry/read-only.ts'
 import { countExisting, foldUsage } from '../registry/usage.ts'
+import { passEventsOn, WebhookDeliverer } from '../registry/webhook-delivery.ts'
 import { claimBlobStore } from './blob-owner.ts'
 import type { DatabaseClock } from './database-clock.ts'
 import { nameBlockedMs, orphanMinAgeMs, toGarbageAges } from './registry-settings.ts'
+import { localAddress } from './server-address.ts'
 import type { Config } from './settings.ts'
 
 const usesEveryMs = 60_000
@@ -23,6 +26,8 @@ const keysEveryMs = 600_000
 const diskEveryMs = 10_000
 const clockEveryMs = 60_000
 const usageEveryMs = 1_000
+const eventsEveryMs = 1_000
+const oldEventsEveryMs = 600_000
 /**
  * The metadata store records when the next sweep is due, because a server may not run for as long as the time between two
  * sweeps. Each server checks this often whether it is due.
@@ -45,6 +50,7 @@ export class Jobs {
   readonly #config: Config
   readonly #timers: (() => void)[] = []
   readonly #running = new Set<Promise<void>>()
+  readonly #deliverer: WebhookDeliverer
   #isStopped = false
   #isDiskLow = false
   #isUsageCounted = false
@@ -53,6 +59,11 @@ export class Jobs {
     this.#built = built
     this.#log = log
     this.#config = config
+    const { metadata, clock, webhooks } = built.app
+    const { publicUrl, webhookGiveUpMs: giveUpMs, webhookTimeoutMs: timeoutMs } = config
+    const origin = publicUrl ?? `http://${localAddress(config, config.port)}`
+    const settings = { origin, giveUpMs, timeoutMs, firstDelayMs: 5_000 }
+    this.#deliverer = new WebhookDeliverer({ metadata, clock, sender: webhooks.sender, settings })
   }
 
   start(): void {
@@ -61,6 +72,13 @@ export class Jobs {
       await this.#collect()
     })
     this.#every(Math.min(this.#config.sweepEveryMs, sweepCheckEveryMs), 'sweeping the blob store', () => this.#sweep())
+    this.#every(eventsEveryMs, 'delivering events', async () => {
+      await passEventsOn(app, () => this.#isStopped)
+      await this.#deliverer.start()
+    })
+    this.#every(oldEventsEveryMs, 'removing old events', async () => {
+      await removeOldEvents(app, this.#config.eventsKeepMs, () => this.#isStopped)
+    })
     this.#reportDisk()
     this.#every(diskEveryMs, 'checking the disk', async () => this.#reportDisk())
     this.#every(keysEveryMs, 'rotating the signing keys', async () => {
@@ -139,6 +157,7 @@ export class Jobs {
   async stop(): Promise<void> {
     this.#isStopped = true
     for (const stopTimer of this.#timers) stopTimer()
+    await this.#deliverer.stop()
     await Promise.all(this.#running)
   }
 

@@ -1,4 +1,5 @@
 import { addressList, optionalUrl, serviceUrl } from './address-kinds.ts'
+import { eventSettings } from './event-settings.ts'
 import { identitySettings } from './identity-settings.ts'
 import { memorySettings } from './memory-settings.ts'
 import {
@@ -225,6 +226,8 @@ export const settingsTable = {
     duration('7d', '0s'),
     'How often the blob store is searched for orphaned objects, which no row refers to. `0`: only `berth gc --sweep` does it.',
   ),
+
+  ...eventSettings,
 
   logFormat: setting('log.format', choice('auto', 'json', 'text'), '`auto`: text on a terminal, JSON elsewhere.'),
   logBuffer: setting(

@@ -18,6 +18,7 @@ import type { AuditRecorder } from '../registry/audit.ts'
 import type { PullRecorder } from '../registry/pulls.ts'
 import type { RegistrySettings } from '../registry/settings.ts'
 import type { UploadWriters } from '../registry/upload-writers.ts'
+import type { WebhookParts } from '../registry/webhooks.ts'
 import type { Authenticator } from './authenticator.ts'
 import type { PresentedCredential } from './credentials.ts'
 import type { RegistryMount } from './mounts.ts'
@@ -61,6 +62,7 @@ export interface Application {
   /** Undefined if the registry uses another identity service. */
   readonly embedded: EmbeddedIdentityService | undefined
   readonly clock: Clock
+  readonly webhooks: WebhookParts
   /** The memory that all requests together may use. */
   readonly memory: ByteBudget
   /** Whether the process is shutting down: it still answers, and closes every connection after the answer. */

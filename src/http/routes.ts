@@ -6,6 +6,7 @@ import { tokenRoutes } from './identity/tokens.ts'
 import { userRoutes } from './identity/users.ts'
 import { auditRoutes } from './management/audit.ts'
 import { deletedManifestRoutes } from './management/deleted-manifests.ts'
+import { eventRoutes } from './management/events.ts'
 import { imageDeletionRoutes, repositoryDeletionRoutes } from './management/image-deletion.ts'
 import { imageDetailRoutes } from './management/image-details.ts'
 import { policyRoutes } from './management/policies.ts'
@@ -14,6 +15,7 @@ import { repositoryDetailRoutes, repositoryListRoutes } from './management/repos
 import { storageRoutes } from './management/storage.ts'
 import { tagHistoryRoutes } from './management/tag-history.ts'
 import { untaggedRoutes } from './management/untagged.ts'
+import { webhookRoutes } from './management/webhook-routes.ts'
 import { openApiRoute } from './openapi/openapi.ts'
 import { probeRoutes } from './probes.ts'
 import type { Route, RouteTable } from './route.ts'
@@ -51,6 +53,8 @@ export const serviceRoutes: readonly Route[] = [
   // The last, because a name in the path may contain anything.
   ...repositoryDetailRoutes,
   ...repositoryDeletionRoutes,
+  ...eventRoutes,
+  ...webhookRoutes,
 ]
 
 /**

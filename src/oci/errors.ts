@@ -29,6 +29,11 @@ export const refusalWords = {
   'too-many-keys': 'the user has reached the limit of keys (limits.keys_per_user)',
   'too-many-users': 'the account has reached its limit of users (limits.users_per_account)',
   'last-operator': 'the account would have no user with the right operate',
+  // webhooks
+  'webhook-unknown': 'no such webhook',
+  'webhook-exists': 'the account already has a webhook with this name',
+  'too-many-webhooks': 'the account has reached its limit of webhooks (webhooks.per_account)',
+  'delivery-unknown': 'no such delivery',
   // what the request itself looks like
   'route-unknown': 'no such endpoint',
   'method-unsupported': 'the method is not supported here',

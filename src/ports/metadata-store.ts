@@ -19,6 +19,7 @@ import type { Untagged } from './untagged.ts'
 import type { Uploads } from './uploads.ts'
 import type { Usage, UsageRecount } from './usage.ts'
 import type { Users } from './users.ts'
+import type { WebhookDeliveries, Webhooks } from './webhooks.ts'
 
 /**
  * All metadata, by concept. Methods return undefined for what does not exist. The use cases decide whether to refuse.
@@ -37,6 +38,8 @@ export interface Tables {
   readonly deletedManifests: DeletedManifests
   readonly policies: Policies
   readonly deletionPreviews: DeletionPreviews
+  readonly webhooks: Webhooks
+  readonly webhookDeliveries: WebhookDeliveries
   readonly blobs: Blobs
   readonly uploads: Uploads
   readonly garbage: Garbage

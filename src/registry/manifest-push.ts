@@ -7,6 +7,7 @@ import type { Reference, Tag } from '../oci/names.ts'
 import type { Actor } from '../ports/actor.ts'
 import type { LockedBlob } from '../ports/blobs.ts'
 import type { DiskSpace } from '../ports/disk-space.ts'
+import type { NewEvent } from '../ports/events.ts'
 import type { ManifestEntry, NewManifest } from '../ports/manifests.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { OpenRepository, RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
@@ -107,6 +108,7 @@ export async function storeManifest(
   change: TagChange,
 ): Promise<StoredPush> {
   const { id, isNew } = await tables.manifests.save(repository, manifest)
+  if (isNew) await tables.events.add(repository.accountId, toPushEvent(repository, manifest, change))
   await tables.manifests.saveEntries(repository, id, entries)
   // To prevent deadlocks, tags are locked in a fixed order.
   const moved: Tag[] = []
@@ -117,21 +119,21 @@ export async function storeManifest(
     else if (previous !== id) moved.push(tag)
   }
   if (isNew) {
-    const { digest, mediaType, sizeBytes } = manifest
-    const event = {
-      type: 'manifest.pushed',
-      repositoryId: repository.id,
-      digest,
-      actor: change.actor,
-      ...(change.cause === 'push' ? {} : { cause: change.cause }),
-      data: { mediaType, sizeBytes },
-    } as const
-    await tables.events.add(repository.accountId, event)
-    await tables.manifests.fillEntries(repository, digest, id)
+    await tables.manifests.fillEntries(repository, manifest.digest, id)
     if (tags.length === 0) await tables.untagged.add(repository, id)
     if (repository.isImage !== true) await tables.repositories.markAsImage(repository)
   }
   return { id, isNew, moved, created }
+}
+
+function toPushEvent(
+  { id: repositoryId }: RepositoryRow,
+  manifest: NewManifest,
+  { actor, cause }: TagChange,
+): NewEvent {
+  const { digest, mediaType, sizeBytes } = manifest
+  const data = { mediaType, sizeBytes }
+  return { type: 'manifest.pushed', repositoryId, digest, actor, cause: cause === 'push' ? undefined : cause, data }
 }
 
 /**

@@ -18,6 +18,9 @@ const server = await startApi({
   // Only an object has an address in S3.
   BERTH_STORAGE__INLINE_BYTES: '0',
   BERTH_STORAGE__REDIRECT_EXCEPT_AGENTS: 'stays',
+  // Each webhook fails at once, and for ever.
+  BERTH_WEBHOOKS__ALLOWED_NETWORKS: '127.0.0.1',
+  BERTH_WEBHOOKS__GIVE_UP: '0s',
 })
 const stays = { 'user-agent': 'stays' }
 afterAll(async () => {
@@ -36,6 +39,22 @@ const ask = (method: string, path: string, question: Question = {}) => ({ method
 type Asked = ReturnType<typeof ask>
 const has = { headers: { 'if-none-match': '*' } }
 const upload = () => startUpload(server, name)
+
+const webhook = { url: 'http://127.0.0.1:1/', types: ['tag.created'] }
+async function onDead(path: string): Promise<Asked> {
+  await server.ask('POST', `${api}/webhooks`, withJson({ name: 'dead', ...webhook }))
+  return ask('GET', `${api}/webhooks/dead${path}`)
+}
+async function findDead(): Promise<string> {
+  const { path, method } = await onDead('/deliveries?state=dead')
+  await pushApiImage(server, name, 'for-the-webhook')
+  for (;;) {
+    const reply = await server.ask(method, path)
+    const [first] = reply.json<{ deliveries: readonly { id: string }[] }>().deliveries
+    if (first !== undefined) return first.id
+    await Bun.sleep(50)
+  }
+}
 
 /** Every answer of yes: operation, status, and how to get it. HEAD follows from GET. */
 const successes: readonly (readonly [string, number, () => Asked | Promise<Asked>])[] = [
@@ -123,6 +142,19 @@ const successes: readonly (readonly [string, number, () => Asked | Promise<Asked
   ['putUpload', 201, async () => ask('PUT', `${await upload()}?digest=${digestOf('x')}`, { body: 'x' })],
   ['getUpload', 204, async () => ask('GET', await upload())],
   ['deleteUpload', 204, async () => ask('DELETE', await upload())],
+  ['getEvents', 200, () => ask('GET', `${api}/events`)],
+  ['getWebhooks', 200, () => ask('GET', `${api}/webhooks`)],
+  ['postWebhook', 201, () => ask('POST', `${api}/webhooks`, withJson({ name: 'ci', ...webhook }))],
+  ['getWebhook', 200, () => onDead('')],
+  ['putWebhook', 200, () => ask('PUT', `${api}/webhooks/ci`, withJson(webhook))],
+  ['postWebhookTest', 200, () => ask('POST', `${api}/webhooks/ci/test`)],
+  ['getWebhookDeliveries', 200, () => onDead('/deliveries')],
+  ['deleteWebhook', 204, () => ask('DELETE', `${api}/webhooks/ci`)],
+  [
+    'postWebhookRedelivery',
+    202,
+    async () => ask('POST', `${api}/webhooks/dead/deliveries/${await findDead()}/redeliver`),
+  ],
   ['deleteBlob', 202, async () => ask('DELETE', `/v2/${name}/blobs/${await pushBlob(server, name, 'another')}`)],
 ]
 

@@ -16,6 +16,7 @@ import { setQuota } from '../support/api/quotas.ts'
 import { interruptedUpload, occupiedUpload, slowBody } from './interrupted-requests.ts'
 import { get, type Prepare, type Way } from './provocation.ts'
 import { usersAndKeys, whoIsCalling } from './provocations-of-identity.ts'
+import { webhooks } from './provocations-of-webhooks.ts'
 
 const name = 'refused/app'
 const absent = `sha256:${'0'.repeat(64)}`
@@ -196,4 +197,5 @@ export const ways: Readonly<Record<Refusal, Way>> = {
   ...namesAndDigests,
   ...manifests,
   ...blobsAndUploads,
+  ...webhooks,
 }

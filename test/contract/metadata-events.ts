@@ -79,17 +79,17 @@ export function eventsContract(open: OpenMetadataStore): void {
     const events = await eventsOf(shelf)
     const [first, second] = [one.slice(7, 11), two.slice(7, 11)]
     expect(events.map(show)).toEqual([
+      `manifest.pushed  ${first}   ann`,
       `tag.created a ${first}  push ann`,
       `tag.created b ${first}  push ann`,
-      `manifest.pushed  ${first}   ann`,
-      `tag.moved a ${second} ${first} push ann`,
       `manifest.pushed  ${second}   ann`,
+      `tag.moved a ${second} ${first} push ann`,
       `tag.deleted b  ${first} tag deleted ann`,
       `tag.moved a ${first} ${second} restore ben`,
       `tag.deleted a  ${first} manifest deleted ann`,
       `manifest.deleted  ${first}  manifest deleted ann`,
     ])
-    expect(events[2]).toMatchObject({
+    expect(events[0]).toMatchObject({
       accountId: shelf.accountId,
       repository: 'app',
       actor: ann,

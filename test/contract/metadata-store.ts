@@ -27,6 +27,7 @@ import { transactionsContract } from './metadata-transactions.ts'
 import { untaggedContract } from './metadata-untagged.ts'
 import { uploadsContract } from './metadata-uploads.ts'
 import { usageContract } from './metadata-usage.ts'
+import { webhooksContract } from './metadata-webhooks.ts'
 import { usersContract } from './users.ts'
 
 /** Returns a new, empty store. The test that opened it closes and removes it. */
@@ -49,6 +50,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('deleted manifests', () => deletedManifestsContract(open))
     describe('policies', () => policiesContract(open))
     describe('deletions', () => deletionsContract(open))
+    describe('webhooks', () => webhooksContract(open))
     describe('marks', () => marksContract(open))
     describe('blobs', () => blobLinksContract(open))
     describe('uploads', () => uploadsContract(open))

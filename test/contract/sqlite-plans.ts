@@ -84,6 +84,17 @@ const stepsToManyRows: Readonly<Record<string, string>> = {
   'uploads_done_by_age: touched_at<': 'garbage.expireUploads',
   'uploads_open_by_age: created_at<': 'garbage.expireUploads',
   'uploads_open_by_touch: touched_at<': 'garbage.expireUploads',
+  'webhook_deliveries_by_end: finished_at<': 'webhookDeliveries.removeOld',
+  'webhook_deliveries_by_state: webhook_id state id<': 'webhookDeliveries.list',
+  'webhook_deliveries_of_webhook: webhook_id id<': 'webhookDeliveries.list',
+  'webhook_deliveries_of_webhook: webhook_id': 'accountDeletions.removeSome webhookDeliveries.removeOf webhooks.remove',
+  'webhook_deliveries_pending: webhook_id repository': 'webhookDeliveries.finish webhookDeliveries.listPending',
+  'webhook_queues: webhook_id': 'accountDeletions.removeSome',
+  'webhook_queues_by_next: webhook_id':
+    'accountDeletions.removeSome webhookDeliveries.release webhooks.remove webhooks.update',
+  'webhook_queues_by_next: webhook_id next_at<': 'webhookDeliveries.listQueues',
+  'webhooks: account_id name>': 'webhooks.list',
+  'webhooks_by_due: due_at<': 'webhookDeliveries.listDue',
   'users: name>': 'users.list',
   'users_of_account: account': 'accountDeletions.removeSome users.count users.lockAccount',
   'users_of_account: account name>': 'users.list',
@@ -96,9 +107,11 @@ const growing: Readonly<Record<string, readonly [reason: string, ...steps: strin
     'policies: account_id',
     'blobs: account_id',
     'repositories: account_id',
+    'webhooks: account_id',
   ],
   'accountDeletions.removeSome': [
     'at most 200 rows of the account; a queue that is short, if it has any rows',
+    'webhooks: account_id',
     'manifest_entries: account_id',
     'deleted_entries: account_id',
     'deleted_manifests: account_id',
@@ -154,6 +167,8 @@ const growing: Readonly<Record<string, readonly [reason: string, ...steps: strin
     'SCAN u BY uploads_open_by_touch',
   ],
   'uploads.releaseAllTurns': ['once, when the only server of this database starts', 'SCAN uploads'],
+  'webhooks.listEnabled': ['at most webhooks.per_account of each account', 'webhooks: account_id'],
+  'webhooks.count': ['the same', 'webhooks: account_id'],
 }
 
 /** No look into a table: a list that the statement was given, a row of constants, a part of the plan that has a line of its own. */

@@ -18,6 +18,7 @@ import { usage } from './migrations/0016-usage.ts'
 import { audit } from './migrations/0017-audit.ts'
 import { accountDeletions } from './migrations/0018-account-deletions.ts'
 import { quotas } from './migrations/0019-quotas.ts'
+import { webhooks } from './migrations/0020-webhooks.ts'
 
 interface Migration {
   readonly version: number
@@ -51,6 +52,7 @@ const migrations: readonly Migration[] = [
   { version: 17, sql: audit, oldestCode: 16 },
   { version: 18, sql: accountDeletions, oldestCode: 16 },
   { version: 19, sql: quotas, oldestCode: 16 },
+  { version: 20, sql: webhooks, oldestCode: 16 },
 ]
 
 const newestKnown = migrations.length

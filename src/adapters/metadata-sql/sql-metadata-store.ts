@@ -30,6 +30,8 @@ import { SqlUsage } from './tables/usage.ts'
 import { ImmediateUsageLog, TransactionUsageLog, type UsageLog } from './tables/usage-log.ts'
 import { SqlUsageRecount } from './tables/usage-recount.ts'
 import { SqlUsers } from './tables/users.ts'
+import { SqlWebhookDeliveries } from './tables/webhook-deliveries.ts'
+import { SqlWebhooks } from './tables/webhooks.ts'
 
 /** Memory for the bytes of inline blobs that were read last. */
 const inlineBytesMax = 16 * 1024 * 1024
@@ -48,6 +50,8 @@ class SqlTables implements Tables {
   readonly deletedManifests: SqlDeletedManifests
   readonly policies: SqlPolicies
   readonly deletionPreviews: SqlDeletionPreviews
+  readonly webhooks: SqlWebhooks
+  readonly webhookDeliveries: SqlWebhookDeliveries
   readonly blobs: SqlBlobs
   readonly uploads: SqlUploads
   readonly garbage: SqlGarbage
@@ -71,6 +75,8 @@ class SqlTables implements Tables {
     this.deletedManifests = new SqlDeletedManifests(queries)
     this.policies = new SqlPolicies(queries)
     this.deletionPreviews = new SqlDeletionPreviews(queries)
+    this.webhooks = new SqlWebhooks(queries)
+    this.webhookDeliveries = new SqlWebhookDeliveries(queries)
     this.blobs = new SqlBlobs(queries, usage, inlineBytes)
     this.uploads = new SqlUploads(queries)
     this.garbage = new SqlGarbage(queries, usage)

@@ -104,6 +104,14 @@ export const parameters = {
     schema: tags,
   },
   user: { name: 'user', in: 'path', required: true, description: 'Name of the user.', schema: userName },
+  webhook: { name: 'webhook', in: 'path', required: true, description: 'Name of the webhook.', schema: text },
+  delivery: { name: 'delivery', in: 'path', required: true, description: 'The id of the delivery.', schema: text },
+  deliveryState: {
+    name: 'state',
+    in: 'query',
+    description: 'Only deliveries in this state: `pending`, `delivered` or `dead`.',
+    schema: text,
+  },
   key: { name: 'key', in: 'path', required: true, description: 'Name of the API key.', schema: keyName },
   scope: {
     name: 'scope',

@@ -3,6 +3,7 @@ import { dockerManifest, ociIndex, ociManifest } from '../../oci/media-types.ts'
 import { errorTable } from '../error-body.ts'
 import { auditSchemas } from './audit-schemas.ts'
 import { deletionSchemas } from './deletion-schemas.ts'
+import { eventSchemas } from './event-schemas.ts'
 import { anyDigest } from './formats.ts'
 import { identitySchemas } from './identity-schemas.ts'
 import { imageDetailSchemas } from './image-detail-schemas.ts'
@@ -149,6 +150,7 @@ export const schemas = {
   ...auditSchemas,
   ...deletionSchemas,
   ...imageDetailSchemas,
+  ...eventSchemas,
   ...identitySchemas,
   ServerDescription,
   HealthResponse,

@@ -69,8 +69,8 @@ describe('the audit log', () => {
 
     expect(await listOf('?repository=team/app&n=3')).toMatchObject([
       { action: 'tag.deleted', target: 'team/app:latest', actor: 'admin', address: '192.0.2.10' },
-      { action: 'manifest.pushed', target: `team/app@${digest}` },
       { action: 'tag.created', target: 'team/app:latest', address: '127.0.0.1' },
+      { action: 'manifest.pushed', target: `team/app@${digest}` },
     ])
   })
 

@@ -56,6 +56,7 @@ const json = (body: unknown): Question => ({
 const lastBytes = 'the last bytes'
 const onUpload = ({ uploadId }: Stock) => ({ id: uploadId })
 const onReference = ({ reference = 'v1' }: Stock) => ({ reference })
+const onNoWebhook = () => ({ webhook: 'none', delivery: '1' })
 const onTag = ({ reference = 'v1' }: Stock) => ({ tag: reference })
 const scopeOf = ({ repository }: Stock) => `scope=repository:${repository}:pull`
 const onUser = ({ user }: Stock) => ({ user })
@@ -145,6 +146,16 @@ const serviceExamples: Readonly<Record<string, Example>> = {
   undeleteManifest: { status: 404, values: ({ imageDigest }) => ({ digest: imageDigest }) },
   undeleteRepository: { status: 200 },
   purgeDeletedManifest: { status: 404, values: ({ imageDigest }) => ({ digest: imageDigest }) },
+  getEvents: { status: 200 },
+  getWebhooks: { status: 200 },
+  // The number of webhooks is limited, so these requests end behind the check of rights.
+  postWebhook: { status: 400, question: () => json({}) },
+  getWebhook: { status: 404, values: onNoWebhook },
+  putWebhook: { status: 404, values: onNoWebhook, question: () => json({ url: 'https://ci.example.com/' }) },
+  deleteWebhook: { status: 404, values: onNoWebhook },
+  postWebhookTest: { status: 404, values: onNoWebhook },
+  getWebhookDeliveries: { status: 404, values: onNoWebhook },
+  postWebhookRedelivery: { status: 404, values: onNoWebhook },
   restoreTag: { status: 200, values: onTag, question: ({ imageDigest }) => json({ digest: imageDigest }) },
 }
 

@@ -79,8 +79,19 @@ export async function fillRegistry(metadata: SqlMetadataStore, images = 3): Prom
 }
 
 async function passEventsOn(metadata: SqlMetadataStore): Promise<void> {
-  await metadata.transaction(async ({ events }) => {
+  const { id } = await metadata.accounts.ensure('acme')
+  const settings = {
+    url: 'https://ci.example.com/hook',
+    format: 'cloudevents',
+    types: ['tag.moved'],
+    repositories: ['team/*' as never],
+    isEnabled: true,
+  } as const
+  await metadata.transaction(({ webhooks }) => webhooks.add(id, 'ci', 'whsec_AAAA', settings))
+  const webhook = await metadata.webhooks.find(id, 'ci')
+  await metadata.transaction(async ({ events, webhookDeliveries }) => {
     await events.number(1000)
+    if (webhook !== undefined) await webhookDeliveries.add(webhook, await events.listAllAfter(0, 3))
     await events.lockPassed()
     await events.setPassed((await events.listAllAfter(0, 1000)).at(-1)?.position ?? 0)
   })

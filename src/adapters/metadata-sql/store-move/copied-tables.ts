@@ -1,3 +1,5 @@
+import { eventTables } from './copied-event-tables.ts'
+
 /** A table whose rows a move copies. Columns are listed, so that a new column needs a decision. */
 export interface CopiedTable {
   readonly name: string
@@ -11,22 +13,6 @@ export interface CopiedTable {
   /** The database generates the ids, and has to continue after the copied ones. */
   readonly isNumbered?: true
 }
-
-const eventColumns = [
-  'id',
-  'account_id',
-  'type',
-  'repository',
-  'tag',
-  'digest',
-  'previous_digest',
-  'happened_at',
-  'actor',
-  'credential',
-  'address',
-  'cause',
-  'data',
-]
 
 /** Parents before children, as the foreign keys require. */
 export const copiedTables: readonly CopiedTable[] = [
@@ -133,9 +119,7 @@ export const copiedTables: readonly CopiedTable[] = [
     columns: ['account_id', 'manifest_id', 'repository_id', 'since', 'was_tagged'],
     key: ['account_id', 'manifest_id'],
   },
-  { name: 'events', columns: eventColumns, key: ['id'], isNumbered: true },
-  { name: 'event_queue', columns: eventColumns, key: ['id'], isNumbered: true },
-  { name: 'event_feed', columns: ['id', 'passed'], key: ['id'] },
+  ...eventTables,
   {
     name: 'manifest_pulls',
     columns: ['account_id', 'manifest_id', 'pulled_at'],

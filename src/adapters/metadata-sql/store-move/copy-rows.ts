@@ -210,7 +210,7 @@ export async function* readPages(queries: Queryable, table: CopiedTable): AsyncG
 }
 
 /** Key columns that hold text; the others hold numbers. */
-const textColumns: ReadonlySet<string> = new Set(['name', 'tag', 'kind', 'digest', 'storage_key'])
+const textColumns: ReadonlySet<string> = new Set(['name', 'tag', 'kind', 'digest', 'storage_key', 'repository'])
 
 /** The number of rows in the next page: at least one, however long it is. */
 async function findLimit(queries: Queryable, table: CopiedTable, after: readonly Value[]): Promise<number> {

@@ -7,6 +7,8 @@ import { putIntoTrash } from './trash.ts'
 interface OwnedTable {
   readonly name: string
   readonly key: string
+  /** What its rows refer to. Default: the account. */
+  readonly owner?: 'webhook'
 }
 
 /** In the order of the removal: a row before the rows that it refers to. `blobs` and `uploads` have objects too. */
@@ -30,6 +32,9 @@ const ownedTables: readonly OwnedTable[] = [
   { name: 'policies', key: 'account_id, kind' },
   { name: 'usage_changes', key: 'id' },
   { name: 'account_usage', key: 'account_id' },
+  { name: 'webhook_deliveries', key: 'id', owner: 'webhook' },
+  { name: 'webhook_queues', key: 'webhook_id, repository', owner: 'webhook' },
+  { name: 'webhooks', key: 'id' },
   { name: 'event_queue', key: 'id' },
   { name: 'events', key: 'id' },
 ]
@@ -40,8 +45,10 @@ const namingTables: readonly OwnedTable[] = [
   { name: 'audit', key: 'id' },
 ]
 
-/** The names of all tables whose rows this file removes. */
-export const removedTables: readonly string[] = [...ownedTables, ...namingTables].map(({ name }) => name)
+/** The names of all tables whose rows name their account, and are removed here. */
+export const removedTables: readonly string[] = [...ownedTables, ...namingTables]
+  .filter(({ owner }) => owner === undefined)
+  .map(({ name }) => name)
 
 /** A literal in the statements, because for a parameter PostgreSQL plans to read a tenth of the table. */
 const rowsAtOnce = 200
@@ -53,14 +60,19 @@ const objectColumns: Readonly<Record<string, string>> = {
 }
 
 const removal = ({ name, key }: OwnedTable, owner: string) => `
-DELETE FROM ${name} WHERE (${key}) IN (SELECT ${key} FROM ${name} WHERE ${owner} = $1 LIMIT ${rowsAtOnce})
+DELETE FROM ${name} WHERE (${key}) IN (SELECT ${key} FROM ${name} WHERE ${owner} LIMIT ${rowsAtOnce})
 ${name in objectColumns ? `RETURNING ${objectColumns[name]}` : ''}`
 
+const ofAccount = {
+  account: 'account_id = $1',
+  webhook: 'webhook_id IN (SELECT w.id FROM webhooks w WHERE w.account_id = $1)',
+} as const
+
 const removals = ownedTables.map((table) => ({
-  sql: removal(table, 'account_id'),
+  sql: removal(table, ofAccount[table.owner ?? 'account']),
   hasObjects: table.name in objectColumns,
 }))
-const removalsByName = namingTables.map((table) => removal(table, 'account'))
+const removalsByName = namingTables.map((table) => removal(table, 'account = $1'))
 
 interface RemovedObject {
   readonly storage_key: string | null
