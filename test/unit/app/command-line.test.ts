@@ -73,6 +73,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
     'resume <account>',
     'create <account>',
     'delete <account>',
+    'quota <account>',
   ],
   upload: ['list', 'cancel <id>'],
   tag: [
@@ -88,7 +89,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
     'undelete <repository> <digest>',
     'purge <repository> <digest>',
   ],
-  repo: ['delete <repository>', 'undelete <repository>'],
+  repo: ['list', 'show <repository>', 'delete <repository>', 'undelete <repository>'],
   'signing-key': ['list', 'rotate'],
 }
 
