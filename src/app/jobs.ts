@@ -11,6 +11,7 @@ import { removeOldEvents } from '../registry/events.ts'
 import { collectGarbage, ObjectsUnremoved, sweepOrphansOnce } from '../registry/garbage.ts'
 import { findCrossings } from '../registry/quotas.ts'
 import { isReadOnly } from '../registry/read-only.ts'
+import { runDueRetention } from '../registry/retention-run.ts'
 import { countExisting, foldUsage } from '../registry/usage.ts'
 import { passEventsOn, WebhookDeliverer } from '../registry/webhook-delivery.ts'
 import { claimBlobStore } from './blob-owner.ts'
@@ -33,6 +34,9 @@ const oldEventsEveryMs = 600_000
  * sweeps. Each server checks this often whether it is due.
  */
 const sweepCheckEveryMs = 3_600_000
+
+/** The metadata store records when the policies are applied next, as for the sweep. */
+const retentionCheckEveryMs = 600_000
 
 export interface JobNeeds {
   readonly app: Application
@@ -79,6 +83,9 @@ export class Jobs {
     this.#every(oldEventsEveryMs, 'removing old events', async () => {
       await removeOldEvents(app, this.#config.eventsKeepMs, () => this.#isStopped)
     })
+    this.#every(Math.min(this.#config.retentionEveryMs, retentionCheckEveryMs), 'applying retention policies', () =>
+      this.#applyRetention(),
+    )
     this.#reportDisk()
     this.#every(diskEveryMs, 'checking the disk', async () => this.#reportDisk())
     this.#every(keysEveryMs, 'rotating the signing keys', async () => {
@@ -151,6 +158,17 @@ export class Jobs {
       () => this.#isStopped,
     )
     if (swept?.isWhole) this.#log.write('info', 'blob store swept', { trashed: swept.trashed })
+  }
+
+  /** One server does it for all. */
+  async #applyRetention(): Promise<void> {
+    const run = await runDueRetention(this.#built.app, this.#config.retentionEveryMs, () => this.#isStopped)
+    if (run === undefined) return
+    const { skipped, ...counts } = run
+    if (skipped.length > 0) {
+      this.#log.write('warn', 'retention policies of these accounts cannot be read and were skipped', { skipped })
+    }
+    if (run.accounts > 0) this.#log.write('info', 'retention policies applied', counts)
   }
 
   /** Waits for the current step of each job. The next server or start repeats what was not finished. */

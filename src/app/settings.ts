@@ -228,6 +228,11 @@ export const settingsTable = {
   ),
 
   ...eventSettings,
+  retentionEveryMs: setting(
+    'retention.every',
+    duration('24h', '0s'),
+    'How often the retention policies of the accounts are applied. `0`: only on command.',
+  ),
 
   logFormat: setting('log.format', choice('auto', 'json', 'text'), '`auto`: text on a terminal, JSON elsewhere.'),
   logBuffer: setting(

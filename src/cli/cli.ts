@@ -12,6 +12,7 @@ import { addImageCommand } from './image.ts'
 import { addKeyCommand } from './key.ts'
 import { addMigrateCommand } from './migrate.ts'
 import { addMigrateStoreCommand } from './migrate-store.ts'
+import { addPolicyCommand } from './policy.ts'
 import { withoutControls } from './printing.ts'
 import { addRepoCommand } from './repo.ts'
 import { addServeCommand } from './serve.ts'
@@ -45,6 +46,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   addRepoCommand(program)
   addTagCommand(program)
   addImageCommand(program)
+  addPolicyCommand(program)
   addConfigCommand(program)
   addMigrateCommand(program)
   addMigrateStoreCommand(program)

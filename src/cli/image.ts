@@ -15,7 +15,7 @@ import {
 } from './deletion-report.ts'
 import { printJson, printTable, showTime, tell } from './printing.ts'
 import { plentyOfSpace } from './repo.ts'
-import { accountOption, asChange, configOption, getRepositoryKey, withStores } from './stores.ts'
+import { accountOption, asChange, configOption, getAccount, getRepositoryKey, withStores } from './stores.ts'
 
 interface Options {
   readonly config?: string
@@ -73,9 +73,10 @@ async function list(repository: string, { config: file, account, json }: Options
   await withStores(file, async (place) => {
     const key = await getRepositoryKey(place, account, repository)
     const { items, hasMore } = await listUntagged(place, key, { after: undefined, limit: listedMax })
+    const { untaggedMs = place.config.untaggedMs } = await getAccount(place, account)
     const manifests = items.map(({ id: _, ...manifest }) => ({
       ...manifest,
-      removedAt: findRemovalTime(manifest, place.config),
+      removedAt: findRemovalTime(manifest, { ...place.config, untaggedMs }),
     }))
     if (json) return printJson(manifests)
     printTable(

@@ -51,6 +51,14 @@ export function asChange(work: (place: Workplace) => Promise<void>): (place: Wor
     })
 }
 
+/** Refuses if the account does not exist. Undefined name: the account of the first user. */
+export async function getAccount(place: Workplace, name: string | undefined) {
+  const given = name ?? (await accountOfFirstUser(place))
+  const found = await place.metadata.accounts.find(given)
+  if (found === undefined) throw new Error(`there is no account ${given}; its first use creates it`)
+  return found
+}
+
 /** Refuses if there is no such account. */
 export async function getRepositoryKey(place: Workplace, account: string | undefined, repository: string) {
   const name = parseRepositoryName(repository)

@@ -29,6 +29,14 @@ export async function readJson<Name extends SchemaName>(
   throw fault.field === undefined ? bodyInvalid(fault.reason) : fieldInvalid(fault.field, fault.reason)
 }
 
+/** Reads the body for a parser that validates all of it. */
+export async function readUncheckedJson<Name extends SchemaName>(
+  exchange: Exchange,
+  { bytesMax }: JsonBody<Name>,
+): Promise<unknown> {
+  return parseStrictJson(await readSmallBody(exchange, bytesMax, 'application/json'))
+}
+
 export async function readSmallBody(exchange: Exchange, bytesMax: number, contentType: string): Promise<Uint8Array> {
   if (withoutParameters(exchange.request.headers.get('content-type') ?? '') !== contentType) {
     throw bodyInvalid(`the Content-Type must be ${contentType}`)

@@ -9,9 +9,10 @@ import { deletedManifestRoutes } from './management/deleted-manifests.ts'
 import { eventRoutes } from './management/events.ts'
 import { imageDeletionRoutes, repositoryDeletionRoutes } from './management/image-deletion.ts'
 import { imageDetailRoutes } from './management/image-details.ts'
-import { policyRoutes } from './management/policies.ts'
+import { immutableTagRoutes } from './management/immutable-tags.ts'
 import { quotaRoutes } from './management/quotas.ts'
 import { repositoryDetailRoutes, repositoryListRoutes } from './management/repositories.ts'
+import { retentionRoutes } from './management/retention.ts'
 import { storageRoutes } from './management/storage.ts'
 import { tagHistoryRoutes } from './management/tag-history.ts'
 import { untaggedRoutes } from './management/untagged.ts'
@@ -42,7 +43,8 @@ export const serviceRoutes: readonly Route[] = [
   ...probeRoutes,
   ...tagHistoryRoutes,
   ...untaggedRoutes,
-  ...policyRoutes,
+  ...immutableTagRoutes,
+  ...retentionRoutes,
   ...auditRoutes,
   ...repositoryListRoutes,
   ...storageRoutes,

@@ -58,7 +58,7 @@ export interface GarbageAges {
  * to do with the turn of an upload. It keeps its name, because a new one would break a promise: during an upgrade,
  * servers of the previous version work on the same database, and their sweeps would fail.
  */
-export type PeriodicWork = 'sweep' | 'whole sweep'
+export type PeriodicWork = 'sweep' | 'whole sweep' | 'retention' | 'whole retention'
 
 /** The result of a dry run. */
 export interface GarbageForecast {

@@ -13,8 +13,10 @@
  * - `old-untagged-manifests`: where the collector continues its search for untagged manifests to remove.
  * - `deleted-manifests`: where the collector continues its removal of copies of deleted manifests.
  * - `usage`: what exists since before usage was recorded is being counted, and where that continues.
+ * - `retention`: where the scheduled run of retention policies continues.
  */
 export type MarkName =
+  | 'retention'
   | 'store-id'
   | 'has-blobs'
   | 'read-only'

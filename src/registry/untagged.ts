@@ -3,7 +3,7 @@ import type { Actor } from '../ports/actor.ts'
 import type { GarbageAges } from '../ports/garbage.ts'
 import type { MarkName } from '../ports/marks.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
-import type { RepositoryKey } from '../ports/repositories.ts'
+import type { RepositoryKey, RepositoryRow } from '../ports/repositories.ts'
 import type { RowId } from '../ports/row-id.ts'
 import type { DueManifest, UntaggedBatch, UntaggedManifest, UntaggedPosition } from '../ports/untagged.ts'
 import { removeManifest } from './manifests.ts'
@@ -119,11 +119,38 @@ async function setPosition({ marks }: Tables, mark: PositionMark, { since, id }:
   await marks.set(mark, formatPosition(since, id))
 }
 
+/**
+ * Removes untagged manifests of one repository, whose account has an age of its own for them. `now` is a time by the clock of
+ * the metadata store.
+ */
+export async function removeUntaggedOf(
+  { metadata }: { readonly metadata: Pick<MetadataStore, 'untagged' | 'transaction'> },
+  repository: RepositoryRow,
+  ages: Ages,
+  now: number,
+  shouldStop: () => boolean,
+): Promise<number> {
+  let removed = 0
+  for (let position: UntaggedPosition | undefined; ; ) {
+    const { manifests, next } = await metadata.untagged.list(repository, position, candidatesAtOnce)
+    for (const { id, since, wasTagged } of manifests) {
+      if (shouldStop() || now - since < ages.untaggedMs) return removed
+      const manifest = { repository, id, since, wasTagged, ageMs: now - since }
+      if (await metadata.transaction((tables) => removeIfUntagged(tables, manifest, ages))) removed += 1
+    }
+    if (next === undefined) return removed
+    position = next
+  }
+}
+
+/** The age that the retention policy of the account sets has precedence. */
 async function removeIfUntagged(tables: Tables, manifest: DueManifest, ages: Ages): Promise<boolean> {
   if (!(await staysWritable(tables))) return false
   const { repository, id } = manifest
   const account = await tables.accounts.findLocked(repository.accountId)
   if (account?.state !== 'enabled') return false
+  const untaggedMs = account.untaggedMs ?? ages.untaggedMs
+  if (untaggedMs === 0 || manifest.ageMs < keepMs(manifest.wasTagged, { ...ages, untaggedMs })) return false
   await tables.repositories.lockForRemoval(repository)
   const digest = await tables.untagged.lock(manifest)
   if (digest === undefined) return false

@@ -35,6 +35,8 @@ const blob = await pushBlob(server, name, 'a blob')
 const repositoryPath = `${api}/repositories/${name}`
 const tagV1 = `${repositoryPath}/-/tags/v1`
 const immutableTags = `${api}/policies/immutable-tags`
+const retention = `${api}/policies/retention`
+const keepAll = { keep: [{ tags: ['*'] }] }
 const ask = (method: string, path: string, question: Question = {}) => ({ method, path, question })
 type Asked = ReturnType<typeof ask>
 const has = { headers: { 'if-none-match': '*' } }
@@ -104,6 +106,12 @@ const successes: readonly (readonly [string, number, () => Asked | Promise<Asked
   ['putImmutableTags', 200, () => ask('PUT', immutableTags, withJson({ rules: [{ tags: ['v9'] }] }))],
   ['getImmutableTags', 200, () => ask('GET', immutableTags)],
   ['deleteImmutableTags', 204, () => ask('DELETE', immutableTags)],
+  ['putRetention', 200, () => ask('PUT', retention, withJson({ rules: [keepAll], untaggedAfter: '7d' }))],
+  ['getRetention', 200, () => ask('GET', retention)],
+  ['getRetentionPlan', 200, () => ask('GET', `${retention}/plan?repository=${name}`)],
+  ['postRetentionPlan', 200, () => ask('POST', `${retention}/plan`, withJson({ rules: [keepAll] }))],
+  ['runRetention', 200, () => ask('POST', `${retention}/run`)],
+  ['deleteRetention', 204, () => ask('DELETE', retention)],
   ['getAudit', 200, () => ask('GET', `${api}/audit`)],
   ['getImage', 200, () => ask('GET', `${repositoryPath}/-/manifests/${digest}`)],
   ['deleteTags', 200, () => ask('DELETE', `${repositoryPath}/-/tags?match=*&dryRun=true`)],

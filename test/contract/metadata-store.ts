@@ -21,6 +21,7 @@ import { policiesContract } from './metadata-policies.ts'
 import { pullsContract } from './metadata-pulls.ts'
 import { replicasContract } from './metadata-replicas.ts'
 import { repositoriesContract } from './metadata-repositories.ts'
+import { retentionContract } from './metadata-retention.ts'
 import { tagHistoryContract } from './metadata-tag-history.ts'
 import { tagsContract } from './metadata-tags.ts'
 import { transactionsContract } from './metadata-transactions.ts'
@@ -48,6 +49,7 @@ export function metadataStoreContract(name: string, open: OpenMetadataStore): vo
     describe('last pulls', () => pullsContract(open))
     describe('events', () => eventsContract(open))
     describe('deleted manifests', () => deletedManifestsContract(open))
+    describe('retention', () => retentionContract(open))
     describe('policies', () => policiesContract(open))
     describe('deletions', () => deletionsContract(open))
     describe('webhooks', () => webhooksContract(open))

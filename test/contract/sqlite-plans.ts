@@ -72,7 +72,8 @@ const stepsToManyRows: Readonly<Record<string, string>> = {
     'tagHistory.findLastUntil tagHistory.list tagHistory.removeSuperseded',
   'tag_history_of_tag: account_id repository_id tag moved_at>': 'tagHistory.findFirstAfter',
   'tags: account_id repository_id': 'accountDeletions.removeSome garbage.removeEmptyRepositories',
-  'tags: account_id repository_id name>': 'deletionPreviews.listTagged tags.list usageRecount.recountNext',
+  'tags: account_id repository_id name>':
+    'deletionPreviews.listTagged tags.list tags.listStates usageRecount.recountNext',
   'tags_of_manifest: account_id manifest_id':
     'accountDeletions.removeSome deletionPreviews.listTagsOf manifests.remove manifests.save tags.removeAllOf untagged.check untagged.list untagged.lock',
   'trash_by_age: trashed_at<': 'garbage.claimTrashed garbage.forecast',

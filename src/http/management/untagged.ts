@@ -31,10 +31,11 @@ export const untaggedRoutes: readonly Route[] = [
   },
 ]
 
-async function getUntaggedManifests({ app, repositoryKey, target }: RepositoryExchange): Promise<Answer> {
+async function getUntaggedManifests({ app, account, repositoryKey, target }: RepositoryExchange): Promise<Answer> {
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
   const page = await listUntagged(app, repositoryKey, { after: parsePosition(after, toUntaggedPosition), limit })
   const last = page.hasMore ? page.items.at(-1) : undefined
+  const ages = { ...app.settings, untaggedMs: account.untaggedMs ?? app.settings.untaggedMs }
   const show = (manifest: UntaggedManifest) => ({
     digest: manifest.digest,
     mediaType: manifest.mediaType,
@@ -42,7 +43,7 @@ async function getUntaggedManifests({ app, repositoryKey, target }: RepositoryEx
     sizeBytes: manifest.sizeBytes,
     since: formatTime(manifest.since),
     wasTagged: manifest.wasTagged,
-    removedAt: formatTime(findRemovalTime(manifest, app.settings)),
+    removedAt: formatTime(findRemovalTime(manifest, ages)),
   })
   return jsonAnswer(
     200,

@@ -57,6 +57,12 @@ export const parameters = {
   action: { name: 'action', in: 'query', description: 'Only this action, such as `login`.', schema: text },
   repository: { name: 'repository', in: 'query', description: 'Only requests to this repository.', schema: text },
   outcome: { name: 'outcome', in: 'query', description: '`done` or `refused`.', schema: text },
+  repositoryFilter: {
+    name: 'repository',
+    in: 'query',
+    description: 'Only this repository.',
+    schema: imageName,
+  },
   at: {
     name: 'at',
     in: 'query',

@@ -156,6 +156,12 @@ const serviceExamples: Readonly<Record<string, Example>> = {
   postWebhookTest: { status: 404, values: onNoWebhook },
   getWebhookDeliveries: { status: 404, values: onNoWebhook },
   postWebhookRedelivery: { status: 404, values: onNoWebhook },
+  getRetention: { status: 200 },
+  putRetention: { status: 200, question: () => json({ rules: [] }) },
+  deleteRetention: { status: 204 },
+  getRetentionPlan: { status: 200 },
+  postRetentionPlan: { status: 200, question: () => json({ rules: [] }) },
+  runRetention: { status: 200 },
   restoreTag: { status: 200, values: onTag, question: ({ imageDigest }) => json({ digest: imageDigest }) },
 }
 

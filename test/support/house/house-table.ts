@@ -81,7 +81,8 @@ export const globalHomes: Readonly<Record<string, Places>> = {
   'Bun.SQL': ['src/adapters/metadata-sql/postgres-session.ts'],
   'Bun.S3Client': ['src/adapters/blobs-s3/'],
   'Bun.s3': ['src/adapters/blobs-s3/'],
-  'Bun.file': ['src/adapters/'],
+  // A command reads the file that its argument names.
+  'Bun.file': ['src/adapters/', 'src/cli/policy.ts'],
   'Bun.write': ['src/adapters/'],
   'Bun.spawn': ['src/app/workers/worker-process.ts'],
   'Bun.connect': ['src/lib/http-downloads.ts', 'src/adapters/webhooks-http/'],

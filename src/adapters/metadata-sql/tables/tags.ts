@@ -1,8 +1,9 @@
+import type { Digest } from '../../../oci/digest.ts'
 import type { Tag } from '../../../oci/names.ts'
 import type { Actor } from '../../../ports/actor.ts'
 import type { RepositoryKey, RepositoryRow } from '../../../ports/repositories.ts'
 import type { RowId } from '../../../ports/row-id.ts'
-import type { TagChange, Tags } from '../../../ports/tags.ts'
+import type { TagChange, TagState, Tags } from '../../../ports/tags.ts'
 import type { Queryable } from '../database.ts'
 import { addTagMove, addTagRemovals } from './events.ts'
 import { addUntagged } from './untagged.ts'
@@ -33,6 +34,34 @@ const recordRemovals = `
 INSERT INTO tag_history (account_id, repository_id, tag, from_digest, moved_at, moved_by, cause)
 SELECT $1, $2, each.value, (SELECT digest FROM manifests WHERE account_id = $1 AND id = $4), {now}, $5, $6
 FROM {each text $3}`
+
+// The key of tags, in its order. Then whole keys of manifests (id, digest) and manifest_pulls for each tag. A tag that cosign or
+// the referrers of the distribution-spec define begins with a digest, whose colon is a hyphen.
+const listStates = `
+SELECT t.name, t.manifest_id, t.version, t.updated_at,
+  (SELECT m.digest FROM manifests m WHERE m.account_id = t.account_id AND m.id = t.manifest_id) AS digest,
+  (SELECT p.pulled_at FROM manifest_pulls p WHERE p.account_id = t.account_id AND p.manifest_id = t.manifest_id) AS pulled_at,
+  CASE WHEN t.name LIKE 'sha256-%' THEN (
+    SELECT count(*) FROM manifests s WHERE s.account_id = t.account_id AND s.repository_id = t.repository_id
+      AND s.digest = 'sha256:' || substr(t.name, 8, 64)) END AS subjects
+FROM tags t WHERE t.account_id = $1 AND t.repository_id = $2 AND t.name > $3 ORDER BY t.name LIMIT $4`
+
+const companionPattern = /^sha256-[0-9a-f]{64}(?:$|[.])/
+
+const removeUnchanged = `
+DELETE FROM tags WHERE account_id = $1 AND repository_id = $2 AND name = $3
+  AND manifest_id = $4 AND version = $5 AND updated_at = $6
+RETURNING name, repository_id, manifest_id`
+
+interface StateRow {
+  readonly name: string
+  readonly manifest_id: number
+  readonly version: number
+  readonly updated_at: number
+  readonly digest: string
+  readonly pulled_at: number | null
+  readonly subjects: number | null
+}
 
 interface RemovedRow {
   readonly name: string
@@ -98,6 +127,21 @@ export class SqlTags implements Tags {
     return removed.length > 0
   }
 
+  async listStates(repository: RepositoryRow, after: string | undefined, limit: number): Promise<TagState[]> {
+    const values = [repository.accountId, repository.id, after ?? '', limit]
+    return (await this.#queries.all<StateRow>(listStates, values)).map(toState)
+  }
+
+  async removeUnchanged(repository: RepositoryRow, state: TagState, change: TagChange): Promise<boolean> {
+    const { tag, manifestId, version, pushedAt } = state
+    const values = [repository.accountId, repository.id, tag, manifestId, version, pushedAt]
+    const removed = await this.#queries.returning<RemovedRow>(removeUnchanged, values)
+    if (removed.length === 0) return false
+    await this.#recordRemoval(repository.accountId, removed, change)
+    await this.#queries.run(addUntagged, [repository.accountId, manifestId, repository.id, 1])
+    return true
+  }
+
   async removeAllOf(repository: RepositoryRow, manifestId: RowId, change: TagChange): Promise<Tag[]> {
     const removed = await this.#queries.returning<RemovedRow>(
       'DELETE FROM tags WHERE account_id = $1 AND manifest_id = $2 RETURNING name, repository_id, manifest_id',
@@ -117,6 +161,18 @@ export class SqlTags implements Tags {
     await this.#queries.run(recordRemovals, values)
     const keys = [accountId, first.repository_id, names, first.manifest_id]
     await this.#queries.run(addTagRemovals, [...keys, ...valuesOf(actor), cause])
+  }
+}
+
+function toState(row: StateRow): TagState {
+  return {
+    tag: row.name as Tag,
+    digest: row.digest as Digest,
+    manifestId: row.manifest_id,
+    pushedAt: row.updated_at,
+    pulledAt: row.pulled_at ?? undefined,
+    hasSubject: companionPattern.test(row.name) ? row.subjects !== 0 : undefined,
+    version: row.version,
   }
 }
 

@@ -3,13 +3,11 @@ import { parseImmutableTagPolicy, removeImmutableTags, setImmutableTags } from '
 import { findPolicy } from '../../registry/policies.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
 import type { RegistryExchange } from '../exchange.ts'
-import { type JsonBody, jsonBody, readSmallBody } from '../json-body.ts'
+import { jsonBody, readUncheckedJson } from '../json-body.ts'
 import { apiPrefix } from '../mounts.ts'
-import type { SchemaName } from '../openapi/schemas.ts'
 import { json, type Route } from '../route.ts'
-import { parseStrictJson } from '../strict-json.ts'
 
-const policyBytesMax = 64 * 1024
+export const policyBytesMax = 64 * 1024
 const immutableTagPolicy = jsonBody('ImmutableTagPolicy', policyBytesMax)
 const immutableTags = {
   pattern: `${apiPrefix}/policies/immutable-tags`,
@@ -17,7 +15,7 @@ const immutableTags = {
   right: 'operate',
 } as const
 
-export const policyRoutes: readonly Route[] = [
+export const immutableTagRoutes: readonly Route[] = [
   {
     operationId: 'getImmutableTags',
     method: 'GET',
@@ -61,7 +59,7 @@ async function getImmutableTags({ app, account }: RegistryExchange): Promise<Ans
 
 async function putImmutableTags(exchange: RegistryExchange): Promise<Answer> {
   const { app, account, principal } = exchange
-  const policy = parseImmutableTagPolicy(await readPolicy(exchange, immutableTagPolicy))
+  const policy = parseImmutableTagPolicy(await readUncheckedJson(exchange, immutableTagPolicy))
   await setImmutableTags(app, account.id, policy, principal)
   return getImmutableTags(exchange)
 }
@@ -69,12 +67,4 @@ async function putImmutableTags(exchange: RegistryExchange): Promise<Answer> {
 async function deleteImmutableTags({ app, account }: RegistryExchange): Promise<Answer> {
   await removeImmutableTags(app, account.id)
   return { status: 204, headers: {} }
-}
-
-/** Reads JSON without its schema, because the parsers of policies name the path of a faulty field. */
-async function readPolicy<Name extends SchemaName>(
-  exchange: RegistryExchange,
-  { bytesMax }: JsonBody<Name>,
-): Promise<unknown> {
-  return parseStrictJson(await readSmallBody(exchange, bytesMax, 'application/json'))
 }
