@@ -6,7 +6,7 @@ export const eventSettings = {
   eventsKeepMs: setting(
     'events.keep',
     duration('7d', '1m'),
-    'How long events and finished deliveries of webhooks are kept. An event is kept until it was passed on to the webhooks.',
+    'How long events and finished deliveries of webhooks are kept. An event is kept until it was passed on to the webhooks, and at least for `audit.keep`, because the audit log shows it.',
   ),
   webhookNetworks: setting(
     'webhooks.allowed_networks',

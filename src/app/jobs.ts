@@ -81,7 +81,10 @@ export class Jobs {
       await this.#deliverer.start()
     })
     this.#every(oldEventsEveryMs, 'removing old events', async () => {
-      await removeOldEvents(app, this.#config.eventsKeepMs, () => this.#isStopped)
+      const { eventsKeepMs: deliveriesMs, auditKeepMs } = this.#config
+      // The audit log shows events.
+      const eventsMs = Math.max(deliveriesMs, auditKeepMs)
+      await removeOldEvents(app, { eventsMs, deliveriesMs }, () => this.#isStopped)
     })
     this.#every(Math.min(this.#config.retentionEveryMs, retentionCheckEveryMs), 'applying retention policies', () =>
       this.#applyRetention(),

@@ -31,10 +31,10 @@ export async function numberEvents({ metadata }: ReadNeeds): Promise<void> {
   }
 }
 
-/** Removes events and finished deliveries that are older than `keepMs`. Returns how many events. */
+/** Removes old events and finished deliveries. Returns how many events. */
 export async function removeOldEvents(
   { metadata }: { readonly metadata: Pick<MetadataStore, 'transaction'> },
-  keepMs: number,
+  { eventsMs, deliveriesMs }: { readonly eventsMs: number; readonly deliveriesMs: number },
   shouldStop: () => boolean,
 ): Promise<number> {
   let removed = 0
@@ -42,8 +42,8 @@ export async function removeOldEvents(
     const [events, deliveries] = await metadata.transaction(async (tables) => {
       if (!(await staysWritable(tables))) return [0, 0]
       return [
-        await tables.events.removeOld(keepMs, eventsAtOnce),
-        await tables.webhookDeliveries.removeOld(keepMs, eventsAtOnce),
+        await tables.events.removeOld(eventsMs, eventsAtOnce),
+        await tables.webhookDeliveries.removeOld(deliveriesMs, eventsAtOnce),
       ]
     })
     removed += events

@@ -167,9 +167,9 @@ export function webhooksContract(open: OpenMetadataStore): void {
     expect((await stateOf(shelf, webhook, 'delivered')).length).toBe(4)
 
     await passTime()
-    expect(await removeOldEvents({ metadata }, 3_600_000, () => false)).toBe(0)
+    expect(await removeOldEvents({ metadata }, { eventsMs: 3_600_000, deliveriesMs: 3_600_000 }, () => false)).toBe(0)
     expect((await stateOf(shelf, webhook)).length).toBe(4)
-    expect(await removeOldEvents({ metadata }, 0, () => false)).toBe(3)
+    expect(await removeOldEvents({ metadata }, { eventsMs: 0, deliveriesMs: 0 }, () => false)).toBe(3)
     expect(await stateOf(shelf, webhook)).toEqual([])
   })
 
