@@ -48,11 +48,8 @@ export interface Repositories {
   markAsImage(repository: RepositoryRow): Promise<void>
 
   /**
-   * Inside a transaction that will remove a manifest, before it locks manifests and tags. If the repository has few manifests,
-   * it takes an exclusive lock of the repository, so that `unmarkIfEmpty` cannot deadlock with a push.
+   * Inside a transaction that has removed a manifest. If it was the last one, the repository is no image any more. Does not wait
+   * for another transaction that uses the repository. If there is one, `Usage.fold` looks at the repository again.
    */
-  lockForRemoval(repository: RepositoryRow): Promise<void>
-
-  /** Inside a transaction that has removed a manifest. If it was the last one, the repository is no image any more. */
   unmarkIfEmpty(repository: RepositoryRow): Promise<void>
 }

@@ -75,7 +75,6 @@ export async function deleteManifest(
   await metadata.transaction(async (tables) => {
     const account = await checkStillOpen(tables, repositoryKey.accountId)
     const repository = await getRepository(tables, repositoryKey)
-    await tables.repositories.lockForRemoval(repository)
     const id = await tables.manifests.findLocked(repository, digest)
     if (id === undefined) throw new RegistryRefusal('manifest-unknown', { digest })
     if (await tables.manifests.isListed(repository, id)) {

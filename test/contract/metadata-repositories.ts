@@ -44,7 +44,6 @@ export function repositoriesContract(open: OpenMetadataStore): void {
     }
 
     await metadata.transaction(async ({ manifests, repositories }) => {
-      await repositories.lockForRemoval(repository)
       await manifests.remove(repository, id)
       await repositories.unmarkIfEmpty(repository)
     })

@@ -126,7 +126,7 @@ describe('the audit', () => {
       'counts that are not so',
       'UPDATE repositories SET is_image = 1 - is_image; UPDATE account_usage SET images = images + 1',
       'UPDATE repositories SET is_image = 1 - is_image; UPDATE account_usage SET images = images - 1',
-      `${repository} counts 2 and has 1`,
+      `${repository} is marked as an image: 0, and has manifests: 1`,
     ],
   ]
   for (const [what, damage, repair, words] of damages) {
