@@ -67,7 +67,6 @@ const elsewhere = refusals.filter((refusal) => ways[refusal].service !== undefin
 const reasonsElsewhere: Readonly<Partial<Record<Refusal, string>>> = {
   'body-invalid': 'the request body is not valid: must be JSON',
   'query-invalid': 'match: must be given, or tag',
-  'sort-invalid': 'this order is not supported: it must be name, size, pushed, pulled',
   'last-operator':
     'the account would have no user with the right operate: give another user of the account a role with this right first',
   'identity-invalid': 'name: must be 1 to 128 letters, digits and . _ @ + -, beginning with a letter or a digit',

@@ -53,6 +53,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
     'repo',
     'tag',
     'image',
+    'policy',
     'config',
     'migrate',
     'migrate-store',
