@@ -213,6 +213,7 @@ class DeliveryTurn {
   ): Promise<boolean> {
     const outcome = 'failure' in result ? result.failure : `status ${result.status}`
     const isDelivered = 'status' in result && result.status >= 200 && result.status < 300
+    const isGone = 'status' in result && result.status === 410
     const isRecorded = await this.#needs.metadata.transaction(async (tables) => {
       if (!(await staysWritable(tables))) return false
       const { webhookDeliveries } = tables
@@ -221,12 +222,12 @@ class DeliveryTurn {
       else if (failingMs >= this.#needs.settings.giveUpMs) await webhookDeliveries.finish(delivery, 'dead', outcome)
       else await webhookDeliveries.postpone(delivery, delayAfter(attempts, result, this.#needs.settings), outcome)
       // RFC 9110: the resource "is no longer available at the origin server and that this condition is likely to be permanent".
-      if ('status' in result && result.status === 410) {
+      if (isGone) {
         await tables.webhooks.disable(this.#lease.webhook.id, 'the receiver answered 410 Gone')
       }
       return true
     })
-    if (isRecorded) this.#renewedAt = this.#needs.clock.steadyNow()
+    if (isRecorded && !isGone) this.#renewedAt = this.#needs.clock.steadyNow()
     else this.#isOver = true
     return isRecorded && isDelivered
   }
