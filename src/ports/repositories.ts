@@ -48,8 +48,12 @@ export interface Repositories {
   markAsImage(repository: RepositoryRow): Promise<void>
 
   /**
-   * Inside a transaction that has removed a manifest. If it was the last one, the repository is no image any more. Does not wait
-   * for another transaction that uses the repository. If there is one, `Usage.fold` looks at the repository again.
+   * Inside a transaction that will remove at most `count` manifests, before it locks manifests and tags. If the repository has
+   * few manifests, it waits for pushes into the repository, and delays new ones until the transaction ends. So no push can come
+   * between the look for the last manifest and its consequence in `unmarkIfEmpty`.
    */
+  lockForRemoval(repository: RepositoryRow, count: number): Promise<void>
+
+  /** Inside a transaction that has removed a manifest. If it was the last one, the repository is no image any more. */
   unmarkIfEmpty(repository: RepositoryRow): Promise<void>
 }

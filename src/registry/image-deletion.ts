@@ -227,6 +227,7 @@ async function execute(
   for (const portion of toPortions(plan.bundles)) {
     const removed = await needs.metadata.transaction(async (tables) => {
       const account = await checkStillOpen(tables, repositoryKey.accountId)
+      await tables.repositories.lockForRemoval(repository, portion.length)
       const gone: GoingManifest[] = []
       for (const going of portion) {
         const one = await removeGoing(tables, repository, going, deletion, needs.settings)

@@ -75,6 +75,7 @@ export async function deleteManifest(
   await metadata.transaction(async (tables) => {
     const account = await checkStillOpen(tables, repositoryKey.accountId)
     const repository = await getRepository(tables, repositoryKey)
+    await tables.repositories.lockForRemoval(repository, 1)
     const id = await tables.manifests.findLocked(repository, digest)
     if (id === undefined) throw new RegistryRefusal('manifest-unknown', { digest })
     if (await tables.manifests.isListed(repository, id)) {

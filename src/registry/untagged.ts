@@ -151,6 +151,7 @@ async function removeIfUntagged(tables: Tables, manifest: DueManifest, ages: Age
   if (account?.state !== 'enabled') return false
   const untaggedMs = account.untaggedMs ?? ages.untaggedMs
   if (untaggedMs === 0 || manifest.ageMs < keepMs(manifest.wasTagged, { ...ages, untaggedMs })) return false
+  await tables.repositories.lockForRemoval(repository, 1)
   const digest = await tables.untagged.lock(manifest)
   if (digest === undefined) return false
   const deletion = { actor: collector, cause: 'untagged', tags: [] } as const

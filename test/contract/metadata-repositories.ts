@@ -44,6 +44,7 @@ export function repositoriesContract(open: OpenMetadataStore): void {
     }
 
     await metadata.transaction(async ({ manifests, repositories }) => {
+      await repositories.lockForRemoval(repository, 1)
       await manifests.remove(repository, id)
       await repositories.unmarkIfEmpty(repository)
     })

@@ -54,7 +54,7 @@ const stepsToManyRows: Readonly<Record<string, string>> = {
     'accountDeletions.removeSome blobs.isUsed blobs.link blobs.renewLeases blobs.unlink deletionPreviews.measureExclusive garbage.moveToTrash garbage.removeUnusedLinks',
   'manifest_entries_waiting: account_id repository_id digest': 'blobs.link manifests.fillEntries',
   'manifests: account_id repository_id':
-    'accountDeletions.removeSome garbage.removeEmptyRepositories repositories.unmarkIfEmpty',
+    'accountDeletions.removeSome garbage.removeEmptyRepositories repositories.lockForRemoval',
   'manifests: account_id repository_id digest>': 'deletionPreviews.list usageRecount.recountNext',
   'manifests_by_subject: account_id repository_id subject_digest': 'deletionPreviews.listReferrers untagged.addRelated',
   'manifests_by_subject: account_id repository_id subject_digest digest>': 'manifests.listReferrers',

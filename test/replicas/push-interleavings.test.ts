@@ -71,7 +71,7 @@ function referrersOf(repository: string, subject: Uint8Array): Promise<string[]>
 describe('I13: one manifest is deleted while another is pushed that shares its layer', () => {
   const orders = ['the deletion is under way', 'the push is under way'] as const
   for (const order of orders) {
-    race(`${order}: neither waits for the other, and the one that stays is complete`, async () => {
+    race(`${order}: the other waits for its end, and the one that stays is complete`, async () => {
       const repository = await freshRepository()
       const layer = encode(`shared ${serial}`)
       const digest = await pushBlob(pair.a, repository, layer)
@@ -82,12 +82,14 @@ describe('I13: one manifest is deleted while another is pushed that shares its l
       const push = () => putManifest(pair.b, repository, 'second', second)
       if (order === orders[0]) {
         const goOn = await pair.a.holdDuring('after manifests.remove', deletion)
-        expect((await push()).status).toBe(201)
+        const pushed = push()
         expect((await goOn()).status).toBe(202)
+        expect((await pushed).status).toBe(201)
       } else {
         const goOn = await pair.b.holdDuring('after manifests.saveEntries', push)
-        expect((await deletion()).status).toBe(202)
+        const deleted = deletion()
         expect((await goOn()).status).toBe(201)
+        expect((await deleted).status).toBe(202)
       }
 
       await growBlob(pair.stores, digest)

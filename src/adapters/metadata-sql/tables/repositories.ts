@@ -20,26 +20,16 @@ SELECT (SELECT r.name FROM repositories r
         WHERE r.account_id = $1 AND r.name = each.value AND r.is_image > 0) AS name
 FROM {each text $2}`
 
-const findManifest = 'SELECT 1 AS found FROM manifests WHERE account_id = $1 AND repository_id = $2 LIMIT 1'
-const lockImage = 'SELECT id FROM repositories r WHERE account_id = $1 AND id = $2 AND is_image > 0'
-const unmark = 'UPDATE repositories SET is_image = 0 WHERE account_id = $1 AND id = $2'
+// Finds a row if there are more than $3 manifests.
+const hasMore = 'SELECT 1 AS found FROM manifests WHERE account_id = $1 AND repository_id = $2 LIMIT 1 OFFSET $3'
+
+const lockAlone = 'SELECT id FROM repositories r WHERE account_id = $1 AND id = $2 {for update r}'
 
 /**
- * Whether the repository was an image without manifests, and is none any more. It is looked at before the lock, so that pushes
- * into other repositories do not wait, and again after it, because a push may have added a manifest meanwhile.
+ * If a repository has more manifests, transactions that run at the same time and remove one each cannot remove all of them. It
+ * is larger than the number of connections that a database usually allows.
  */
-export async function unmarkImage(
-  queries: Queryable,
-  { accountId, id }: RepositoryRow,
-  mode: 'unless locked' | 'wait',
-): Promise<boolean> {
-  const key = [accountId, id]
-  if ((await queries.first(findManifest, key)) !== undefined) return false
-  const lock = mode === 'wait' ? '{for update r}' : '{for update r skip locked}'
-  if ((await queries.first(`${lockImage} ${lock}`, key)) === undefined) return false
-  if ((await queries.first(findManifest, key)) !== undefined) return false
-  return (await queries.run(unmark, key)) > 0
-}
+const manifestsLeftMin = 500
 
 export class SqlRepositories implements Repositories {
   readonly #queries: Queryable
@@ -141,9 +131,25 @@ export class SqlRepositories implements Repositories {
     if (changed > 0) await this.#usage.record(repository, { images: 1 })
   }
 
+  async lockForRemoval({ accountId, id }: RepositoryRow, count: number): Promise<void> {
+    if (await this.#hasMore(accountId, id, manifestsLeftMin * count)) return
+    await this.#queries.first(lockAlone, [accountId, id])
+  }
+
   async unmarkIfEmpty(repository: RepositoryRow): Promise<void> {
-    if (await unmarkImage(this.#queries, repository, 'unless locked'))
-      await this.#usage.record(repository, { images: -1 })
+    const { accountId, id } = repository
+    if (await this.#hasMore(accountId, id, 0)) return
+    await this.#queries.first(lockAlone, [accountId, id])
+    if (await this.#hasMore(accountId, id, 0)) return
+    const changed = await this.#queries.run(
+      'UPDATE repositories SET is_image = 0 WHERE account_id = $1 AND id = $2 AND is_image > 0',
+      [accountId, id],
+    )
+    if (changed > 0) await this.#usage.record(repository, { images: -1 })
+  }
+
+  async #hasMore(accountId: RowId, id: RowId, count: number): Promise<boolean> {
+    return (await this.#queries.first(hasMore, [accountId, id, count])) !== undefined
   }
 }
 

@@ -1,7 +1,6 @@
 import type { RowId } from '../../../ports/row-id.ts'
 import type { AccountChange, FoldedChanges } from '../../../ports/usage.ts'
 import type { Queryable } from '../database.ts'
-import { unmarkImage } from './repositories.ts'
 
 // Adds appended changes to the rows of sums. Rows are locked in this order: changes, blobs, sums of repositories, sums of
 // accounts; in each table by id. So two transactions that fold cannot deadlock.
@@ -93,22 +92,9 @@ export async function foldChanges(queries: Queryable, limit: number): Promise<Fo
   if (changes.length === 0) return { count: 0, accounts: [] }
   const touched = new Set(changes.flatMap(({ blob_id: id }) => (id === 0 ? [] : [id])))
   const moves = await moveOwners(queries, [...touched])
-  const emptied = await unmarkEmptied(queries, changes)
-  const accounts = await addSums(queries, [...changes, ...moves, ...emptied])
+  const accounts = await addSums(queries, [...changes, ...moves])
   await queries.run(removeChanges, [toTexts(changes.map(({ id }) => id))])
   return { count: changes.length, accounts }
-}
-
-/** A removal of the last manifest leaves the mark of an image if another transaction uses the repository. */
-async function unmarkEmptied(queries: Queryable, changes: readonly Change[]): Promise<Sums[]> {
-  const emptied: Sums[] = []
-  for (const { account_id: accountId, repository_id: id } of sumBy(
-    changes.filter(({ manifests }) => manifests < 0),
-    'repository_id',
-  )) {
-    if (await unmarkImage(queries, { accountId, id }, 'wait')) emptied.push(sumsOf(accountId, id, { images: -1 }))
-  }
-  return emptied
 }
 
 /** The blobs that were stored before usage was recorded have no owner yet. */
