@@ -6,11 +6,12 @@ import { Redirects } from '../http/redirects.ts'
 import type { KeyUseRecorder } from '../identity/api-keys.ts'
 import type { FailureLimits } from '../identity/failure-limits.ts'
 import type { KeyRing } from '../identity/key-ring.ts'
+import { TextSealer } from '../lib/text-sealer.ts'
 import type { Clock } from '../ports/clock.ts'
 import { AuditRecorder } from '../registry/audit.ts'
 import { PullRecorder } from '../registry/pulls.ts'
 import { UploadWriters } from '../registry/upload-writers.ts'
-import { claimBlobStore } from './blob-owner.ts'
+import { claimBlobStore, nameStore } from './blob-owner.ts'
 import { createDataDir, lockForServer, lockForWorker, type ServerLock } from './data-folder.ts'
 import { DatabaseClock } from './database-clock.ts'
 import { openIdentity, type Warn, type Welcome } from './identity.ts'
@@ -111,6 +112,7 @@ async function buildOnStores(config: Config, opened: Opened): Promise<Built> {
     }),
     pulls: new PullRecorder(metadata, clock, { periodMs: config.pullsEveryMs, countsHead: config.pullsCountHead }),
     settings: toRegistrySettings(config),
+    sealer: new TextSealer(await nameStore(metadata)),
     memory: openMemoryBudget(config),
     webhooks: { sender: openWebhookSender(config, clock), perAccountMax: config.webhooksPerAccount },
     http: toHttpSettings(config),

@@ -63,11 +63,11 @@ export class Jobs {
     this.#built = built
     this.#log = log
     this.#config = config
-    const { metadata, clock, webhooks } = built.app
+    const { metadata, clock, webhooks, sealer } = built.app
     const { publicUrl, webhookGiveUpMs: giveUpMs, webhookTimeoutMs: timeoutMs } = config
     const origin = publicUrl ?? `http://${localAddress(config, config.port)}`
     const settings = { origin, giveUpMs, timeoutMs, firstDelayMs: 5_000 }
-    this.#deliverer = new WebhookDeliverer({ metadata, clock, sender: webhooks.sender, settings })
+    this.#deliverer = new WebhookDeliverer({ metadata, clock, sealer, sender: webhooks.sender, settings })
   }
 
   start(): void {

@@ -5,6 +5,7 @@ import type { ScopedTokens } from '../identity/scoped-tokens.ts'
 import type { Tokens } from '../identity/tokens.ts'
 import type { ByteBudget } from '../lib/byte-budget.ts'
 import type { ByteSource } from '../lib/byte-source.ts'
+import type { TextSealer } from '../lib/text-sealer.ts'
 import { type LostBytes, RegistryRefusal } from '../oci/errors.ts'
 import type { RepositoryName } from '../oci/names.ts'
 import type { Account } from '../ports/accounts.ts'
@@ -62,6 +63,8 @@ export interface Application {
   /** Undefined if the registry uses another identity service. */
   readonly embedded: EmbeddedIdentityService | undefined
   readonly clock: Clock
+  /** Seals numbers of rows, which are counted for all accounts together. */
+  readonly sealer: TextSealer
   readonly webhooks: WebhookParts
   /** The memory that all requests together may use. */
   readonly memory: ByteBudget

@@ -1,4 +1,5 @@
 import { RegistryRefusal } from '../oci/errors.ts'
+import type { Application } from './exchange.ts'
 
 export interface RequestedPage {
   readonly after: string | undefined
@@ -19,6 +20,11 @@ export function parsePage(query: URLSearchParams, limitMax: number): RequestedPa
 /** `last`, cut before its first NUL: no listed name contains a NUL, and PostgreSQL accepts no text with one. */
 export function parseAfter(query: URLSearchParams): string | undefined {
   return query.get('last')?.replace(/\0.*/s, '')
+}
+
+/** A `last` that the sealer of the registry made. Undefined for every other text: the list begins at its start. */
+export function openPosition({ sealer }: Pick<Application, 'sealer'>, last: string | undefined): string | undefined {
+  return last === undefined ? undefined : sealer.open(last)
 }
 
 /** The `Link` to the entries after `last`; none if `last` is undefined. */

@@ -1,8 +1,10 @@
+import type { TextSealer } from '../lib/text-sealer.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { MetadataStore, Tables } from '../ports/metadata-store.ts'
 import type { RowId } from '../ports/row-id.ts'
 import type { SendResult, WebhookSender } from '../ports/webhook-sender.ts'
 import type { Delivery, DeliveryLease, DeliveryQueue } from '../ports/webhooks.ts'
+import { formatEventId } from './event-ids.ts'
 import { eventsAtOnce, numberEvents } from './events.ts'
 import { isReadOnly, staysWritable } from './read-only.ts'
 import { isWanted, type MessageContext, toMessage } from './webhook-messages.ts'
@@ -22,6 +24,7 @@ export interface DeliveryNeeds {
   readonly metadata: MetadataStore
   readonly sender: WebhookSender
   readonly clock: Clock
+  readonly sealer: Pick<TextSealer, 'seal'>
   readonly settings: DeliverySettings
 }
 
@@ -187,13 +190,14 @@ class DeliveryTurn {
   }
 
   async deliver(queue: DeliveryQueue): Promise<void> {
-    const { metadata, sender } = this.#needs
+    const { metadata, sender, sealer } = this.#needs
     const { webhook } = this.#lease
     const due = await metadata.webhookDeliveries.listPending(webhook.id, queue.repository, deliveriesPerQueue)
     for (const [at, delivery] of due.entries()) {
       // A process that stood still may have lost the lease. It must not send behind the back of the next holder.
       if (this.isOver || this.#needs.clock.steadyNow() - this.#renewedAt > leaseReserveMs / 2) return
-      const result = await sender.send(toMessage(webhook, delivery.event, this.#context), this.#signal)
+      const id = formatEventId(sealer, delivery.event)
+      const result = await sender.send(toMessage(webhook, delivery.event, this.#context, id), this.#signal)
       if (this.#signal.aborted && 'failure' in result) return
       const state = at === 0 ? queue : { attempts: 0, failingMs: undefined }
       if (!(await this.#record(delivery, state, result))) return

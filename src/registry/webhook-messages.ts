@@ -35,7 +35,7 @@ export function toMessage(
   { url, secret, format }: Pick<Webhook, 'url' | 'secret' | 'format'>,
   event: RegistryEvent | TestEvent,
   context: MessageContext,
-  id = `evt_${event.position}`,
+  id: string,
 ): WebhookMessage {
   return { url, secret, id, ...renderers[format](event, id, context) }
 }

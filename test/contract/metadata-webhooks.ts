@@ -1,6 +1,7 @@
 // The contract of webhooks and their deliveries, through the use cases that deliver.
 import { expect, test } from 'bun:test'
 import { systemClock } from '../../src/adapters/clock-system/system-clock.ts'
+import { TextSealer } from '../../src/lib/text-sealer.ts'
 import type { MetadataStore } from '../../src/ports/metadata-store.ts'
 import type { SendResult, WebhookMessage } from '../../src/ports/webhook-sender.ts'
 import type { DeliveryState, Webhook, WebhookSettings } from '../../src/ports/webhooks.ts'
@@ -49,7 +50,8 @@ async function addEvents(
 
 function delivererOf(metadata: MetadataStore, send: Send, giveUpMs = 60_000): WebhookDeliverer {
   const settings = { origin: 'https://registry.example.com', giveUpMs, timeoutMs: 10_000, firstDelayMs: 4 }
-  return new WebhookDeliverer({ metadata, sender: senderOf(send), clock: systemClock, settings })
+  const sealer = new TextSealer('a secret')
+  return new WebhookDeliverer({ metadata, sender: senderOf(send), clock: systemClock, sealer, settings })
 }
 
 async function stateOf({ metadata }: Shelf, webhook: Webhook, state?: DeliveryState) {

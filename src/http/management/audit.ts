@@ -5,7 +5,7 @@ import { formatAuditCursor, listAudit, parseAuditCursor } from '../../registry/a
 import { type Answer, jsonAnswer } from '../answer.ts'
 import type { CallerExchange } from '../exchange.ts'
 import { apiPrefix } from '../mounts.ts'
-import { nextPageLink, parsePage } from '../paging.ts'
+import { nextPageLink, openPosition, parsePage } from '../paging.ts'
 import { json, type Route } from '../route.ts'
 
 const path = `${apiPrefix}/audit`
@@ -36,11 +36,18 @@ export const auditRoutes: readonly Route[] = [
 async function getAudit({ app, principal, target }: CallerExchange): Promise<Answer> {
   const { query } = target
   const { after, limit = app.settings.pageDefault } = parsePage(query, app.settings.pageMax)
-  const page = await listAudit(app, principal.account, parseFilter(query), { after: parseAuditCursor(after), limit })
+  const page = await listAudit(app, principal.account, parseFilter(query), {
+    after: parseAuditCursor(openPosition(app, after)),
+    limit,
+  })
   const headers: Record<string, string> = { 'cache-control': 'no-store' }
   if (page.next !== undefined) {
     const same = Object.fromEntries([...query].filter(([name]) => name in filterNames))
-    headers['link'] = nextPageLink(path, { ...same, n: String(limit), last: formatAuditCursor(page.next) })
+    headers['link'] = nextPageLink(path, {
+      ...same,
+      n: String(limit),
+      last: app.sealer.seal(formatAuditCursor(page.next)),
+    })
   }
   return jsonAnswer(200, { entries: page.items.map(showEntry) }, headers)
 }

@@ -12,7 +12,7 @@ import { formatPosition, parsePosition } from '../../registry/pages.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
 import type { RepositoryExchange } from '../exchange.ts'
 import { repositoriesPath } from '../mounts.ts'
-import { nextPageHeaders, parsePage } from '../paging.ts'
+import { nextPageHeaders, openPosition, parsePage } from '../paging.ts'
 import { json, type Route } from '../route.ts'
 
 export const deletedManifestRoutes: readonly Route[] = [
@@ -86,7 +86,7 @@ export const deletedManifestRoutes: readonly Route[] = [
 
 async function getDeletedManifests({ app, repositoryKey, target }: RepositoryExchange): Promise<Answer> {
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
-  const before = parsePosition(after, toDeletedPosition)
+  const before = parsePosition(openPosition(app, after), toDeletedPosition)
   const page = await listDeletedManifests(app, repositoryKey, { before, limit })
   const last = page.hasMore ? page.items.at(-1) : undefined
   const show = (manifest: DeletedManifest) => ({
@@ -106,7 +106,7 @@ async function getDeletedManifests({ app, repositoryKey, target }: RepositoryExc
     nextPageHeaders(
       `${repositoriesPath}/${repositoryKey.repository}/-/deleted-manifests`,
       limit,
-      last && formatPosition(last.deletedAt, last.id),
+      last && app.sealer.seal(formatPosition(last.deletedAt, last.id)),
     ),
   )
 }

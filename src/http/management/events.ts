@@ -1,8 +1,9 @@
 import { formatTime } from '../../lib/quantities.ts'
 import type { RegistryEvent } from '../../ports/events.ts'
+import { formatEventId, parseEventId } from '../../registry/event-ids.ts'
 import { listEvents } from '../../registry/events.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
-import type { RegistryExchange } from '../exchange.ts'
+import type { Application, RegistryExchange } from '../exchange.ts'
 import { apiPrefix } from '../mounts.ts'
 import { nextPageHeaders, parsePage } from '../paging.ts'
 import { json, type Route } from '../route.ts'
@@ -27,20 +28,16 @@ export const eventRoutes: readonly Route[] = [
 
 async function getEvents({ app, account, target }: RegistryExchange): Promise<Answer> {
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
-  const page = await listEvents(app, account.id, { before: parsePosition(after), limit })
-  const last = page.hasMore ? page.items.at(-1)?.position : undefined
-  const link = nextPageHeaders(eventsPath, limit, last === undefined ? undefined : String(last))
-  return jsonAnswer(200, { events: page.items.map(showEvent) }, link)
+  const page = await listEvents(app, account.id, { before: parseEventId(app.sealer, account.id, after), limit })
+  const last = page.hasMore ? page.items.at(-1) : undefined
+  const link = nextPageHeaders(eventsPath, limit, last && formatEventId(app.sealer, last))
+  return jsonAnswer(200, { events: page.items.map((event) => showEvent(event, app)) }, link)
 }
 
-function parsePosition(text: string | undefined): number | undefined {
-  return /^\d{1,15}$/.test(text ?? '') ? Number(text) : undefined
-}
-
-export function showEvent(event: RegistryEvent) {
-  const { position, type, repository = null, tag = null, digest = null, previousDigest = null, at, actor } = event
+export function showEvent(event: RegistryEvent, { sealer }: Pick<Application, 'sealer'>) {
+  const { type, repository = null, tag = null, digest = null, previousDigest = null, at, actor } = event
   return {
-    id: `evt_${position}`,
+    id: formatEventId(sealer, event),
     type,
     repository,
     tag,

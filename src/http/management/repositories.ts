@@ -6,7 +6,7 @@ import { describeRepository, listRepositoryUsage, type RepositoryQuery } from '.
 import { type Answer, jsonAnswer } from '../answer.ts'
 import type { RegistryExchange, RepositoryExchange } from '../exchange.ts'
 import { repositoriesPath } from '../mounts.ts'
-import { nextPageLink, parsePage } from '../paging.ts'
+import { nextPageLink, openPosition, parsePage } from '../paging.ts'
 import { json, type Route } from '../route.ts'
 
 export const repositoryListRoutes: readonly Route[] = [
@@ -49,10 +49,13 @@ async function listRepositories({ app, principal, account, target }: RegistryExc
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
   const search = target.query.get('search') ?? ''
   const order = parseOrder(target.query.get('sort') ?? 'name')
-  const query = { search, order, after, limit: Math.max(1, limit) }
+  // Names are no secret of others. The other orders continue at the number of a row.
+  const isByName = order === 'name'
+  const query = { search, order, after: isByName ? after : openPosition(app, after), limit: Math.max(1, limit) }
   const page = await listRepositoryUsage(app, (name) => isAllowed(principal, 'pull', name), account.id, query)
   const again = { n: String(limit), sort: order, ...(search === '' ? {} : { search }) }
-  const link = page.next && nextPageLink(repositoriesPath, { ...again, last: page.next })
+  const last = page.next && (isByName ? page.next : app.sealer.seal(page.next))
+  const link = last && nextPageLink(repositoriesPath, { ...again, last })
   return jsonAnswer(200, { repositories: limit === 0 ? [] : page.repositories.map(show) }, link ? { link } : {})
 }
 

@@ -15,7 +15,7 @@ import { type Answer, jsonAnswer } from '../answer.ts'
 import type { RepositoryExchange } from '../exchange.ts'
 import { jsonBody, readJson } from '../json-body.ts'
 import { repositoriesPath } from '../mounts.ts'
-import { nextPageHeaders, parsePage } from '../paging.ts'
+import { nextPageHeaders, openPosition, parsePage } from '../paging.ts'
 import { json, type Route } from '../route.ts'
 import { fieldInvalid } from '../strict-json.ts'
 
@@ -78,13 +78,14 @@ export const tagHistoryRoutes: readonly Route[] = [
 async function getTagHistory({ app, repositoryKey, path, target }: RepositoryExchange): Promise<Answer> {
   const tag = parseTag(path['tag'] ?? '')
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
-  const page = await listTagMoves(app, repositoryKey, tag, { before: parsePosition(after, toHistoryPosition), limit })
+  const before = parsePosition(openPosition(app, after), toHistoryPosition)
+  const page = await listTagMoves(app, repositoryKey, tag, { before, limit })
   const last = page.hasMore ? page.items.at(-1) : undefined
   const address = `${repositoriesPath}/${repositoryKey.repository}/-/tags/${tag}/history`
   return jsonAnswer(
     200,
     { name: repositoryKey.repository, tag, moves: page.items.map(showMove) },
-    nextPageHeaders(address, limit, last && formatPosition(last.movedAt, last.id)),
+    nextPageHeaders(address, limit, last && app.sealer.seal(formatPosition(last.movedAt, last.id))),
   )
 }
 

@@ -5,7 +5,7 @@ import { findRemovalTime, listUntagged, toUntaggedPosition } from '../../registr
 import { type Answer, jsonAnswer } from '../answer.ts'
 import type { RepositoryExchange } from '../exchange.ts'
 import { repositoriesPath } from '../mounts.ts'
-import { nextPageHeaders, parsePage } from '../paging.ts'
+import { nextPageHeaders, openPosition, parsePage } from '../paging.ts'
 import { json, type Route } from '../route.ts'
 
 export const untaggedRoutes: readonly Route[] = [
@@ -33,7 +33,10 @@ export const untaggedRoutes: readonly Route[] = [
 
 async function getUntaggedManifests({ app, account, repositoryKey, target }: RepositoryExchange): Promise<Answer> {
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
-  const page = await listUntagged(app, repositoryKey, { after: parsePosition(after, toUntaggedPosition), limit })
+  const page = await listUntagged(app, repositoryKey, {
+    after: parsePosition(openPosition(app, after), toUntaggedPosition),
+    limit,
+  })
   const last = page.hasMore ? page.items.at(-1) : undefined
   const ages = { ...app.settings, untaggedMs: account.untaggedMs ?? app.settings.untaggedMs }
   const show = (manifest: UntaggedManifest) => ({
@@ -51,7 +54,7 @@ async function getUntaggedManifests({ app, account, repositoryKey, target }: Rep
     nextPageHeaders(
       `${repositoriesPath}/${repositoryKey.repository}/-/untagged-manifests`,
       limit,
-      last && formatPosition(last.since, last.id),
+      last && app.sealer.seal(formatPosition(last.since, last.id)),
     ),
   )
 }

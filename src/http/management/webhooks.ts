@@ -15,10 +15,10 @@ import {
   updateWebhook,
 } from '../../registry/webhooks.ts'
 import { type Answer, jsonAnswer } from '../answer.ts'
-import type { RegistryExchange } from '../exchange.ts'
+import type { Application, RegistryExchange } from '../exchange.ts'
 import { jsonBody, readJson } from '../json-body.ts'
 import { apiPrefix } from '../mounts.ts'
-import { nextPageHeaders, parsePage } from '../paging.ts'
+import { nextPageHeaders, openPosition, parsePage } from '../paging.ts'
 import { fieldInvalid } from '../strict-json.ts'
 import { showEvent } from './events.ts'
 
@@ -77,17 +77,17 @@ export async function getDeliveries(exchange: RegistryExchange): Promise<Answer>
   const webhook = await findWebhook(exchange)
   const state = parseState(target.query.get('state'))
   const { after, limit = app.settings.pageDefault } = parsePage(target.query, app.settings.pageMax)
-  const page = await listDeliveries(app, webhook, state, { before: parseId(after ?? ''), limit })
+  const page = await listDeliveries(app, webhook, state, { before: parseId(app, after), limit })
   const last = page.hasMore ? page.items.at(-1)?.id : undefined
   const path = `${webhooksPath}/${webhook.name}/deliveries`
-  const link = nextPageHeaders(path, limit, last === undefined ? undefined : String(last))
+  const link = nextPageHeaders(path, limit, last === undefined ? undefined : app.sealer.seal(String(last)))
   if (link['link'] !== undefined && state !== undefined) link['link'] = link['link'].replace('>;', `&state=${state}>;`)
-  return jsonAnswer(200, { deliveries: page.items.map(showDelivery) }, link)
+  return jsonAnswer(200, { deliveries: page.items.map((delivery) => showDelivery(delivery, app)) }, link)
 }
 
 export async function postRetry(exchange: RegistryExchange): Promise<Answer> {
   const text = exchange.path['delivery'] ?? ''
-  const id = parseId(text)
+  const id = parseId(exchange.app, text)
   const webhook = await findWebhook(exchange)
   if (id === undefined) throw new RegistryRefusal('delivery-unknown', { id: text.slice(0, 32) })
   await retryDelivery(exchange.app, webhook, id)
@@ -136,8 +136,10 @@ function parseState(text: string | null): DeliveryState | undefined {
   throw fieldInvalid('state', 'must be pending, delivered or dead')
 }
 
-function parseId(text: string): number | undefined {
-  return /^\d{1,15}$/.test(text) ? Number(text) : undefined
+/** Ids are sealed, because deliveries are counted for all accounts together. */
+function parseId(app: Pick<Application, 'sealer'>, text: string | undefined): number | undefined {
+  const id = openPosition(app, text)
+  return id === undefined ? undefined : Number(id)
 }
 
 function showWebhook(webhook: Webhook, secret?: string) {
@@ -155,10 +157,11 @@ function showWebhook(webhook: Webhook, secret?: string) {
   }
 }
 
-function showDelivery({ id, event, state, attempts, createdAt, triedAt, outcome }: Delivery) {
+function showDelivery(delivery: Delivery, app: Pick<Application, 'sealer'>) {
+  const { id, event, state, attempts, createdAt, triedAt, outcome } = delivery
   return {
-    id: String(id),
-    event: showEvent(event),
+    id: app.sealer.seal(String(id)),
+    event: showEvent(event, app),
     state,
     attempts,
     createdAt: formatTime(createdAt),

@@ -59,6 +59,8 @@ export const builtinHomes: Readonly<Record<string, Places>> = {
   // The type of the server; what makes one is `Bun.serve`, below.
   bun: ['src/http/server.ts', 'src/http/stalled-readers.ts'],
   'bun:sqlite': ['src/adapters/metadata-sql/sqlite-connection.ts', 'src/adapters/metadata-sql/sqlite-server-lock.ts'],
+  // Ciphers. Bun has hashes, and only the asynchronous ciphers of browsers.
+  'node:crypto': ['src/lib/text-sealer.ts'],
   // In lib: durable files, and the connections that the kernel reports.
   'node:fs': [
     'src/adapters/',
