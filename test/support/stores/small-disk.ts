@@ -30,7 +30,8 @@ export function makeSmallDisk(mebibytes: number): SmallDisk {
       if (!isDone) throw new Error(said)
     },
     remove() {
-      run('umount', path)
+      // A process that has just been killed may still hold files.
+      for (let tries = 0; tries < 50 && !run('umount', path).isDone; tries += 1) Bun.sleepSync(100)
       rmSync(path, { recursive: true, force: true })
     },
   }
