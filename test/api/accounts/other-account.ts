@@ -120,6 +120,8 @@ export interface Told {
 }
 
 const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+/** Encrypted with a key of the store. */
+const sealedId = /evt_[\w-]+/g
 const time = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z/g
 
 export async function askAll({ registry, mine }: TwoAccounts, other: OtherAccount): Promise<Told[]> {
@@ -129,7 +131,7 @@ export async function askAll({ registry, mine }: TwoAccounts, other: OtherAccoun
     const { status, headers, text } = await ask(mine)
     headers.delete('x-request-id')
     const seen = JSON.stringify([status, [...headers].toSorted(), text])
-    const answer = seen.replaceAll(uuid, '<id>').replaceAll(time, '<time>')
+    const answer = seen.replaceAll(uuid, '<id>').replaceAll(time, '<time>').replaceAll(sealedId, '<id>')
     // Rows are numbered for all accounts together, so numbers differ; no answer contains them.
     const statements = registry.statements.map((one) => one.replaceAll(uuid, '<id>').replaceAll(/(?<=[[,])\d+/g, '#'))
     told.push({ title, answer, statements })
